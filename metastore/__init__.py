@@ -1,0 +1,1 @@
+"""A standalone Hive Metastore on PostgreSQL."""

@@ -1,0 +1,1 @@
+"""Timers that call services."""

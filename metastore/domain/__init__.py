@@ -1,0 +1,1 @@
+"""Pure rules: no SQL, sockets, files, clock or environment."""

@@ -1,0 +1,42 @@
+"""Domain errors: what can go wrong, in one word each. `protocol.faults` turns them into the exceptions of the wire.
+
+The text is the user's message: it names the thing and, where there is one, the mend.
+"""
+
+from __future__ import annotations
+
+
+class MetastoreError(Exception):
+    """Base of every error that is a client's or an administrator's business. Its text is shown as it is."""
+
+
+class NotFoundError(MetastoreError):
+    """A catalog, database, table, partition or other object is not there."""
+
+
+class AlreadyExistsError(MetastoreError):
+    """An object of that name is there already."""
+
+
+class InvalidObjectError(MetastoreError):
+    """What was sent does not describe a legal object."""
+
+
+class InvalidOperationError(MetastoreError):
+    """The operation is not allowed on this object, or not in its present state."""
+
+
+class InvalidInputError(MetastoreError):
+    """An argument makes no sense (a filter that cannot be parsed, a wrong number of values …)."""
+
+
+class ConflictError(MetastoreError):
+    """Somebody else changed the object that the caller had seen."""
+
+
+class UnavailableError(MetastoreError):
+    """The database, or a file system, does not answer or refuses."""
+
+
+class ConfigurationError(MetastoreError):
+    """A setting, a port, a schema version … prevents the start. Shown as one line, exit status 1."""

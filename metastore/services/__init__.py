@@ -1,0 +1,1 @@
+"""The rules, and the boundary of the transaction."""

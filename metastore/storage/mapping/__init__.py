@@ -1,0 +1,1 @@
+"""Thrift structs to rows and encoded fragments, and back."""

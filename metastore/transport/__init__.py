@@ -1,0 +1,1 @@
+"""Sockets, connections, workers. Knows nothing of Hive or Thrift methods."""

@@ -1,0 +1,1 @@
+"""The revisions. Each stands for itself and imports nothing of ours."""

@@ -1,0 +1,1 @@
+"""From a query's predicate to the files that must be read."""

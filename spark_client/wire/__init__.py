@@ -1,0 +1,1 @@
+"""A small client of the metastore: addresses with fail-over, retries, frozen dataclasses."""

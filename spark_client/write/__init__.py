@@ -1,0 +1,1 @@
+"""Staging, list bucketing, publishing: the only room that writes data."""

@@ -1,0 +1,1 @@
+"""The IDL, and the Python code that Thrift generates from it."""

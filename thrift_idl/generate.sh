@@ -1,0 +1,14 @@
+#!/bin/sh
+# Generates thrift_idl/gen (or the folder given as $1) from the IDL beside this file. Needs Debian's thrift-compiler.
+# `dynamic,slots` halves the memory of the generated code; reading and writing is done by Thrift's C extension either way.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+target=${1:-$here/gen}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for file in fb303 hive_metastore metastore; do
+  thrift --gen py:dynamic,slots -I "$here" -out "$work" "$here/$file.thrift"
+done
+find "$work" -name '*-remote' -delete
+rm -rf "$target"
+mv "$work/thrift_idl/gen" "$target"
