@@ -1,0 +1,66 @@
+"""Storage descriptors, shared by content: column lists, storage formats and skew specifications.
+
+A table or partition refers to one descriptor; a hundred thousand partitions of one shape share one row of each.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Integer, Table, Text
+
+from metastore.storage.schema.base import Texts, digest_column, encoded_column, id_column, json_column, metadata
+
+column_lists = Table(
+    "column_lists",
+    metadata,
+    id_column(),
+    digest_column(),
+    json_column("columns"),  # [{"name", "type", "comment"}]
+    encoded_column(),
+)
+
+storage_formats = Table(
+    "storage_formats",
+    metadata,
+    id_column(),
+    digest_column(),
+    Column("input_format", Text),
+    Column("output_format", Text),
+    Column("compressed", Boolean),
+    Column("serde_name", Text),
+    Column("serde_library", Text),
+    json_column("serde_parameters"),
+    json_column("parameters"),
+    Column("bucket_count", Integer),
+    Column("bucket_columns", Texts, nullable=False),
+    json_column("sort_columns"),  # [{"column", "order"}]; order 1 ascending, 0 descending
+    Column("stored_as_sub_directories", Boolean),
+    encoded_column(),
+)
+
+skew_specifications = Table(
+    "skew_specifications",
+    metadata,
+    id_column(),
+    digest_column(),
+    Column("column_names", Texts, nullable=False),
+    encoded_column(),
+)
+
+skew_values = Table(
+    "skew_values",
+    metadata,
+    Column("skew_id", BigInteger, ForeignKey("skew_specifications.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("value", Texts, nullable=False),
+)
+
+storage_descriptors = Table(
+    "storage_descriptors",
+    metadata,
+    id_column(),
+    digest_column(),
+    Column("columns_id", BigInteger, ForeignKey("column_lists.id"), nullable=False, index=True),
+    Column("format_id", BigInteger, ForeignKey("storage_formats.id"), nullable=False, index=True),
+    Column("skew_id", BigInteger, ForeignKey("skew_specifications.id"), nullable=False, index=True),
+    encoded_column(),  # the end of any table or partition of this shape
+)

@@ -1,0 +1,30 @@
+"""Partitions: one row each."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, text
+
+from metastore.storage.schema.base import Name, SortKeys, Texts, encoded_column, id_column, json_column, metadata
+
+partitions = Table(
+    "partitions",
+    metadata,
+    id_column(),
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False),
+    Column("name", Name, nullable=False),
+    Column("values", Texts, nullable=False),
+    Column("keys", SortKeys, nullable=False),  # domain.keys.sort_key of each value, by its key's type
+    Column("location", Text),
+    Column("create_time", Integer, nullable=False),
+    Column("last_access_time", Integer, nullable=False),
+    json_column("parameters"),
+    Column("descriptor_id", BigInteger, ForeignKey("storage_descriptors.id"), nullable=False, index=True),
+    Column("version", BigInteger, nullable=False),
+    encoded_column(),
+    UniqueConstraint("table_id", "name"),
+)
+
+# Equality and ranges on any of the first keys go through one of these, whatever the key's type.
+INDEXED_KEYS = 3
+for position in range(1, INDEXED_KEYS + 1):
+    Index(f"partitions_table_id_key_{position}_idx", partitions.c.table_id, text(f"(keys[{position}])"))

@@ -1,0 +1,42 @@
+"""Tables, and where the rows of their skewed values lie."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, text
+
+from metastore.storage.schema.base import Name, Texts, encoded_column, id_column, json_column, metadata
+
+tables = Table(
+    "tables",
+    metadata,
+    id_column(),
+    Column("database_id", BigInteger, ForeignKey("databases.id"), nullable=False),
+    Column("name", Name, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("owner", Text),
+    Column("create_time", Integer, nullable=False),
+    Column("last_access_time", Integer, nullable=False),
+    Column("location", Text),
+    json_column("partition_keys"),  # [{"name", "type", "comment"}]
+    json_column("parameters"),
+    Column("view_original_text", Text),
+    Column("view_expanded_text", Text),
+    Column("rewrite_enabled", Boolean),
+    Column("descriptor_id", BigInteger, ForeignKey("storage_descriptors.id"), nullable=False, index=True),
+    Column("version", BigInteger, nullable=False),
+    encoded_column(),
+    UniqueConstraint("database_id", "name"),
+)
+
+# No foreign key to partitions: dropping a hundred thousand of them must not look here a hundred thousand times.
+# The repository removes both in one statement each.
+skewed_locations = Table(
+    "skewed_locations",
+    metadata,
+    id_column(),
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("partition_id", BigInteger),  # null: of the table itself
+    Column("value", Texts, nullable=False),
+    Column("location", Text, nullable=False),
+    Index("skewed_locations_partition_id_idx", "partition_id", postgresql_where=text("partition_id IS NOT NULL")),
+)
