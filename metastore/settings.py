@@ -1,0 +1,144 @@
+"""Every setting of the server, its unit, its default and its limits. The only reader of the environment.
+
+Standard library only, so that it can be imported before the server's packages are known to be there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from metastore.errors import ConfigurationError
+
+PREFIX: Final = "METASTORE_"
+_DRIVER: Final = "postgresql+psycopg2"
+_UNSET: Final = Path()
+
+
+def _setting(
+    default: Any,
+    help_text: str,
+    *,
+    parse: Callable[[str], Any] = str,
+    low: float | None = None,
+    high: float | None = None,
+    shown: bool = True,
+) -> Any:
+    metadata = {"help": help_text, "parse": parse, "low": low, "high": high}
+    return field(default=default, repr=shown, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a server is told at its start. `METASTORE_<FIELD>` in the environment sets a field."""
+
+    host: str = _setting("127.0.0.1", "address to listen on (0.0.0.0: all)")
+    port: int = _setting(9083, "TCP port (0: any free one)", parse=int, low=0, high=65535)
+    database_url: str | None = _setting(
+        None,
+        "PostgreSQL as postgresql://user:password@host:port/database (unset: embedded, in the data folder)",
+        shown=False,
+    )
+    data_dir: Path = _setting(  # noqa: RUF009 - it returns a dataclass field
+        _UNSET, "folder of the embedded PostgreSQL and of the default warehouse", parse=Path
+    )
+    warehouse: str = _setting("", "path or URI below which databases and managed tables live")
+    workers: int = _setting(2, "worker processes", parse=int, low=1, high=256)
+    max_connections: int = _setting(10_000, "client connections per worker", parse=int, low=1)
+    max_threads: int = _setting(16, "calls in flight per worker", parse=int, low=1, high=1024)
+    max_message_bytes: int = _setting(
+        100 * 2**20, "largest message accepted, bytes", parse=int, low=1024, high=2**31 - 1
+    )
+    read_timeout: float = _setting(
+        30.0, "seconds a client may take to send the rest of a message", parse=float, low=0.1
+    )
+    write_timeout: float = _setting(
+        60.0, "seconds a client may take to read a piece of its reply", parse=float, low=0.1
+    )
+    drain_timeout: float = _setting(
+        20.0, "seconds that calls in flight have to finish after SIGTERM", parse=float, low=0
+    )
+    pool_size: int = _setting(8, "database connections per worker", parse=int, low=1, high=1000)
+    connect_timeout: int = _setting(10, "seconds to wait for a database connection", parse=int, low=2)
+    lock_timeout: float = _setting(
+        30.0, "seconds a statement may wait for a lock of the database", parse=float, low=0.1
+    )
+    statement_timeout: float = _setting(300.0, "seconds one SQL statement may take", parse=float, low=0.1)
+    log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper)
+
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError where a value is out of its limits."""
+        data_dir = (_default_data_dir() if self.data_dir == _UNSET else self.data_dir).expanduser().absolute()
+        object.__setattr__(self, "data_dir", data_dir)
+        object.__setattr__(self, "warehouse", self.warehouse or str(data_dir / "warehouse"))
+        object.__setattr__(self, "database_url", database_url(self.database_url) if self.database_url else None)
+        for each in fields(self):
+            low, high = each.metadata["low"], each.metadata["high"]
+            value = getattr(self, each.name)
+            if (low is not None and value < low) or (high is not None and value > high):
+                limits = f"from {low} to {high}" if high is not None else f"{low} or more"
+                raise ConfigurationError(f"{each.name} is {value}, but must be {limits}")
+        if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+            raise ConfigurationError(f"log_level is {self.log_level!r}, but must be DEBUG, INFO, WARNING or ERROR")
+
+    @classmethod
+    def from_environment(
+        cls, overrides: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
+    ) -> Settings:
+        """Reads `METASTORE_*`; `overrides` (by field name, None = not given) win. Raises ConfigurationError."""
+        environment = os.environ if environment is None else environment
+        values: dict[str, Any] = {}
+        for each in fields(cls):
+            variable = PREFIX + each.name.upper()
+            text = environment.get(variable, "")
+            if text:
+                try:
+                    values[each.name] = each.metadata["parse"](text)
+                except ValueError:
+                    raise ConfigurationError(f"{variable} is {text!r}, but must be a number") from None
+        values.update({name: value for name, value in (overrides or {}).items() if value is not None})
+        return cls(**values)
+
+    @classmethod
+    def help_of(cls, name: str) -> str:
+        """One line that describes a field, with its unit."""
+        return next(str(each.metadata["help"]) for each in fields(cls) if each.name == name)
+
+    @property
+    def embedded(self) -> bool:
+        """True where PostgreSQL is our own, in the data folder."""
+        return self.database_url is None
+
+    @property
+    def safe_url(self) -> str:
+        """The database as it may be shown: without its password."""
+        return safe_url(self.database_url) if self.database_url else f"embedded PostgreSQL in {self.data_dir}"
+
+
+def database_url(text: str) -> str:
+    """A PostgreSQL URL with the driver that we ship. Raises ConfigurationError for any other."""
+    scheme, separator, rest = text.partition("://")
+    if not separator or scheme.partition("+")[0] not in ("postgresql", "postgres"):
+        raise ConfigurationError(
+            f"database URL {safe_url(text)!r} is not PostgreSQL's; write postgresql://user:password@host:5432/database"
+        )
+    return f"{_DRIVER}://{rest}"
+
+
+def safe_url(url: str) -> str:
+    """`url` with its password replaced by ***, wherever it stands. Hides too much rather than too little."""
+    url = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url, flags=re.DOTALL)
+    return re.sub(r"((?:^|[?&\s])(?:ssl)?password=)[^&\s]*", r"\1***", url, flags=re.IGNORECASE)
+
+
+def _default_data_dir() -> Path:
+    """The XDG base directory of the user's data."""
+    base = os.environ.get("XDG_DATA_HOME")
+    try:
+        return Path(base or Path.home() / ".local" / "share") / "metastore"
+    except RuntimeError:
+        raise ConfigurationError("the user has no home folder; set METASTORE_DATA_DIR to a folder") from None
