@@ -47,6 +47,7 @@ struct ScanRequest {
   2: required string tableName,
   3: optional list<PredicateNode> predicate,   // none: everything
   4: optional string catName,
+  5: optional bool withTotals = false,         // count the table's partitions too: costs more on very large tables
 }
 
 /** A directory to read. `skewedValue` is unset for a directory that holds more than one value (plain or default). */
@@ -78,7 +79,7 @@ struct ScanStorage {
 struct ScanPlan {
   1: required list<ScanPartition> partitions,  // ascending by partition name
   2: required list<ScanStorage> storages,
-  3: required i64 partitionsTotal,
+  3: optional i64 partitionsTotal,             // of the whole table, where asked for
   4: required i64 directoriesTotal,            // of the partitions that were kept by their values
   5: required i64 tableVersion,
 }

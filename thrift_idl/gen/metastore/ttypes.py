@@ -132,6 +132,7 @@ class ScanRequest(TBase):
      - tableName
      - predicate
      - catName
+     - withTotals
 
     """
 
@@ -140,14 +141,16 @@ class ScanRequest(TBase):
         'tableName',
         'predicate',
         'catName',
+        'withTotals',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, predicate=None, catName=None,):
+    def __init__(self, dbName=None, tableName=None, predicate=None, catName=None, withTotals=False,):
         self.dbName = dbName
         self.tableName = tableName
         self.predicate = predicate
         self.catName = catName
+        self.withTotals = withTotals
 
 
 class ScanDirectory(TBase):
@@ -407,6 +410,7 @@ ScanRequest.thrift_spec = (
     (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
     (3, TType.LIST, 'predicate', (TType.STRUCT, [PredicateNode, None], False), None, ),  # 3
     (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
+    (5, TType.BOOL, 'withTotals', None, False, ),  # 5
 )
 all_structs.append(ScanDirectory)
 ScanDirectory.thrift_spec = (
