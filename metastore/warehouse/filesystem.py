@@ -1,0 +1,166 @@
+"""The warehouse's directories, through fsspec: local ones by default, S3, HDFS and others by their location.
+
+Every failure of a file system becomes one line that names the location and the mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from textwrap import shorten
+from typing import Any, NamedTuple
+
+import fsspec
+
+from metastore.errors import (
+    AlreadyExistsError,
+    ConfigurationError,
+    InvalidOperationError,
+    MetastoreError,
+    UnavailableError,
+)
+from metastore.warehouse import paths
+
+
+class DirectoryStatistics(NamedTuple):
+    """What lies below a directory, hidden files left out: Hive's parameters numFiles and totalSize (bytes)."""
+
+    files: int
+    bytes: int
+
+
+class Warehouse:
+    """The directories of databases, tables and partitions.
+
+    `root` is a path or URI. Every method raises UnavailableError where a file system does not answer or refuses, and
+    InvalidInputError where a location is not one. No connection to a file system is made before the first use.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = paths.normalise(root)
+
+    def check(self) -> None:
+        """Raises ConfigurationError, one line, where the warehouse cannot be used.
+
+        A local one is made and written to. A remote one is not asked, because the server forks after this; that its
+        Python package is there is checked.
+        """
+        scheme = paths.parse(self.root).scheme
+        try:
+            with _translated(self.root):
+                fsspec.get_filesystem_class(paths.parse(self.root).identity[0])
+            if scheme == "file":
+                self.make_directory(self.root)
+                probe = paths.join(self.root, ".writable")
+                with _opened(probe) as (files, path):
+                    files.touch(path)
+                    files.rm(path)
+        except UnavailableError as error:
+            raise ConfigurationError(
+                f"warehouse {error}; choose another with --warehouse or METASTORE_WAREHOUSE"
+            ) from error
+
+    def make_directory(self, location: str) -> bool:
+        """Makes a directory and those above it; true where it was not there before."""
+        with _opened(location) as (files, path):
+            there = files.isdir(path)
+            if not there:
+                files.makedirs(path, exist_ok=True)
+            return not there
+
+    def exists(self, location: str) -> bool:
+        """True where a file or directory is there."""
+        with _opened(location) as (files, path):
+            return bool(files.exists(path))
+
+    def delete_directory(self, location: str) -> bool:
+        """Deletes a directory with all that it holds; false where it was not there.
+
+        Raises InvalidOperationError for a root, the warehouse itself and whatever the warehouse lies in.
+        """
+        self._refuse_precious(location)
+        with _opened(location) as (files, path):
+            try:
+                files.rm(path, recursive=True)
+            except FileNotFoundError:
+                return False
+            return True
+
+    def delete_empty(self, location: str) -> bool:
+        """Deletes a directory if nothing is in it; true where it did. Never raises because it holds something."""
+        self._refuse_precious(location)
+        with _opened(location) as (files, path):
+            if not files.isdir(path) or files.ls(path, detail=False):
+                return False
+            files.rmdir(path)
+            return True
+
+    def delete_empty_parents(self, location: str, above: str) -> None:
+        """Deletes the directories over `location` that have become empty, up to `above`, which stays.
+
+        Hive's rule after a partition was dropped: with n keys, up to n-1 levels.
+        """
+        folder = paths.parent(location)
+        while paths.is_below(folder, above) and self.delete_empty(folder):
+            folder = paths.parent(folder)
+
+    def rename_directory(self, source: str, target: str) -> None:
+        """Moves a directory within its file system, and makes what lies above the target.
+
+        Raises AlreadyExistsError where the target is there, InvalidOperationError for another file system.
+        """
+        self._refuse_precious(source)
+        if paths.parse(source).identity[:2] != paths.parse(target).identity[:2]:
+            raise InvalidOperationError(f"{source} cannot be moved to {target}: that is another file system")
+        with _opened(target) as (files, path):
+            if files.exists(path):
+                raise AlreadyExistsError(f"location {target} exists already")
+        self.make_directory(paths.parent(target))
+        with _opened(source) as (files, old):
+            files.mv(old, path, recursive=True)
+
+    def statistics(self, location: str) -> DirectoryStatistics:
+        """Counts files and bytes at any depth, without what Hive hides: names that start with `_` or `.`."""
+        with _opened(location) as (files, path):
+            found = files.find(path, detail=True)
+        sizes = [each["size"] or 0 for name, each in found.items() if not _hidden(name.removeprefix(path))]
+        return DirectoryStatistics(len(sizes), sum(sizes))
+
+    def _refuse_precious(self, location: str) -> None:
+        if paths.is_root(location) or paths.same(location, self.root) or paths.is_below(self.root, location):
+            raise InvalidOperationError(
+                f"location {location} is not deleted or moved: the warehouse {self.root} lies there"
+            )
+
+
+@contextmanager
+def _opened(location: str) -> Iterator[tuple[Any, str]]:
+    """The file system of a location and its path there."""
+    scheme, authority, path = paths.parse(location).identity
+    with _translated(location):
+        # The path is kept out of the URL, where fsspec gives a meaning to `::`. No listing is cached: others write too.
+        files, root = fsspec.url_to_fs(f"{scheme}://{authority}", use_listings_cache=False)
+        yield files, (root if authority else "").rstrip("/") + path
+
+
+@contextmanager
+def _translated(location: str) -> Iterator[None]:
+    try:
+        yield
+    except MetastoreError:
+        raise
+    except ImportError as error:
+        raise UnavailableError(f"{location}: a Python package is missing: {_one_line(error)}") from error
+    except PermissionError as error:
+        raise UnavailableError(f"{location}: permission denied; make it writable for the metastore's user") from error
+    except Exception as error:  # drivers of remote file systems raise what they like
+        raise UnavailableError(f"{location}: {_one_line(error)}") from error
+
+
+def _one_line(error: BaseException) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return shorten(text, 200, placeholder=" …") or type(error).__name__
+
+
+def _hidden(path: str) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.split("/"))

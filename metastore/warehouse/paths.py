@@ -1,0 +1,113 @@
+"""Locations as text: how Hive writes them, joins them and compares them. Pure; touches no file.
+
+A location is a scheme, an authority and an absolute path. As in Hadoop's `Path`, nothing in it is percent-encoded.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Final, NamedTuple
+
+from metastore.errors import InvalidInputError
+
+DEFAULT_DATABASE: Final = "default"
+
+_LOCATION: Final = re.compile(
+    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/]*))?(?P<path>.*)", re.DOTALL
+)
+# Several names of one file system: Hadoop's connectors for S3 had three.
+_SAME_SCHEME: Final = {"s3a": "s3", "s3n": "s3"}
+
+
+class Location(NamedTuple):
+    """The parts of a location. `path` is absolute and normal: no `.`, `..`, doubled or trailing slash."""
+
+    scheme: str
+    authority: str
+    path: str
+
+    def __str__(self) -> str:
+        """As Hadoop's `Path` writes it: `file:/tmp/x`, `s3a://bucket/x`, `hdfs://namenode:8020/x`."""
+        return f"{self.scheme}:{'//' + self.authority if self.authority else ''}{self.path}"
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Equal for two spellings of one place: `s3a://b/x` and `s3://b/x`."""
+        return _SAME_SCHEME.get(self.scheme, self.scheme), self.authority, self.path
+
+
+def parse(location: str) -> Location:
+    """The parts of a URI, or of a plain absolute path, which is the local file system's.
+
+    Raises InvalidInputError for an empty or relative location.
+    """
+    match = _LOCATION.fullmatch(location)
+    if match is None or not (match["path"].startswith("/") or match["authority"]):
+        raise InvalidInputError(
+            f"location {location!r} is not absolute: write a path that starts with / or a URI such as s3a://bucket/folder"
+        )
+    scheme = (match["scheme"] or "file").lower()
+    path = posixpath.normpath("/" + match["path"].lstrip("/"))
+    return Location(scheme, match["authority"] or "", path)
+
+
+def normalise(location: str) -> str:
+    """`location` as Hive and Spark write it: a plain path becomes `file:/…`, a trailing slash goes."""
+    return str(parse(location))
+
+
+def join(location: str, *names: str) -> str:
+    """A location below another one. `names` are relative; a partition's name holds slashes."""
+    base = parse(location)
+    return str(base._replace(path=posixpath.join(base.path, *names)))
+
+
+def parent(location: str) -> str:
+    """The directory that holds `location`; a root is its own."""
+    base = parse(location)
+    return str(base._replace(path=posixpath.dirname(base.path)))
+
+
+def name(location: str) -> str:
+    """The last component of a location; empty for a root."""
+    return posixpath.basename(parse(location).path)
+
+
+def is_root(location: str) -> bool:
+    """True for the root of a file system or bucket."""
+    return parse(location).path == "/"
+
+
+def same(location: str, other: str) -> bool:
+    """True where both name one place, however they are spelled."""
+    return parse(location).identity == parse(other).identity
+
+
+def is_below(location: str, ancestor: str) -> bool:
+    """True where `location` lies inside `ancestor`, at any depth; a location is not below itself."""
+    *place, path = parse(location).identity
+    *other_place, other_path = parse(ancestor).identity
+    return place == other_place and path != other_path and path.startswith(other_path.rstrip("/") + "/")
+
+
+def require_not_root(location: str) -> str:
+    """`location`, normalised. Raises InvalidInputError for a root (Hive's `Warehouse`, HMSHandler)."""
+    if is_root(location):
+        raise InvalidInputError(f"{normalise(location)} location must not be root path")
+    return normalise(location)
+
+
+def database_location(warehouse: str, database: str) -> str:
+    """Hive's `Warehouse.getDefaultDatabasePath`: `<warehouse>/<name>.db`; `default` is the warehouse itself."""
+    return normalise(warehouse) if database == DEFAULT_DATABASE else join(warehouse, f"{database}.db")
+
+
+def table_location(database: str, table: str) -> str:
+    """Hive's `Warehouse.getDefaultTablePath`: `<location of the database>/<name in lower case>`."""
+    return join(database, table.lower())
+
+
+def partition_location(table: str, partition_name: str) -> str:
+    """Hive's `Warehouse.getPartitionPath`: `<location of the table>/<k1=v1/k2=v2>`."""
+    return join(table, partition_name)

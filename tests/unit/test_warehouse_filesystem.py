@@ -1,0 +1,114 @@
+"""Directories of the warehouse: on the local disk, and on a file system that is not local (fsspec's in-memory one)."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+from metastore.errors import AlreadyExistsError, ConfigurationError, InvalidOperationError, UnavailableError
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse, _opened
+
+
+@pytest.fixture(params=["local", "remote"])
+def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
+    root = str(tmp_path / "warehouse") if request.param == "local" else f"memory://test/{uuid.uuid4().hex}"
+    made = Warehouse(root)
+    made.make_directory(root)
+    return made
+
+
+def write(location: str, size: int) -> None:
+    with _opened(location) as (files, path):
+        files.makedirs(path.rpartition("/")[0], exist_ok=True)
+        files.pipe_file(path, b"x" * size)
+
+
+def test_make_exists_delete(warehouse: Warehouse) -> None:
+    location = paths.join(warehouse.root, "a.db/t", "k=x%3Ay::z/h=1 2")
+    assert not warehouse.exists(location)
+    assert warehouse.make_directory(location)
+    assert not warehouse.make_directory(location)
+    write(paths.join(location, "part-0"), 3)
+    assert warehouse.delete_directory(paths.join(warehouse.root, "a.db"))
+    assert not warehouse.exists(location)
+    assert not warehouse.delete_directory(location)
+    assert warehouse.exists(warehouse.root)
+
+
+def test_empty_parents_go_up_to_the_table(warehouse: Warehouse) -> None:
+    table = paths.join(warehouse.root, "t")
+    for name in ("a=1/b=1/c=1", "a=1/b=2/c=1"):
+        warehouse.make_directory(paths.join(table, name))
+    warehouse.delete_directory(paths.join(table, "a=1/b=1/c=1"))
+    warehouse.delete_empty_parents(paths.join(table, "a=1/b=1/c=1"), table)
+    assert not warehouse.exists(paths.join(table, "a=1/b=1"))
+    assert warehouse.exists(paths.join(table, "a=1"))
+    warehouse.delete_directory(paths.join(table, "a=1/b=2/c=1"))
+    warehouse.delete_empty_parents(paths.join(table, "a=1/b=2/c=1"), table)
+    assert not warehouse.exists(paths.join(table, "a=1"))
+    assert warehouse.exists(table)
+
+
+def test_a_full_directory_is_not_deleted_as_empty(warehouse: Warehouse) -> None:
+    location = paths.join(warehouse.root, "t")
+    write(paths.join(location, "part-0"), 1)
+    assert not warehouse.delete_empty(location)
+    assert warehouse.exists(paths.join(location, "part-0"))
+
+
+def test_rename_moves_all(warehouse: Warehouse) -> None:
+    old, new = paths.join(warehouse.root, "old"), paths.join(warehouse.root, "x.db/new")
+    write(paths.join(old, "k=1/part-0"), 5)
+    warehouse.rename_directory(old, new)
+    assert warehouse.statistics(new) == DirectoryStatistics(1, 5)
+    assert not warehouse.exists(old)
+    write(paths.join(old, "part-0"), 1)
+    with pytest.raises(AlreadyExistsError, match="exists already"):
+        warehouse.rename_directory(old, new)
+
+
+def test_statistics_skip_what_hive_hides(warehouse: Warehouse) -> None:
+    location = paths.join(warehouse.root, "_not_hidden_itself/t")
+    for name in ("a", "k=1/b", "k=1/_SUCCESS", "_temporary/c", "k=2/.part.crc"):
+        write(paths.join(location, name), 10)
+    assert warehouse.statistics(location) == DirectoryStatistics(2, 20)
+    assert warehouse.statistics(paths.join(warehouse.root, "missing")) == DirectoryStatistics(0, 0)
+
+
+def test_what_is_precious_stays(warehouse: Warehouse) -> None:
+    for location in (warehouse.root, paths.parent(warehouse.root), paths.join(warehouse.root, "a/.."), "/", "s3a://b"):
+        with pytest.raises(InvalidOperationError):
+            warehouse.delete_directory(location)
+        with pytest.raises(InvalidOperationError):
+            warehouse.delete_empty(location)
+        with pytest.raises(InvalidOperationError):
+            warehouse.rename_directory(location, paths.join(warehouse.root, "b"))
+    assert warehouse.exists(warehouse.root)
+
+
+def test_other_file_systems_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(InvalidOperationError, match="another file system"):
+        Warehouse(str(tmp_path / "w")).rename_directory(f"{tmp_path}/x", "memory://test/x")
+
+
+@pytest.mark.parametrize("location", ["nosuchscheme://a/b", "gs://bucket/a"])
+def test_a_file_system_that_is_not_there_is_named(location: str, tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError) as raised:
+        Warehouse(str(tmp_path)).make_directory(location)
+    assert location in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_check_makes_the_warehouse(tmp_path: Path) -> None:
+    Warehouse(f"{tmp_path}/a/b").check()
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+
+
+def test_an_unusable_warehouse_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="--warehouse") as raised:
+        Warehouse(f"{tmp_path}/file/below").check()
+    assert "\n" not in str(raised.value)
