@@ -1,0 +1,51 @@
+"""What can go wrong on the client's side, each as one line that names the thing and the mend."""
+
+from __future__ import annotations
+
+
+class SparkClientError(Exception):
+    """Base of every error that this library raises itself. Its text is shown to the user as it is."""
+
+
+class MetastoreUnavailableError(SparkClientError):
+    """No metastore answered at any of the addresses."""
+
+
+class MetastoreRefusedError(SparkClientError):
+    """The metastore answered with an error that has no kind of its own here. The text is the server's."""
+
+
+class AnswerLostError(SparkClientError):
+    """A change was sent whole, but the connection broke before the answer: whether it happened is not known."""
+
+
+class NoSuchDatabaseError(SparkClientError):
+    """The database is not in the metastore."""
+
+
+class NoSuchTableError(SparkClientError):
+    """The table is not in the metastore."""
+
+
+class TableExistsError(SparkClientError):
+    """A table of that name is there already."""
+
+
+class PublishConflictError(SparkClientError):
+    """Somebody else changed what this write had seen. Nothing of the write is visible; run it again."""
+
+
+class InvalidInsertError(SparkClientError):
+    """The INSERT does not fit its table: columns, types, partitions or format."""
+
+
+class WriteFailedError(SparkClientError):
+    """A write broke off. Nothing of it is visible, and what it had brought is removed."""
+
+
+class WriteUncertainError(SparkClientError):
+    """The metastore broke off while a write was published: it may be visible. Nothing was removed."""
+
+
+class InvalidAddressError(SparkClientError, ValueError):
+    """A metastore address that cannot be understood."""

@@ -1,0 +1,208 @@
+"""The metastore as our library calls it: fail-over between addresses, retry of what is safe, dataclasses out."""
+
+from __future__ import annotations
+
+import getpass
+from collections import deque
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from thrift.Thrift import TApplicationException, TException
+
+from spark_client import errors
+from spark_client.wire import convert, structs
+from spark_client.wire.connection import BROKEN, Address, Connection, NoAnswerError, NotSentError, describe, parse_uris
+from thrift_idl.gen.hive_metastore import ttypes as hive
+from thrift_idl.gen.metastore import ttypes as ours
+
+Faults = Mapping[type[TException], type[errors.SparkClientError]]
+_NO_TABLE: Faults = {hive.NoSuchObjectException: errors.NoSuchTableError}
+_PUBLISH: Faults = {
+    hive.NoSuchObjectException: errors.NoSuchTableError,
+    hive.AlreadyExistsException: errors.PublishConflictError,
+    ours.ConflictException: errors.PublishConflictError,
+}
+
+
+class MetastoreClient:
+    """A client that many threads may share: each call takes an idle connection, or opens one.
+
+    Reads are repeated at the next address when a connection breaks. Changes are repeated only when they surely did
+    not reach a server; otherwise AnswerLostError says that the outcome is not known. Every method raises
+    MetastoreUnavailableError (no server answers) and MetastoreRefusedError (the server's own error text).
+    """
+
+    def __init__(
+        self,
+        uris: str | Sequence[str],
+        *,
+        connect_timeout: float = 5.0,
+        timeout: float = 120.0,
+        user: str | None = None,
+    ) -> None:
+        """`uris` as in `hive.metastore.uris`; timeouts in seconds. Nothing is connected before the first call."""
+        self.addresses = parse_uris(uris)
+        self._connect_timeout = connect_timeout
+        self._timeout = timeout
+        self._user = user or getpass.getuser()
+        self._idle: deque[Connection] = deque()
+        self._preferred = 0
+
+    def get_database(self, name: str) -> structs.Database:
+        """Raises NoSuchDatabaseError."""
+        faults: Faults = {hive.NoSuchObjectException: errors.NoSuchDatabaseError}
+        return convert.database_of(self._call("get_database", name, repeat=True, faults=faults))
+
+    def get_table(self, database: str, table: str) -> structs.Table:
+        """Raises NoSuchTableError."""
+        return convert.table_of(self._raw_table(database, table))
+
+    def create_table(self, table: structs.Table) -> None:
+        """Raises TableExistsError, NoSuchDatabaseError, AnswerLostError."""
+        faults: Faults = {
+            hive.AlreadyExistsException: errors.TableExistsError,
+            hive.NoSuchObjectException: errors.NoSuchDatabaseError,
+        }
+        self._call("create_table", convert.overlay_table(table), repeat=False, faults=faults)
+
+    def alter_table(self, table: structs.Table) -> None:
+        """Gives the table what `table` says; fields that our dataclass does not have stay. Raises NoSuchTableError."""
+        raw = convert.overlay_table(table, onto=self._raw_table(table.database, table.name))
+        self._call("alter_table", table.database, table.name, raw, repeat=False, faults=_NO_TABLE)
+
+    def drop_table(self, database: str, table: str, *, delete_data: bool = True) -> None:
+        """Raises NoSuchTableError, AnswerLostError."""
+        self._call("drop_table", database, table, delete_data, repeat=False, faults=_NO_TABLE)
+
+    def get_partition(self, database: str, table: str, values: Sequence[str]) -> structs.Partition | None:
+        """The partition of these values, or None if it is not there."""
+        faults: Faults = {hive.NoSuchObjectException: errors.NoSuchTableError}
+        try:
+            raw = self._call("get_partition", database, table, list(values), repeat=True, faults=faults)
+        except errors.NoSuchTableError:
+            return None
+        return convert.partition_of(raw)
+
+    def get_partitions(self, database: str, table: str, prefix: Sequence[str] = ()) -> tuple[structs.Partition, ...]:
+        """All partitions, or those whose first values are these, ascending by name. Raises NoSuchTableError."""
+        if prefix:
+            args: tuple[Any, ...] = ("get_partitions_ps", database, table, list(prefix), -1)
+        else:
+            args = ("get_partitions", database, table, -1)
+        return tuple(convert.partition_of(raw) for raw in self._call(*args, repeat=True, faults=_NO_TABLE))
+
+    def plan_scan(
+        self,
+        database: str,
+        table: str,
+        predicate: Sequence[structs.PredicateNode] | None = None,
+        *,
+        with_totals: bool = False,
+    ) -> structs.ScanPlan:
+        """What must be read; `predicate` in postfix order, None for everything. Raises NoSuchTableError."""
+        request = convert.scan_request(database, table, predicate, with_totals=with_totals)
+        return convert.scan_plan_of(self._call("plan_scan", request, repeat=True, faults=_NO_TABLE))
+
+    def publish(
+        self, database: str, table: str, query_id: str, partitions: Sequence[structs.PublishPartition]
+    ) -> structs.PublishResult:
+        """Makes all partitions of a write visible at once. Raises PublishConflictError, NoSuchTableError, AnswerLostError."""
+        request = convert.publish_request(database, table, query_id, partitions)
+        return convert.publish_result_of(self._call("publish", request, repeat=False, faults=_PUBLISH))
+
+    def close(self) -> None:
+        """Hangs up; the next call connects again."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _raw_table(self, database: str, table: str) -> hive.Table:
+        return self._call("get_table", database, table, repeat=True, faults=_NO_TABLE)
+
+    def _call(self, method: str, *args: Any, repeat: bool, faults: Faults) -> Any:
+        """One call, tried once more than there are addresses: the first may meet a server that has gone meanwhile."""
+        failures: list[str] = []
+        for _ in range(len(self.addresses) + 1):
+            connection = self._take()
+            try:
+                answer = connection.call(method, *args)
+            except NotSentError as error:
+                self._forget(connection)
+                failures.append(f"{connection.address} ({error})")
+            except NoAnswerError as error:
+                self._forget(connection)
+                if not repeat:
+                    raise errors.AnswerLostError(
+                        f"{connection.address} broke off during {method} ({error}); whether it happened is not known"
+                    ) from error
+                if error.timed_out:
+                    raise errors.MetastoreUnavailableError(
+                        f"{connection.address} did not answer {method} within {self._timeout:g} seconds"
+                    ) from error
+                failures.append(f"{connection.address} ({error})")
+            except TException as error:
+                self._idle.append(connection)  # An answer, if not the wanted one.
+                raise _translate(method, error, faults) from error
+            except BaseException:
+                connection.close()  # Half a message may be in it.
+                raise
+            else:
+                self._idle.append(connection)
+                return answer
+        raise errors.MetastoreUnavailableError(f"no metastore answered {method}: {', '.join(failures)}")
+
+    def _take(self) -> Connection:
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:  # Another thread was faster.
+                break
+            if connection.is_alive:
+                return connection
+            connection.close()
+        return self._connect()
+
+    def _connect(self) -> Connection:
+        """A connection to the address that answered last, or to the next that answers."""
+        failures = []
+        start, count = self._preferred, len(self.addresses)
+        for index in ((start + step) % count for step in range(count)):
+            address: Address = self.addresses[index]
+            try:
+                connection = Connection(
+                    address, connect_timeout=self._connect_timeout, timeout=self._timeout, user=self._user
+                )
+            except BROKEN as error:
+                failures.append(f"{address} ({describe(error)})")
+            else:
+                self._preferred = index
+                return connection
+        raise errors.MetastoreUnavailableError(
+            f"no metastore answers at {', '.join(failures)}; is it started (metastore serve) and reachable?"
+        )
+
+    def _forget(self, broken: Connection) -> None:
+        """Starts with the next address, and drops what was connected to this one."""
+        broken.close()
+        self._preferred = (self.addresses.index(broken.address) + 1) % len(self.addresses)
+        for connection in list(self._idle):
+            if connection.address == broken.address:
+                self._idle.remove(connection)
+                connection.close()
+
+
+def _translate(method: str, error: TException, faults: Faults) -> errors.SparkClientError:
+    kind = next((ours_ for theirs, ours_ in faults.items() if isinstance(error, theirs)), errors.MetastoreRefusedError)
+    text = getattr(error, "message", None) or str(error)
+    line = " ".join(str(text).split())
+    if isinstance(error, TApplicationException):
+        line = f"the metastore does not serve {method}: {line}"
+    return kind(line)

@@ -1,0 +1,172 @@
+"""Thrift structs ↔ our frozen dataclasses. Pure: no socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from spark_client.wire import structs
+from thrift_idl.gen.hive_metastore import ttypes as hive
+from thrift_idl.gen.metastore import ttypes as ours
+
+
+def columns_of(fields: Iterable[hive.FieldSchema] | None) -> tuple[structs.Column, ...]:
+    """The columns of a list that may be unset."""
+    return tuple(structs.Column(field.name, field.type, field.comment) for field in fields or ())
+
+
+def skew_of(sd: hive.StorageDescriptor) -> structs.Skew:
+    """The skew of a table or partition; unset and empty are the same."""
+    info = sd.skewedInfo
+    if info is None or not info.skewedColNames:
+        return structs.NOT_SKEWED
+    return structs.Skew(
+        columns=tuple(info.skewedColNames),
+        values=tuple(tuple(value) for value in info.skewedColValues or ()),
+        locations={tuple(value): location for value, location in (info.skewedColValueLocationMaps or {}).items()},
+        directories=bool(sd.storedAsSubDirectories),
+    )
+
+
+def storage_of(sd: hive.StorageDescriptor) -> structs.Storage:
+    """Formats and serde; what is unset is empty."""
+    serde = sd.serdeInfo or hive.SerDeInfo()
+    return structs.Storage(
+        sd.inputFormat or "", sd.outputFormat or "", serde.serializationLib or "", dict(serde.parameters or {})
+    )
+
+
+def table_of(table: hive.Table) -> structs.Table:
+    """A table as our rooms see it."""
+    sd = table.sd or hive.StorageDescriptor()
+    return structs.Table(
+        database=table.dbName,
+        name=table.tableName,
+        columns=columns_of(sd.cols),
+        partition_columns=columns_of(table.partitionKeys),
+        location=sd.location,
+        storage=storage_of(sd),
+        skew=skew_of(sd),
+        parameters=dict(table.parameters or {}),
+        table_type=table.tableType or "MANAGED_TABLE",
+        owner=table.owner,
+    )
+
+
+def partition_of(partition: hive.Partition) -> structs.Partition:
+    """A partition as our rooms see it."""
+    sd = partition.sd
+    return structs.Partition(
+        values=tuple(partition.values),
+        location=sd.location,
+        columns=columns_of(sd.cols),
+        storage=storage_of(sd),
+        skew=skew_of(sd),
+        parameters=dict(partition.parameters or {}),
+    )
+
+
+def database_of(database: hive.Database) -> structs.Database:
+    """A database as our rooms see it."""
+    return structs.Database(database.name, database.locationUri, dict(database.parameters or {}))
+
+
+def _fields(columns: Sequence[structs.Column]) -> list[hive.FieldSchema]:
+    return [hive.FieldSchema(column.name, column.type, column.comment) for column in columns]
+
+
+def overlay_table(table: structs.Table, onto: hive.Table | None = None) -> hive.Table:
+    """The Thrift struct of a table; fields that our dataclass does not have stay as `onto` has them."""
+    raw = onto or hive.Table(sd=hive.StorageDescriptor(serdeInfo=hive.SerDeInfo(), numBuckets=-1))
+    raw.dbName, raw.tableName = table.database, table.name
+    raw.owner, raw.tableType = table.owner, table.table_type
+    raw.partitionKeys = _fields(table.partition_columns)
+    raw.parameters = dict(table.parameters)
+    sd, storage, skew = raw.sd, table.storage, table.skew
+    sd.cols, sd.location = _fields(table.columns), table.location
+    sd.inputFormat, sd.outputFormat = storage.input_format, storage.output_format
+    sd.serdeInfo.serializationLib = storage.serde
+    sd.serdeInfo.parameters = dict(storage.serde_parameters)
+    sd.skewedInfo = hive.SkewedInfo(list(skew.columns), [list(value) for value in skew.values], dict(skew.locations))
+    sd.storedAsSubDirectories = skew.directories
+    return raw
+
+
+def scan_request(
+    database: str, table: str, predicate: Sequence[structs.PredicateNode] | None, *, with_totals: bool
+) -> ours.ScanRequest:
+    """A request; `predicate` None asks for everything."""
+    nodes = None if predicate is None else [_node(node) for node in predicate]
+    return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, withTotals=with_totals)
+
+
+def _node(node: structs.PredicateNode) -> ours.PredicateNode:
+    op = ours.PredicateOperator._NAMES_TO_VALUES[node.op]  # noqa: SLF001 - the generated code's only table of names
+    values = None if node.values is None else list(node.values)
+    return ours.PredicateNode(op=op, column=node.column, values=values, operands=node.operands)
+
+
+def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:
+    """A plan as our rooms see it."""
+    return structs.ScanPlan(
+        partitions=tuple(_scan_partition(partition) for partition in plan.partitions),
+        storages=tuple(_scan_storage(storage) for storage in plan.storages),
+        partitions_total=plan.partitionsTotal,
+        directories_total=plan.directoriesTotal,
+        table_version=plan.tableVersion,
+    )
+
+
+def _scan_partition(partition: ours.ScanPartition) -> structs.ScanPartition:
+    return structs.ScanPartition(
+        values=tuple(partition.values),
+        location=partition.location,
+        directories=tuple(_scan_directory(directory) for directory in partition.directories),
+        directories_total=partition.directoriesTotal,
+        version=partition.version,
+        storage=partition.storageIndex,
+    )
+
+
+def _scan_directory(directory: ours.ScanDirectory) -> structs.ScanDirectory:
+    value = None if directory.skewedValue is None else tuple(directory.skewedValue)
+    return structs.ScanDirectory(directory.location, value)
+
+
+def _scan_storage(storage: ours.ScanStorage) -> structs.ScanStorage:
+    return structs.ScanStorage(
+        columns=columns_of(storage.columns),
+        input_format=storage.inputFormat,
+        serde=storage.serializationLib,
+        serde_parameters=dict(storage.serdeParameters or {}),
+        buckets=storage.numBuckets,
+        bucket_columns=tuple(storage.bucketCols or ()),
+    )
+
+
+def publish_request(
+    database: str, table: str, query_id: str, partitions: Sequence[structs.PublishPartition]
+) -> ours.PublishRequest:
+    """All partitions of one write."""
+    return ours.PublishRequest(
+        dbName=database, tableName=table, queryId=query_id, partitions=[_publish_partition(p) for p in partitions]
+    )
+
+
+def _publish_partition(partition: structs.PublishPartition) -> ours.PublishPartition:
+    mode: Any = ours.PublishMode._NAMES_TO_VALUES[partition.mode.value]  # noqa: SLF001 - as above
+    return ours.PublishPartition(
+        values=list(partition.values),
+        mode=mode,
+        location=partition.location,
+        skewedLocations=[
+            ours.SkewedLocation(list(value), location) for value, location in partition.skewed_locations.items()
+        ],
+        expectedVersion=partition.expected_version,
+        parameters=dict(partition.parameters) or None,
+    )
+
+
+def publish_result_of(result: ours.PublishResult) -> structs.PublishResult:
+    """What the metastore did."""
+    return structs.PublishResult(tuple(result.versions), tuple(result.replaced))

@@ -1,0 +1,175 @@
+"""What the metastore says, as frozen dataclasses: the only shape in which the client's rooms see tables and plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column and its type as Hive writes it (`bigint`, `decimal(10,2)`, `struct<a:int>`)."""
+
+    name: str
+    type: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """Which values are heavy, and where their directories are.
+
+    `values` are texts in the order of `columns`; `directories` is Hive's STORED AS DIRECTORIES. A value without a
+    location has no data.
+    """
+
+    columns: tuple[str, ...] = ()
+    values: tuple[tuple[str, ...], ...] = ()
+    locations: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    directories: bool = False
+
+    @property
+    def is_list_bucketed(self) -> bool:
+        """True if each value has a directory of its own (Hive's list bucketing)."""
+        return self.directories and bool(self.columns) and bool(self.values)
+
+
+NOT_SKEWED = Skew()
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How files are laid out: formats and serde by their Java class names."""
+
+    input_format: str
+    output_format: str
+    serde: str
+    serde_parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; `columns` are those in the files, `partition_columns` those in the directory names."""
+
+    database: str
+    name: str
+    columns: tuple[Column, ...]
+    partition_columns: tuple[Column, ...]
+    location: str | None
+    storage: Storage
+    skew: Skew = NOT_SKEWED
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    table_type: str = "MANAGED_TABLE"
+    owner: str | None = None
+
+    @property
+    def full_name(self) -> str:
+        """`database.table`, as messages name it."""
+        return f"{self.database}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition: its values as texts (null is Hive's default partition name), and what it has of its own."""
+
+    values: tuple[str, ...]
+    location: str
+    columns: tuple[Column, ...]
+    storage: Storage
+    skew: Skew
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database and the directory under which its tables are made."""
+
+    name: str
+    location: str
+    parameters: Mapping[str, str]
+
+
+class PredicateNode(Protocol):
+    """One node of a predicate in postfix order; `op` is a name of thrift_idl/metastore.thrift's PredicateOperator."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def column(self) -> str | None: ...
+    @property
+    def values(self) -> Sequence[str] | None: ...
+    @property
+    def operands(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScanDirectory:
+    """A directory to read; `skewed_value` is None where rows of several values lie (plain or default directory)."""
+
+    location: str
+    skewed_value: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPartition:
+    """What must be read of one partition; an unpartitioned table is one without values. `storage`: into ScanPlan's."""
+
+    values: tuple[str, ...]
+    location: str
+    directories: tuple[ScanDirectory, ...]
+    directories_total: int
+    version: int
+    storage: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanStorage:
+    """How partitions of a plan are stored: many share one."""
+
+    columns: tuple[Column, ...]
+    input_format: str
+    serde: str
+    serde_parameters: Mapping[str, str]
+    buckets: int
+    bucket_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """What a query must read. `partitions_total` is known where it was asked for."""
+
+    partitions: tuple[ScanPartition, ...]
+    storages: tuple[ScanStorage, ...]
+    partitions_total: int | None
+    directories_total: int
+    table_version: int
+
+
+class PublishMode(Enum):
+    """What becomes of the partition; the names are those of thrift_idl/metastore.thrift."""
+
+    APPEND = "APPEND"
+    OVERWRITE = "OVERWRITE"
+    CREATE = "CREATE"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPartition:
+    """One partition of a write: where its files are now. `expected_version` 0: it was not there; None: any."""
+
+    values: tuple[str, ...]
+    mode: PublishMode
+    location: str
+    skewed_locations: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    expected_version: int | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishResult:
+    """The new versions in the order of the request, and the locations that nothing refers to any more."""
+
+    versions: tuple[int, ...]
+    replaced: tuple[str, ...]
