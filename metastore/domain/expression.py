@@ -1,0 +1,312 @@
+"""Predicates as one tree, be they Hive filters or parts of a scan. Storage makes SQL of it, skew evaluates it.
+
+No tree is deeper than MAX_DEPTH: what walks one may recurse.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, TypeAlias
+
+from metastore.domain.names import fold
+from metastore.errors import InvalidInputError
+
+MAX_DEPTH = 60
+MAX_NODES = 10_000
+
+
+class Truth(enum.Enum):
+    """What a constant predicate says. UNKNOWN: nothing is known of it, it may be true, false or null."""
+
+    TRUE = "true"
+    FALSE = "false"
+    NULL = "null"
+    UNKNOWN = "unknown"
+
+
+class Operator(enum.Enum):
+    """A comparison, read `column OPERATOR value`. With NULL it is NULL."""
+
+    EQUAL = "="
+    NOT_EQUAL = "!="
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
+
+    @property
+    def negated(self) -> Operator:
+        """The operator of NOT (column OPERATOR value)."""
+        return _NEGATED[self]
+
+    @property
+    def mirrored(self) -> Operator:
+        """The operator of value OPERATOR column."""
+        return _MIRRORED.get(self, self)
+
+
+_NEGATED = {
+    Operator.EQUAL: Operator.NOT_EQUAL,
+    Operator.NOT_EQUAL: Operator.EQUAL,
+    Operator.LESS: Operator.GREATER_OR_EQUAL,
+    Operator.LESS_OR_EQUAL: Operator.GREATER,
+    Operator.GREATER: Operator.LESS_OR_EQUAL,
+    Operator.GREATER_OR_EQUAL: Operator.LESS,
+}
+_MIRRORED = {
+    Operator.LESS: Operator.GREATER,
+    Operator.LESS_OR_EQUAL: Operator.GREATER_OR_EQUAL,
+    Operator.GREATER: Operator.LESS,
+    Operator.GREATER_OR_EQUAL: Operator.LESS_OR_EQUAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same for every row."""
+
+    truth: Truth
+    depth: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """column OPERATOR value. `value` is a text as Hive writes values; both sides are read as the column's type."""
+
+    column: str
+    operator: Operator
+    value: str
+    depth: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NullSafeEqual:
+    """column <=> value: never NULL, and false for a NULL column."""
+
+    column: str
+    value: str
+    depth: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """Whether the column equals one of the values. NULL for a NULL column (without values it may also be false)."""
+
+    column: str
+    values: tuple[str, ...]
+    depth: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """column IS NULL."""
+
+    column: str
+    depth: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith:
+    """Whether the text of the column begins with `prefix`, case-sensitively."""
+
+    column: str
+    prefix: str
+    depth: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """SQL's LIKE on the text of the column: `%`, `_`, and `\\` before a character that stands for itself.
+
+    Case-sensitive. The pattern does not end in a lone `\\`.
+    """
+
+    column: str
+    pattern: str
+    depth: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """True where its child is false and the other way round; NULL and unknown stay what they are."""
+
+    child: Expression
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _deeper((self.child,)))
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """True where all children are. An And among them is replaced by its children."""
+
+    children: tuple[Expression, ...]
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "children", _flat(And, self.children))
+        object.__setattr__(self, "depth", _deeper(self.children))
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """True where a child is. An Or among them is replaced by its children."""
+
+    children: tuple[Expression, ...]
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "children", _flat(Or, self.children))
+        object.__setattr__(self, "depth", _deeper(self.children))
+
+
+Leaf: TypeAlias = Constant | Compare | NullSafeEqual | In | IsNull | StartsWith | Like
+Expression: TypeAlias = And | Or | Not | Leaf
+
+TRUE = Constant(Truth.TRUE)
+FALSE = Constant(Truth.FALSE)
+NULL = Constant(Truth.NULL)
+UNKNOWN = Constant(Truth.UNKNOWN)
+
+
+def columns(expression: Expression) -> set[str]:
+    """The names of all columns that the predicate speaks of."""
+    match expression:
+        case And(children=children) | Or(children=children):
+            return set().union(*map(columns, children))
+        case Not(child=child):
+            return columns(child)
+        case Constant():
+            return set()
+    return {expression.column}
+
+
+def push_not(expression: Expression, *, negate: bool = False) -> Expression:
+    """The same predicate with Not only directly above a leaf, and never above a Compare or a Constant.
+
+    `negate` asks for the predicate's negation.
+    """
+    match expression:
+        case Not(child=child):
+            return push_not(child, negate=not negate)
+        case And(children=children):
+            return (Or if negate else And)(tuple(push_not(child, negate=negate) for child in children))
+        case Or(children=children):
+            return (And if negate else Or)(tuple(push_not(child, negate=negate) for child in children))
+    return _negated(expression) if negate else expression
+
+
+def _negated(leaf: Leaf) -> Expression:
+    match leaf:
+        case Constant(truth=Truth.TRUE):
+            return FALSE
+        case Constant(truth=Truth.FALSE):
+            return TRUE
+        case Constant():
+            return leaf
+        case Compare(column=column, operator=operator, value=value):
+            return Compare(column, operator.negated, value)
+    return Not(leaf)
+
+
+class PostfixNode(Protocol):
+    """A node of a predicate as it comes over the wire: PredicateNode of thrift_idl/metastore.thrift."""
+
+    op: int
+    column: str | None
+    values: list[str] | None
+    operands: int | None
+
+
+def from_postfix(nodes: Sequence[PostfixNode]) -> Expression:
+    """The tree of a predicate in postfix order; no nodes are TRUE. What is nested too deeply becomes UNKNOWN.
+
+    Raises InvalidInputError if the nodes do not make exactly one predicate, or are more than MAX_NODES.
+    """
+    if len(nodes) > MAX_NODES:
+        raise InvalidInputError(f"The predicate has {len(nodes):,} nodes, at most {MAX_NODES:,} are taken")
+    stack: list[Expression] = []
+    for index, node in enumerate(nodes):
+        try:
+            _push(node, stack)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"Malformed predicate: node {index}: {error}") from error
+    if len(stack) > 1:
+        raise InvalidInputError(f"Malformed predicate: {len(stack)} predicates that nothing connects")
+    return stack[0] if stack else TRUE
+
+
+# The numbers are those of PredicateOperator in thrift_idl/metastore.thrift.
+_CONSTANTS = {0: UNKNOWN, 1: TRUE, 2: FALSE, 3: NULL}
+_CONNECTIVES: dict[int, type[And] | type[Or]] = {4: And, 5: Or}
+_NOT, _IN, _IS_NULL = 6, 12, 13
+_WITH_VALUE: dict[int, Callable[[str, str], Leaf]] = {
+    7: lambda column, value: Compare(column, Operator.EQUAL, value),
+    8: lambda column, value: Compare(column, Operator.LESS, value),
+    9: lambda column, value: Compare(column, Operator.LESS_OR_EQUAL, value),
+    10: lambda column, value: Compare(column, Operator.GREATER, value),
+    11: lambda column, value: Compare(column, Operator.GREATER_OR_EQUAL, value),
+    14: NullSafeEqual,
+    15: StartsWith,
+}
+
+
+def _push(node: PostfixNode, stack: list[Expression]) -> None:
+    if node.op in _CONSTANTS:
+        stack.append(_CONSTANTS[node.op])
+    elif node.op in _CONNECTIVES:
+        children = _take(stack, node.operands)
+        stack.append(UNKNOWN if _too_deep(children) else _CONNECTIVES[node.op](children))
+    elif node.op == _NOT:
+        (child,) = _take(stack, 1)
+        stack.append(child.child if isinstance(child, Not) else UNKNOWN if _too_deep((child,)) else Not(child))
+    else:
+        stack.append(_leaf(node))
+
+
+def _leaf(node: PostfixNode) -> Leaf:
+    column = fold(node.column)
+    if not column:
+        raise InvalidInputError(f"operator {node.op} needs a column")
+    if node.op == _IS_NULL:
+        return IsNull(column)
+    if node.values is None or any(value is None for value in node.values):
+        raise InvalidInputError(f"operator {node.op} on {column} needs values, none of them null")
+    if node.op == _IN:
+        return In(column, tuple(node.values))
+    if node.op not in _WITH_VALUE:
+        raise InvalidInputError(f"operator {node.op} is unknown")
+    if len(node.values) != 1:
+        raise InvalidInputError(f"operator {node.op} on {column} takes one value, not {len(node.values)}")
+    return _WITH_VALUE[node.op](column, node.values[0])
+
+
+def _take(stack: list[Expression], count: int | None) -> tuple[Expression, ...]:
+    if count is None or not 1 <= count <= len(stack):
+        raise InvalidInputError(f"it takes {count} operands where there are {len(stack)}")
+    taken = tuple(stack[-count:])
+    del stack[-count:]
+    return taken
+
+
+def _too_deep(children: Sequence[Expression]) -> bool:
+    return any(child.depth >= MAX_DEPTH for child in children)
+
+
+def _deeper(children: Sequence[Expression]) -> int:
+    if _too_deep(children):
+        raise InvalidInputError(f"The predicate is nested more than {MAX_DEPTH} levels deep")
+    return 1 + max((child.depth for child in children), default=0)
+
+
+def _flat(kind: type[And] | type[Or], children: Sequence[Expression]) -> tuple[Expression, ...]:
+    flat: list[Expression] = []
+    for child in children:
+        if isinstance(child, kind):
+            flat.extend(child.children)
+        else:
+            flat.append(child)
+    return tuple(flat)

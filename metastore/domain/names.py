@@ -1,0 +1,111 @@
+"""Names of catalogs, databases, tables and columns: how they are folded, split, checked and searched for."""
+
+from __future__ import annotations
+
+import re
+
+from metastore.errors import InvalidInputError, InvalidObjectError
+
+DEFAULT_CATALOG = "hive"
+
+MAX_OBJECT_NAME = 128
+MAX_COLUMN_NAME = 767
+MAX_PATTERN = 10_000
+
+_CATALOG_MARK = "@"
+_EMPTY_DATABASE = "!"
+_OBJECT_NAME = re.compile(r"\w+", re.ASCII)
+
+_PATTERN_TOKEN = re.compile(
+    r"(?P<any>\*)|(?P<dot>\.)|(?P<branch>\s*\|\s*)|(?P<bracket>[()])|(?P<repeat>[+?])"
+    r"|(?P<set>\[\^?(?:\w-\w|\w)+\])|\\(?P<escaped>\W)|(?P<literal>[^\\\[\0])",
+    re.ASCII | re.DOTALL,
+)
+
+
+def fold(name: str | None) -> str:
+    """The form in which names are stored and looked up: trimmed, lower case. None is the empty name."""
+    return "" if name is None else name.strip().lower()
+
+
+def split_database(name: str | None) -> tuple[str | None, str | None]:
+    """(catalog, database), folded, of a database argument: `@cat#db`, `@cat#` (no database), `@cat#!` (the empty
+    name) or a plain name, whose catalog is None (Hive's MetaStoreUtils.parseDbName). Patterns come the same way.
+
+    Raises InvalidInputError for a mark without a separator.
+    """
+    if name is None:
+        return None, None
+    if not name.startswith(_CATALOG_MARK):
+        return None, fold(name)
+    catalog, separator, database = name[1:].partition("#")
+    if not separator:
+        raise InvalidInputError(f"{name} is prefixed with a catalog mark but names no catalog: write @catalog#database")
+    if not database:
+        return fold(catalog), None
+    return fold(catalog), "" if database == _EMPTY_DATABASE else fold(database)
+
+
+def check_object_name(kind: str, name: str) -> None:
+    """Refuses (InvalidObjectError) what Hive's MetaStoreUtils.validateName refuses, and longer names than Hive stores.
+
+    `kind` says what is named, for the message: "database", "table" …
+    """
+    if not _OBJECT_NAME.fullmatch(name):
+        raise InvalidObjectError(f"{name} is not a valid object name")
+    if len(name) > MAX_OBJECT_NAME:
+        raise InvalidObjectError(
+            f"{name} is not a valid object name: a {kind} name has at most {MAX_OBJECT_NAME} characters"
+        )
+
+
+def check_column_name(name: str) -> None:
+    """Refuses (InvalidObjectError) an empty, over-long or unstorable column name. Spark puts any character into one."""
+    if not name.strip():
+        raise InvalidObjectError("A column name must not be empty")
+    if "\0" in name:
+        raise InvalidObjectError(f"Invalid column name {name!r}: it holds a NUL character")
+    if len(name) > MAX_COLUMN_NAME:
+        raise InvalidObjectError(
+            f"Invalid column name {name[:40]}…: it has {len(name)} characters, at most {MAX_COLUMN_NAME} are stored"
+        )
+
+
+def pattern_regex(pattern: str | None) -> str | None:
+    """A Hive name pattern as a PostgreSQL regular expression for `~*`, anchored; None where every name matches.
+
+    `*` is any text, `.` any character, `|` separates alternatives; sets, groups, `+` and `?` are taken as Java does.
+    Only these are passed on, everything else stands for itself: no pattern reaches the rest of the regular expressions.
+    Raises InvalidInputError for what is no pattern.
+    """
+    if pattern is None or pattern.strip() in ("*", ".*"):
+        return None
+    if len(pattern) > MAX_PATTERN:
+        raise InvalidInputError(f"Invalid name pattern: {len(pattern)} characters, at most {MAX_PATTERN} are allowed")
+    regex = f"^(?:{''.join(_translated(pattern.strip()))})$"
+    try:
+        re.compile(regex)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise InvalidInputError(f"Invalid name pattern '{pattern}': {error}") from error
+    return regex
+
+
+def _translated(pattern: str) -> list[str]:
+    parts: list[str] = []
+    position, repeatable = 0, False
+    while position < len(pattern):
+        token = _PATTERN_TOKEN.match(pattern, position)
+        if token is None or (token.lastgroup == "repeat" and not repeatable):
+            raise InvalidInputError(
+                f"Invalid name pattern '{pattern}': unexpected character at position {position + 1}"
+            )
+        text, kind = token.group(), token.lastgroup
+        repeatable = kind in ("dot", "set", "escaped", "literal") or text == ")"
+        if kind == "any":
+            parts.append(".*")
+        elif kind in ("escaped", "literal"):
+            parts.append(re.escape(text[-1]))
+        else:
+            parts.append(text.strip())
+        position = token.end()
+    return parts

@@ -1,0 +1,116 @@
+"""Names of partitions: `column=value/column=value`, escaped as Hive's FileUtils and Warehouse do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from metastore.domain.names import fold
+from metastore.errors import InvalidInputError, InvalidObjectError
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+# Hive stores 767 characters. A B-tree entry of PostgreSQL holds 2,704 bytes, the table's id included.
+MAX_NAME_CHARACTERS = 2_000
+MAX_NAME_BYTES = 2_600
+
+_ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
+# Java's parseInt takes a sign, so Hive reads %+1 as U+0001.
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def escape(text: str) -> str:
+    """A column name or value as one component of a partition name holds it (Hive's FileUtils.escapePathName)."""
+    return _ESCAPED.sub(lambda found: f"%{ord(found.group()):02X}", text)
+
+
+def unescape(text: str) -> str:
+    """The inverse of `escape`. What is no escape sequence stays as it is (Hive's FileUtils.unescapePathName)."""
+    return _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
+
+
+def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
+    """The name of the partition with these values (Hive's Warehouse.makePartName); None and "" are its default.
+
+    Raises InvalidInputError for a wrong number of values, InvalidObjectError for a name that cannot be stored.
+    """
+    _check_arity(columns, values)
+    name = "/".join(
+        f"{escape(fold(column))}={escape(value or DEFAULT_PARTITION)}"
+        for column, value in zip(columns, values, strict=True)
+    )
+    _check_length(name)
+    return name
+
+
+def parse_name(name: str) -> list[tuple[str, str]]:
+    """The (column, value) pairs of a partition name, unescaped, in its order; the default partition is a value here.
+
+    A component without `=`, or with nothing on one side of it, is passed over (Hive's Warehouse.makeSpecFromName).
+    Raises InvalidInputError for an empty name, InvalidObjectError for one that no partition can have.
+    """
+    if not name:
+        raise InvalidInputError("Partition name is invalid: it is empty")
+    _check_length(name)
+    pairs = []
+    for component in name.split("/"):
+        column, _, value = component.partition("=")
+        if column and value:
+            pairs.append((fold(unescape(column)), unescape(value)))
+    _check_storable(value for _, value in pairs)
+    return pairs
+
+
+def values_of(columns: Sequence[str], name: str) -> list[str]:
+    """The values of a partition name in the order of `columns`. Their order in the name is free, others are ignored.
+
+    Raises InvalidInputError if a column is missing (Hive's HMSHandler.getPartValsFromName).
+    """
+    found = dict(parse_name(name))
+    missing = next((column for column in columns if fold(column) not in found), None)
+    if missing is not None:
+        raise InvalidInputError(f"incomplete partition name - missing {fold(missing)}")
+    return [found[fold(column)] for column in columns]
+
+
+def check_values(columns: Sequence[str], values: Sequence[str | None] | None) -> None:
+    """Refuses values that make no partition: none, a null, a wrong number (InvalidInputError), or what cannot be
+    stored, by its characters or its length (InvalidObjectError). The empty string is legal: the default partition.
+    """
+    if not values:
+        raise InvalidInputError("The partition values cannot be null or empty.")
+    given = [value for value in values if value is not None]
+    if len(given) != len(values):
+        raise InvalidInputError("Partition value cannot be null.")
+    _check_arity(columns, given)
+    _check_storable(given)
+    partition_name(columns, given)
+
+
+def first_invalid_character(values: Iterable[str]) -> str | None:
+    """The first character that no partition value may hold (NUL; a lone surrogate), or None if all are fine."""
+    return next((found.group() for value in values if (found := _UNSTORABLE.search(value))), None)
+
+
+def _check_arity(columns: Sequence[str], values: Sequence[str | None]) -> None:
+    if not columns or len(columns) != len(values):
+        keys, given = ", ".join(columns), ", ".join(str(value) for value in values)
+        raise InvalidInputError(f"Invalid partition key & values; keys [{keys}], values [{given}]")
+
+
+def _check_storable(values: Iterable[str]) -> None:
+    character = first_invalid_character(values)
+    if character is not None:
+        raise InvalidObjectError(
+            f"A partition value holds the character U+{ord(character):04X}, which cannot be stored"
+        )
+
+
+def _check_length(name: str) -> None:
+    characters, size = len(name), len(name.encode("utf-8", "surrogatepass"))
+    if characters > MAX_NAME_CHARACTERS or size > MAX_NAME_BYTES:
+        raise InvalidObjectError(
+            f"The partition name {name[:60]}… is too long: {characters:,} characters in {size:,} bytes, "
+            f"at most {MAX_NAME_CHARACTERS:,} in {MAX_NAME_BYTES:,} are stored"
+        )
