@@ -1,0 +1,51 @@
+"""How Hive names the directories of partitions and of skewed values. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+# Hive's text for null and for the empty string, in names and in values.
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+# Where rows go whose skew columns hold no declared value; once per skew column (Hive's ListBucketingPrunerUtils).
+DEFAULT_DIRECTORY = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
+# Hive's FileUtils: control characters and these.
+_ESCAPED = {*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{[]^"}
+_HEX = set("0123456789abcdefABCDEF")
+
+
+def escape(text: str) -> str:
+    """The text as a directory name (Hive's FileUtils.escapePathName); empty is the default partition."""
+    return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in text) or DEFAULT_PARTITION
+
+
+def unescape(name: str) -> str:
+    """The text of a directory name; a `%` that no two hexadecimal digits follow stays."""
+    head, *rest = name.split("%")
+    return head + "".join(
+        chr(int(piece[:2], 16)) + piece[2:] if len(piece) > 1 and set(piece[:2]) <= _HEX else "%" + piece
+        for piece in rest
+    )
+
+
+def value_path(columns: Sequence[str], values: Sequence[str]) -> str:
+    """`c1=v1/c2=v2`: the name of a partition, or of the directory of a skewed value (Warehouse.makePartName)."""
+    return "/".join(f"{escape(column.lower())}={escape(value)}" for column, value in zip(columns, values, strict=True))
+
+
+def skew_directories(columns: Sequence[str], values: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Directory names below a partition: the default directory first, then one for each value in its order.
+
+    Two values may have one name (the empty string and null have): a later one gets a name of its own, because a
+    directory of a skewed value must hold nothing else.
+    """
+    names = ["/".join([DEFAULT_DIRECTORY] * len(columns))]
+    for value in values:
+        path = value_path(columns, value)
+        names.append(next(name for name in _candidates(path) if name not in names))
+    return tuple(names)
+
+
+def _candidates(path: str) -> Iterator[str]:
+    yield path
+    yield from (f"{path}_{number}" for number in itertools.count(1))
