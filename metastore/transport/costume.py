@@ -1,0 +1,121 @@
+"""The forms in which Thrift messages come: strict and old binary, compact, each with frames or without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from thrift.protocol import fastbinary
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
+from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
+from thrift.Thrift import TType
+from thrift.transport.TTransport import TTransportBase
+
+PEEKED: Final = 6  # bytes that tell every costume; the smallest message has more
+_MAX_NAME: Final = 256  # a method's name, in bytes and in characters
+_STRICT: Final = b"\x80\x01"
+_COMPACT: Final = 0x82
+_STRANGERS: Final = {
+    b"GET ": "HTTP",
+    b"POST": "HTTP",
+    b"HEAD": "HTTP",
+    b"\x16\x03": "TLS",
+    b"\x01\x00\x00\x00": "SASL",
+}
+
+
+@dataclass(frozen=True)
+class Costume:
+    """How one client dresses its messages, for as long as the connection lasts."""
+
+    framed: bool
+    compact: bool = False
+    strict: bool = True
+
+    def protocol(self, transport: TTransportBase, max_string: int, max_container: int) -> TProtocolBase:
+        """The protocol that reads or writes over `transport`, within limits in bytes and elements."""
+        limits = {"string_length_limit": max_string, "container_length_limit": max_container}
+        if self.compact:
+            return CompactProtocol(transport, **limits)
+        return BinaryProtocol(transport, strictWrite=self.strict, **limits)
+
+
+def detect(first: bytes) -> Costume:
+    """The costume of a connection that begins with `first` (PEEKED bytes).
+
+    The rule is Thrift's (THeaderTransport, TBinaryProtocol.readMessageBegin): a strict binary message begins with
+    80 01, a compact one with 82; anything else is the length of a frame or, in the binary protocol before
+    versions, of the method's name. Raises TProtocolException when it is neither.
+    """
+    if first.startswith(_STRICT):
+        return Costume(framed=False)
+    if first[0] == _COMPACT:
+        return Costume(framed=False, compact=True)
+    positive = first[0] < 0x80
+    if first[4:6] == _STRICT and positive:
+        return Costume(framed=True)
+    if first[4] == _COMPACT and positive:
+        return Costume(framed=True, compact=True)
+    if 0 < int.from_bytes(first[:4], "big") <= _MAX_NAME:
+        return Costume(framed=False, strict=False)
+    stranger = next((f" ({name})" for start, name in _STRANGERS.items() if first.startswith(start)), "")
+    raise TProtocolException(TProtocolException.BAD_VERSION, f"not Thrift{stranger}: it begins with {first!r}")
+
+
+class _Nothing:
+    """Decoded instead of what is skipped: it has no fields."""
+
+
+def _sound(decode: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+    """The C decoder, with every complaint of it as the one exception that says: these bytes are wrong."""
+
+    def decode_or_refuse(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
+        try:
+            return decode(target, protocol, type_arguments)
+        except (TypeError, ValueError, OverflowError, SystemError) as error:
+            raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: {error}") from error
+
+    return decode_or_refuse
+
+
+_decode_binary: Final = _sound(fastbinary.decode_binary)
+_decode_compact: Final = _sound(fastbinary.decode_compact)
+
+
+class _Guarded(TProtocolBase):  # type: ignore[misc]
+    """What both protocols add to Thrift's: bounded names, skipping in C, one exception for malformed bytes."""
+
+    def readMessageBegin(self) -> tuple[str, int, int]:  # noqa: N802 - Thrift's name
+        """(method's name, TMessageType, sequence number). Raises TProtocolException."""
+        try:
+            name, kind, sequence = super().readMessageBegin()
+        except ValueError as error:
+            raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed header: {error}") from error
+        if len(name) > _MAX_NAME:
+            raise TProtocolException(TProtocolException.SIZE_LIMIT, f"a method's name of {len(name)} characters")
+        return name, kind, sequence
+
+    def skip(self, ttype: int, max_depth: int = 64) -> None:
+        """Reads over a value. A struct (the arguments of a method that is not served) at the C decoder's speed."""
+        if ttype == TType.STRUCT:
+            self._fast_decode(_Nothing(), self, [_Nothing, ()])
+        else:
+            super().skip(ttype, max_depth)
+
+
+class BinaryProtocol(_Guarded, TBinaryProtocolAccelerated):  # type: ignore[misc]
+    """Thrift's binary protocol."""
+
+    def __init__(self, transport: TTransportBase, **options: Any) -> None:
+        super().__init__(transport, fallback=False, **options)
+        self._fast_decode = _decode_binary
+
+
+class CompactProtocol(_Guarded, TCompactProtocolAccelerated):  # type: ignore[misc]
+    """Thrift's compact protocol."""
+
+    def __init__(self, transport: TTransportBase, **options: Any) -> None:
+        super().__init__(transport, fallback=False, **options)
+        self._fast_decode = _decode_compact

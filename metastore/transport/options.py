@@ -1,0 +1,37 @@
+"""The numbers that bound what clients may do to the server, each with its unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransportOptions:
+    """Where to listen, with how many processes, and every limit.
+
+    Attributes:
+        host: name or address to listen on; "0.0.0.0" or "::" for all.
+        port: TCP port; 0 takes any free one (`serve` tells which).
+        workers: processes.
+        max_connections: connections a worker keeps; one more is accepted and closed at once.
+        max_threads: threads of a worker, each busy with one message: calls in flight, and clients slow to send one.
+        max_message_bytes: size of the largest message that is read, its frame included.
+        max_container_length: elements of one list, set or map of a message. An element of a few bytes on the wire
+            is a few hundred in memory; this keeps one field from asking for all of it.
+        read_timeout: seconds for the whole of a message, from its first byte. Between messages there is no limit.
+        write_timeout: seconds a client may go without taking any byte of its reply.
+        drain_timeout: seconds that calls in flight have to finish after SIGTERM.
+        spare_thread_timeout: seconds after which a thread that had nothing to do ends, if another one waits.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 9083
+    workers: int = 2
+    max_connections: int = 10_000
+    max_threads: int = 64
+    max_message_bytes: int = 100 * 2**20
+    max_container_length: int = 1_000_000
+    read_timeout: float = 30.0
+    write_timeout: float = 60.0
+    drain_timeout: float = 20.0
+    spare_thread_timeout: float = 30.0

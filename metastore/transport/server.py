@@ -1,0 +1,47 @@
+"""The server as its caller sees it: one call that lasts until the server has ended."""
+
+from __future__ import annotations
+
+import logging
+import resource
+from collections.abc import Callable
+from typing import Final
+
+from metastore.transport.listener import listen
+from metastore.transport.options import TransportOptions
+from metastore.transport.session import ApplicationFactory
+from metastore.transport.supervisor import Supervisor
+
+logger = logging.getLogger("metastore.transport")
+
+_OTHER_FILES: Final = 256  # database connections, logs, modules
+
+
+def serve(
+    options: TransportOptions,
+    make_application: ApplicationFactory,
+    ready: Callable[[str, int], None] | None = None,
+) -> int:
+    """Listens, forks `options.workers` processes, supervises them, drains on SIGTERM and SIGINT. Linux only.
+
+    Call it in the main thread of a process that has no other thread and no database connection yet.
+    `make_application` is called in each worker; `ready(host, port)` in this process, once all workers are ready.
+
+    Returns the exit status: 0 after draining; 1 when workers could not start, did not drain, or after a second signal.
+    Raises BindError when the address cannot be listened on.
+    """
+    with listen(options.host, options.port) as listener:
+        host, port = listener.getsockname()[:2]
+        _allow_open_files(options.max_connections)
+        return Supervisor(options, listener, make_application, lambda: ready(host, port) if ready else None).run()
+
+
+def _allow_open_files(connections: int) -> None:
+    """Raises the limit of open files for `connections` in one process, as far as an ordinary user may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + _OTHER_FILES
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        logger.warning("max_connections=%d needs %d open files; ulimit -n allows %d", connections, needed, hard)
+        needed = hard
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -1,0 +1,36 @@
+"""What the transport asks of the rooms above it: an application per worker process, a session per connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from thrift.protocol.TProtocol import TProtocolBase
+
+
+class Session(Protocol):
+    """One connection's view of the service. Used by one thread at a time, not always the same one."""
+
+    def handle(self, iprot: TProtocolBase, oprot: TProtocolBase) -> None:
+        """Reads exactly one message from `iprot`, writes at most one reply to `oprot` (none for oneway).
+
+        A TTransportException, TProtocolException or EOFError raised here closes the connection with one log line;
+        any other exception closes it with a traceback.
+        """
+
+    def close(self) -> None:
+        """The connection is over."""
+
+
+class Application(Protocol):
+    """The service in one worker process. Made after the fork, so it may hold threads and database connections."""
+
+    def open_session(self, peer: str) -> Session:
+        """A session for the client at `peer` ("host:port"), called when its first bytes have arrived."""
+
+    def close(self) -> None:
+        """The worker is ending; no call is in flight any more, unless the time to drain was over."""
+
+
+SessionFactory = Callable[[str], Session]
+ApplicationFactory = Callable[[], Application]

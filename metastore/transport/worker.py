@@ -1,0 +1,85 @@
+"""A worker process: one thread accepts, a crew answers, the main thread waits for the order to drain."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import math
+import os
+import signal
+import socket
+import threading
+from typing import Final
+
+from metastore.transport.crew import Crew
+from metastore.transport.options import TransportOptions
+from metastore.transport.session import ApplicationFactory
+
+logger = logging.getLogger("metastore.transport")
+
+_GRACE: Final = 10  # seconds to close the application after draining, before the kernel ends the process
+_PAUSE: Final = 0.1  # seconds between attempts to accept when the process has no file descriptor left
+
+
+def run_worker(
+    options: TransportOptions, listener: socket.socket, lifeline: int, report: int, make_application: ApplicationFactory
+) -> int:
+    """Serves until `lifeline` ends, then drains; returns the exit status.
+
+    `lifeline` is the reading end of a pipe whose writing end only the supervisor has: it ends when the supervisor wants
+    the worker to drain, and when it has died. One byte to `report` says that the worker is ready.
+    """
+    try:
+        application = make_application()
+    except Exception as error:
+        logger.error("a worker cannot start: %s", error, exc_info=logger.isEnabledFor(logging.DEBUG))
+        return 1
+    crew = Crew(options, application.open_session)
+    crew.start()
+    draining = threading.Event()
+    threading.Thread(target=_accept, args=(listener, crew, draining), name="accept", daemon=True).start()
+    with contextlib.suppress(BrokenPipeError):  # the supervisor is gone: so is the lifeline
+        os.write(report, b"1")
+
+    os.read(lifeline, 1)
+    draining.set()
+    signal.alarm(math.ceil(options.drain_timeout) + _GRACE)
+    stop_listening(listener)
+    left = crew.drain(options.drain_timeout)
+    if left:
+        logger.warning("%d connections were cut: not done after %g s", left, options.drain_timeout)
+    application.close()
+    return 0
+
+
+def stop_listening(listener: socket.socket) -> None:
+    """Refuses new connections from now on, in every process that shares the socket, and wakes those that accept."""
+    try:
+        listener.shutdown(socket.SHUT_RDWR)
+    except OSError as error:
+        if error.errno != errno.ENOTCONN:  # another process has done it
+            raise
+
+
+def _accept(listener: socket.socket, crew: Crew, draining: threading.Event) -> None:
+    """Accepts until the listener is shut down.
+
+    Blocking, because Linux wakes the processes that wait in accept() in turn, and so shares the connections among them;
+    of those that wait on an epoll it prefers one.
+    """
+    while not draining.is_set():
+        try:
+            sock, address = listener.accept()
+            crew.admit(sock, _name_of(address))
+        except OSError as error:
+            if error.errno == errno.EINVAL:
+                return
+            if error.errno != errno.ECONNABORTED:
+                logger.warning("a connection could not be accepted: %s", error.strerror)
+                draining.wait(_PAUSE)
+
+
+def _name_of(address: tuple[str, int]) -> str:
+    host, port = address[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
