@@ -49,7 +49,7 @@ class Settings:
     warehouse: str = _setting("", "path or URI below which databases and managed tables live")
     workers: int = _setting(2, "worker processes", parse=int, low=1, high=256)
     max_connections: int = _setting(10_000, "client connections per worker", parse=int, low=1)
-    max_threads: int = _setting(16, "calls in flight per worker", parse=int, low=1, high=1024)
+    max_threads: int = _setting(64, "calls in flight per worker, slow senders included", parse=int, low=1, high=1024)
     max_message_bytes: int = _setting(
         100 * 2**20, "largest message accepted, bytes", parse=int, low=1024, high=2**31 - 1
     )
@@ -63,23 +63,23 @@ class Settings:
         20.0, "seconds that calls in flight have to finish after SIGTERM", parse=float, low=0
     )
     pool_size: int = _setting(8, "database connections per worker", parse=int, low=1, high=1000)
-    connect_timeout: int = _setting(10, "seconds to wait for a database connection", parse=int, low=2)
+    connect_timeout: int = _setting(10, "seconds to wait for a database connection", parse=int, low=2, high=86_400)
     lock_timeout: float = _setting(
         30.0, "seconds a statement may wait for a lock of the database", parse=float, low=0.1
     )
-    statement_timeout: float = _setting(300.0, "seconds one SQL statement may take", parse=float, low=0.1)
+    statement_timeout: float = _setting(300.0, "seconds one SQL statement may take", parse=float, low=0.1, high=86_400)
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper)
 
     def __post_init__(self) -> None:
         """Raises ConfigurationError where a value is out of its limits."""
         data_dir = (_default_data_dir() if self.data_dir == _UNSET else self.data_dir).expanduser().absolute()
         object.__setattr__(self, "data_dir", data_dir)
-        object.__setattr__(self, "warehouse", self.warehouse or str(data_dir / "warehouse"))
+        object.__setattr__(self, "warehouse", _absolute(self.warehouse or str(data_dir / "warehouse")))
         object.__setattr__(self, "database_url", database_url(self.database_url) if self.database_url else None)
         for each in fields(self):
             low, high = each.metadata["low"], each.metadata["high"]
             value = getattr(self, each.name)
-            if (low is not None and value < low) or (high is not None and value > high):
+            if not ((low is None or low <= value) and (high is None or value <= high)):
                 limits = f"from {low} to {high}" if high is not None else f"{low} or more"
                 raise ConfigurationError(f"{each.name} is {value}, but must be {limits}")
         if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
@@ -103,11 +103,6 @@ class Settings:
         values.update({name: value for name, value in (overrides or {}).items() if value is not None})
         return cls(**values)
 
-    @classmethod
-    def help_of(cls, name: str) -> str:
-        """One line that describes a field, with its unit."""
-        return next(str(each.metadata["help"]) for each in fields(cls) if each.name == name)
-
     @property
     def embedded(self) -> bool:
         """True where PostgreSQL is our own, in the data folder."""
@@ -129,10 +124,20 @@ def database_url(text: str) -> str:
     return f"{_DRIVER}://{rest}"
 
 
+def foreign_environment() -> dict[str, str]:
+    """The environment without our settings: for a child that is given its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+
+
 def safe_url(url: str) -> str:
     """`url` with its password replaced by ***, wherever it stands. Hides too much rather than too little."""
     url = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url, flags=re.DOTALL)
     return re.sub(r"((?:^|[?&\s])(?:ssl)?password=)[^&\s]*", r"\1***", url, flags=re.IGNORECASE)
+
+
+def _absolute(warehouse: str) -> str:
+    """A relative path is the starting user's; a URI stays as it is."""
+    return warehouse if re.match(r"[A-Za-z][\w+.-]*:", warehouse) else str(Path(warehouse).expanduser().absolute())
 
 
 def _default_data_dir() -> Path:

@@ -43,24 +43,26 @@ class EmbeddedPostgres:
         self._folder = _usable(data_dir) / "postgres"
         self._connections = max(_LEAST_CONNECTIONS, connections + _SPARE_CONNECTIONS)
         self._lock = (data_dir / "postgres.lock").open("a")
+        self._server: Any = None
         try:
-            self._server = self._start()
+            self._start()
             self.url = self._address(DATABASE).render_as_string(hide_password=False)
             self._ensure_database()
         except (subprocess.SubprocessError, OSError, RuntimeError, SQLAlchemyError) as error:
-            self._lock.close()
+            self.close()
             raise ConfigurationError(_one_line(self._folder, error)) from error
         except BaseException:
-            self._lock.close()
+            self.close()
             raise
 
     def close(self) -> None:
         """Lets go of the server, and stops it if nobody else uses it. May be called twice."""
         if self._lock.closed:
             return
-        self._server.cleanup()
-        if self._alone():
-            self._server.stop()
+        if self._server is not None:
+            self._server.cleanup()
+            if self._alone():
+                self._server.stop()
         self._lock.close()
 
     def __enter__(self) -> Self:
@@ -77,7 +79,7 @@ class EmbeddedPostgres:
             return False
         return True
 
-    def _start(self) -> Any:
+    def _start(self) -> None:
         while not self._alone():
             fcntl.flock(self._lock, fcntl.LOCK_SH)  # waits while another process starts or stops the server
             if self._initialised():
@@ -85,11 +87,10 @@ class EmbeddedPostgres:
             fcntl.flock(self._lock, fcntl.LOCK_UN)  # that process died in the middle: one of us starts again
         else:
             self._prepare()
-        server = _handle(self._folder)
+        self._server = _handle(self._folder)
         with _plain_locale():
-            server.start()
+            self._server.start()
         fcntl.flock(self._lock, fcntl.LOCK_SH)
-        return server
 
     def _initialised(self) -> bool:
         return (self._folder / "PG_VERSION").exists()

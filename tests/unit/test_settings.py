@@ -32,7 +32,15 @@ def test_environment_then_overrides() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("PORT", "x"), ("PORT", "-1"), ("WORKERS", "0"), ("DATABASE_URL", "mysql://u:secret@h/d"), ("LOG_LEVEL", "loud")],
+    [
+        ("PORT", "x"),
+        ("PORT", "-1"),
+        ("WORKERS", "0"),
+        ("READ_TIMEOUT", "nan"),
+        ("READ_TIMEOUT", "inf"),
+        ("DATABASE_URL", "mysql://u:secret@h/d"),
+        ("LOG_LEVEL", "loud"),
+    ],
 )
 def test_a_bad_value_is_named(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
@@ -41,6 +49,19 @@ def test_a_bad_value_is_named(name: str, value: str) -> None:
     assert name.lower().replace("_", " ").split()[0] in text.lower()
     assert "secret" not in text
     assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("wh", str(Path("wh").absolute())),
+        ("/wh", "/wh"),
+        ("s3a://bucket/wh", "s3a://bucket/wh"),
+        ("file:/wh", "file:/wh"),
+    ],
+)
+def test_a_relative_warehouse_is_below_the_working_directory(given: str, used: str) -> None:
+    assert read(WAREHOUSE=given).warehouse == used
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg2", "postgresql+asyncpg"])

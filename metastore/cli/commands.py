@@ -1,0 +1,151 @@
+"""The commands and their options. What they do is imported when it is asked for, so that `--help` is instant."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from metastore.errors import MetastoreError
+from metastore.settings import PREFIX, Settings
+
+_INTERRUPTED: Final = 130
+_TYPES: Final[dict[Callable[[str], Any], Any]] = {int: int, float: float, Path: click.Path(path_type=Path)}
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Runs one command line; returns the exit status. Errors are one line on stderr."""
+    try:
+        return metastore.main(arguments, prog_name="metastore", standalone_mode=False) or 0
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "metastore"
+        return _fail(f"{error.format_message()} See: {command} --help", error.exit_code)
+    except MetastoreError as error:
+        return _fail(str(error), 1)
+    except (click.Abort, KeyboardInterrupt):
+        return _INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has left: `metastore tables x | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _fail(text: str, status: int) -> int:
+    click.echo(f"metastore: {' '.join(text.split())}", err=True)
+    return status
+
+
+def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option for each field of Settings, or for those named. What is not given comes from the environment."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for each in reversed([each for each in fields(Settings) if not names or each.name in names]):
+            default = "" if each.default in (None, "", Path()) else f"; {each.default}"
+            text = f"{each.metadata['help']}  [{PREFIX}{each.name.upper()}{default}]"
+            kind = _TYPES.get(each.metadata["parse"], str)
+            command = click.option("--" + each.name.replace("_", "-"), each.name, type=kind, help=text)(command)
+        return command
+
+    return decorate
+
+
+uri_option = click.option(
+    "--uri",
+    envvar=f"{PREFIX}URI",
+    default="thrift://127.0.0.1:9083",
+    show_default=True,
+    show_envvar=True,
+    help="a running metastore; several, with commas between, are tried in turn",
+)
+
+
+@click.group(invoke_without_command=True, no_args_is_help=False, context_settings={"max_content_width": 120})
+@click.version_option(version("metastore"), message="metastore %(version)s")
+@click.pass_context
+def metastore(context: click.Context) -> None:
+    """A Hive Metastore on PostgreSQL."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@metastore.command()
+@settings_options()
+def serve(**options: Any) -> int:
+    """Serve the Hive Metastore protocol until SIGTERM or Ctrl-C, which let the calls in flight finish.
+
+    Without a database URL, PostgreSQL is started in the data folder, and its schema is kept up to date.
+    """
+    from metastore.cli.serve import serve as run_server
+
+    return run_server(Settings.from_environment(options))
+
+
+@metastore.group()
+def db() -> None:
+    """The schema of the database."""
+
+
+@db.command()
+@settings_options("database_url", "data_dir")
+def upgrade(**options: Any) -> None:
+    """Bring the database to the schema of this version. May be run at any time, by several at once."""
+    from metastore.cli.database import upgrade as run_upgrade
+
+    click.echo(run_upgrade(Settings.from_environment(options)))
+
+
+@db.command()
+@settings_options("database_url", "data_dir")
+def current(**options: Any) -> None:
+    """Show the schema revision of the database, and the one that this version needs."""
+    from metastore.cli.database import current as show_current
+
+    click.echo(show_current(Settings.from_environment(options)))
+
+
+@metastore.command()
+@click.option(
+    "--data-dir", type=click.Path(path_type=Path), help="an empty folder to keep what the demo makes (else removed)"
+)
+def demo(data_dir: Path | None) -> int:
+    """Load real flights into a skewed table with Spark, query it, and show what was pruned."""
+    from metastore.cli.demo import run_demo
+
+    return run_demo(data_dir)
+
+
+@metastore.command()
+@uri_option
+def databases(uri: str) -> None:
+    """List the databases of a running metastore."""
+    from metastore.cli.show import show_databases
+
+    show_databases(uri)
+
+
+@metastore.command()
+@click.argument("database")
+@uri_option
+def tables(database: str, uri: str) -> None:
+    """List the tables of DATABASE."""
+    from metastore.cli.show import show_tables
+
+    show_tables(uri, database)
+
+
+@metastore.command()
+@click.argument("name", metavar="DATABASE.TABLE")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="partitions shown at most")
+@uri_option
+def table(name: str, limit: int, uri: str) -> None:
+    """Show the columns, the skew with its directories, and the partitions of a table."""
+    from metastore.cli.show import show_table
+
+    database, separator, table_name = name.rpartition(".")
+    show_table(uri, database if separator else "default", table_name, limit)

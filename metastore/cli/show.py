@@ -1,0 +1,118 @@
+"""`metastore databases`, `tables` and `table`: what a running metastore holds, for people; plain lines for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from metastore.cli.client import connected
+
+
+def show_databases(uri: str) -> None:
+    """Name, location and description of every database."""
+    with connected(uri) as client:
+        found = [client.get_database(name) for name in client.get_all_databases()]
+    _print(
+        "Databases",
+        ("database", "location", "description"),
+        [(each.name, each.locationUri, each.description) for each in found],
+    )
+
+
+def show_tables(uri: str, database: str) -> None:
+    """Name, type, keys, skewed columns and location of every table of a database."""
+    with connected(uri) as client:
+        client.get_database(database)
+        found = client.get_table_objects_by_name(database, client.get_all_tables(database))
+    rows = [(each.tableName, each.tableType, _keys(each), _skewed_columns(each), each.sd.location) for each in found]
+    _print(f"Tables of {database}", ("table", "type", "partitioned by", "skewed by", "location"), rows)
+
+
+def show_table(uri: str, database: str, name: str, limit: int) -> None:
+    """Columns, facts, skewed values with their directories, and at most `limit` partitions."""
+    with connected(uri) as client:
+        table = client.get_table(database, name)
+        names = client.get_partition_names(database, name, -1) if table.partitionKeys else []
+        partitions = client.get_partitions(database, name, min(limit, 32767)) if names else []
+    full_name = f"{table.dbName}.{table.tableName}"
+    _print(full_name, ("property", "value"), _facts(table))
+    keys = {key.name for key in table.partitionKeys}
+    columns = [
+        (each.name, each.type, "partition key" if each.name in keys else "", each.comment)
+        for each in [*table.sd.cols, *table.partitionKeys]
+    ]
+    _print(f"Columns of {full_name}", ("column", "type", "", "comment"), columns)
+    owners = [(None, table.sd), *((_name(table, each), each.sd) for each in partitions)]
+    skew = [row for owner, descriptor in owners for row in _skew_rows(owner, descriptor)]
+    if skew:
+        _print(f"Skew of {full_name}", ("partition", "skewed value", "location"), skew)
+    if names:
+        shown = f"{len(partitions)} of {len(names)}"
+        rows = [(_name(table, each), each.sd.location, *_statistics(each.parameters)) for each in partitions]
+        _print(f"Partitions of {full_name}: {shown}", ("partition", "location", "files", "bytes", "rows"), rows)
+
+
+def _facts(table: Any) -> list[tuple[str, str | None]]:
+    facts = [
+        ("type", table.tableType),
+        ("owner", table.owner),
+        ("location", table.sd.location),
+        ("input format", table.sd.inputFormat),
+        ("serde", table.sd.serdeInfo.serializationLib if table.sd.serdeInfo else None),
+        ("partitioned by", _keys(table)),
+        ("skewed by", _skewed_columns(table)),
+        ("stored as directories", "yes" if table.sd.storedAsSubDirectories else None),
+        ("buckets", f"{table.sd.numBuckets} by {', '.join(table.sd.bucketCols)}" if table.sd.bucketCols else None),
+    ]
+    return [fact for fact in facts if fact[1]] + sorted((table.parameters or {}).items())
+
+
+def _keys(table: Any) -> str:
+    return ", ".join(f"{key.name} {key.type}" for key in table.partitionKeys or [])
+
+
+def _skewed_columns(table: Any) -> str:
+    return ", ".join((table.sd.skewedInfo.skewedColNames or []) if table.sd.skewedInfo else [])
+
+
+def _skew_rows(owner: str | None, descriptor: Any) -> Iterable[tuple[str | None, str, str | None]]:
+    """A table's skewed values, with a location where there is one; of a partition only those that have one."""
+    skew = descriptor.skewedInfo
+    if skew is None:
+        return
+    locations = {tuple(value): location for value, location in (skew.skewedColValueLocationMaps or {}).items()}
+    for value in skew.skewedColValues or []:
+        location = locations.get(tuple(value))
+        if owner is None or location is not None:
+            yield owner or "(table)", ", ".join(value), location
+
+
+def _statistics(parameters: dict[str, str] | None) -> tuple[str | None, ...]:
+    return tuple((parameters or {}).get(name) for name in ("numFiles", "totalSize", "numRows"))
+
+
+def _name(table: Any, partition: Any) -> str:
+    return "/".join(f"{key.name}={value}" for key, value in zip(table.partitionKeys, partition.values, strict=True))
+
+
+def _print(title: str, header: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
+    """A table on a terminal; elsewhere one line a row, its cells separated by tabs."""
+    cells = [[_printable(cell or "") for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        for row in cells:
+            print(*row, sep="\t")  # noqa: T201
+        return
+    grid = Table(*header, title=Text(title), title_justify="left", title_style="bold")
+    for row in cells:
+        grid.add_row(*(Text(cell, overflow="fold") for cell in row))
+    Console().print(grid)
+
+
+def _printable(text: str) -> str:
+    """Control characters, which names and values may hold, must not reach the terminal."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
