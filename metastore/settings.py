@@ -32,6 +32,10 @@ def _setting(
     return field(default=default, repr=shown, metadata=metadata)
 
 
+def _seconds(default: float, what: str, low: float = 0.1) -> Any:
+    return _setting(default, f"seconds {what}", parse=float, low=low, high=86_400)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """What a server is told at its start. `METASTORE_<FIELD>` in the environment sets a field."""
@@ -53,21 +57,13 @@ class Settings:
     max_message_bytes: int = _setting(
         100 * 2**20, "largest message accepted, bytes", parse=int, low=1024, high=2**31 - 1
     )
-    read_timeout: float = _setting(
-        30.0, "seconds a client may take to send the rest of a message", parse=float, low=0.1
-    )
-    write_timeout: float = _setting(
-        60.0, "seconds a client may take to read a piece of its reply", parse=float, low=0.1
-    )
-    drain_timeout: float = _setting(
-        20.0, "seconds that calls in flight have to finish after SIGTERM", parse=float, low=0
-    )
+    read_timeout: float = _seconds(30.0, "a client may take to send the rest of a message")
+    write_timeout: float = _seconds(60.0, "a client may take to read a piece of its reply")
+    drain_timeout: float = _seconds(20.0, "that calls in flight have to finish after SIGTERM", low=0)
     pool_size: int = _setting(8, "database connections per worker", parse=int, low=1, high=1000)
-    connect_timeout: int = _setting(10, "seconds to wait for a database connection", parse=int, low=2, high=86_400)
-    lock_timeout: float = _setting(
-        30.0, "seconds a statement may wait for a lock of the database", parse=float, low=0.1
-    )
-    statement_timeout: float = _setting(300.0, "seconds one SQL statement may take", parse=float, low=0.1, high=86_400)
+    connect_timeout: float = _seconds(10.0, "to wait for a database connection", low=2)
+    lock_timeout: float = _seconds(30.0, "a statement may wait for a lock of the database")
+    statement_timeout: float = _seconds(300.0, "one SQL statement may take")
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper)
 
     def __post_init__(self) -> None:
