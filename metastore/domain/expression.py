@@ -136,7 +136,7 @@ class Not:
     depth: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _deeper((self.child,)))
+        object.__setattr__(self, "depth", _bounded(self.child.depth + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,8 @@ class And:
     depth: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth(And, self.children))
         object.__setattr__(self, "children", _flat(And, self.children))
-        object.__setattr__(self, "depth", _deeper(self.children))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +159,8 @@ class Or:
     depth: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth(Or, self.children))
         object.__setattr__(self, "children", _flat(Or, self.children))
-        object.__setattr__(self, "depth", _deeper(self.children))
 
 
 Leaf: TypeAlias = Constant | Compare | NullSafeEqual | In | IsNull | StartsWith | Like
@@ -275,6 +275,8 @@ def _leaf(node: PostfixNode) -> Leaf:
         return IsNull(column)
     if node.values is None or any(value is None for value in node.values):
         raise InvalidInputError(f"operator {node.op} on {column} needs values, none of them null")
+    if any("\0" in value for value in node.values):
+        return UNKNOWN  # data may hold the character, what is compared here cannot
     if node.op == _IN:
         return In(column, tuple(node.values))
     if node.op not in _WITH_VALUE:
@@ -296,10 +298,15 @@ def _too_deep(children: Sequence[Expression]) -> bool:
     return any(child.depth >= MAX_DEPTH for child in children)
 
 
-def _deeper(children: Sequence[Expression]) -> int:
-    if _too_deep(children):
+def _depth(kind: type[And] | type[Or], children: Sequence[Expression]) -> int:
+    """Of a node whose children of its own kind will be dissolved in it: so a chain costs no more than its links."""
+    return _bounded(max((child.depth + (not isinstance(child, kind)) for child in children), default=1))
+
+
+def _bounded(depth: int) -> int:
+    if depth > MAX_DEPTH:
         raise InvalidInputError(f"The predicate is nested more than {MAX_DEPTH} levels deep")
-    return 1 + max((child.depth for child in children), default=0)
+    return depth
 
 
 def _flat(kind: type[And] | type[Or], children: Sequence[Expression]) -> tuple[Expression, ...]:

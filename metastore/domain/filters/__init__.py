@@ -1,0 +1,6 @@
+"""Hive's filter language: texts of get_partitions_by_filter and get_table_names_by_filter become predicates."""
+
+from metastore.domain.filters.parser import check_columns, parse_filter
+from metastore.domain.filters.table_fields import TableField, table_field
+
+__all__ = ["TableField", "check_columns", "parse_filter", "table_field"]

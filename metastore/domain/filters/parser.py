@@ -1,0 +1,267 @@
+"""Filters as predicates: the grammar of Hive's PartitionFilter.g4, and of its older Filter.g, without recursion.
+
+It takes a little more than Hive does: IN without parentheses around the key, any number of structs, decimals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from metastore.domain.expression import And, Compare, Expression, In, Like, Not, Operator, Or, columns
+from metastore.domain.filters.lexer import Kind, Token, syntax_error, tokens_of
+from metastore.domain.keys import KeyKind, sort_key
+from metastore.domain.names import fold
+from metastore.errors import InvalidInputError
+
+_OPERATORS = {operator.value: operator for operator in Operator} | {
+    "==": Operator.EQUAL,
+    "<>": Operator.NOT_EQUAL,
+}
+# A key of one of these names needs backticks. Others (date, struct …) are keywords only where they stand before what
+# makes them one: a table may well be partitioned by `date`, and Spark sends names without backticks.
+_RESERVED = frozenset({"and", "or", "not", "in", "like", "between"})
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+_LITERALS = {
+    "date": (KeyKind.DATE, (Kind.STRING, Kind.DATE)),
+    "timestamp": (KeyKind.TIMESTAMP, (Kind.STRING, Kind.TIMESTAMP)),
+}
+
+T = TypeVar("T")
+
+
+def parse_filter(text: str | None, *, fold_names: bool = True) -> Expression | None:
+    """The predicate of a filter; None for no filter (everything). Names are folded unless told otherwise.
+
+    Raises InvalidInputError, "Error parsing partition filter: …", naming the place.
+    """
+    if text is None or not text.strip():
+        return None
+    parser = _Parser(tokens_of(text), fold if fold_names else str)
+    try:
+        return parser.filter()
+    except InvalidInputError as error:
+        raise _prefixed(error) from error
+
+
+def check_columns(expression: Expression, keys: Iterable[str]) -> None:
+    """Refuses (InvalidInputError) a predicate on a column that is not among the partition keys."""
+    unknown = columns(expression) - {fold(key) for key in keys}
+    if unknown:
+        raise InvalidInputError(f"Specified key <{min(unknown)}> is not a partitioning key for the table")
+
+
+class _Parser:
+    """Reads tokens one by one. What an open parenthesis holds so far is an OR of ANDs: a list of lists."""
+
+    def __init__(self, tokens: list[Token], name: Callable[[str], str]) -> None:
+        self._tokens = tokens
+        self._name = name
+        self._index = 0
+
+    def filter(self) -> Expression:
+        open_groups: list[list[list[Expression]]] = [[[]]]
+        while True:
+            if self._opens_group():
+                self._index += 1
+                open_groups.append([[]])
+                continue
+            open_groups[-1][-1].append(self._condition())
+            while len(open_groups) > 1 and self._accept(")"):
+                closed = open_groups.pop()
+                open_groups[-1][-1].append(_disjunction(closed))
+            if self._peek().kind is Kind.END and len(open_groups) == 1:
+                return _disjunction(open_groups[0])
+            if self._accept("or"):
+                open_groups[-1].append([])
+            elif not self._accept("and"):
+                raise syntax_error("expected AND, OR" + (" or )" if len(open_groups) > 1 else ""), self._peek())
+
+    def _condition(self) -> Expression:
+        if self._accept("("):
+            return self._struct_in() if self._starts_struct() else self._key_in_parentheses()
+        if self._starts_constant():
+            return self._mirrored()
+        key = self._key()
+        negated = self._accept("not")
+        if self._accept("between"):
+            return self._between(key, negated=negated)
+        if self._accept("in"):
+            return _unless(In(key, tuple(self._list(self._constant))), negated=negated)
+        if negated:
+            raise syntax_error("expected BETWEEN or IN", self._peek())
+        if self._accept("like"):
+            return _like(key, self._constant())
+        return Compare(key, self._operator(), self._constant())
+
+    def _mirrored(self) -> Expression:
+        value = self._constant()
+        if self._peek().keyword == "like":
+            raise syntax_error("the value of LIKE belongs on its right", self._peek())
+        operator = self._operator()
+        return Compare(self._key(), operator.mirrored, value)
+
+    def _between(self, key: str, *, negated: bool) -> Expression:
+        lower = self._constant()
+        self._expect("and")
+        upper = self._constant()
+        if negated:
+            return Or((Compare(key, Operator.LESS, lower), Compare(key, Operator.GREATER, upper)))
+        return And((Compare(key, Operator.GREATER_OR_EQUAL, lower), Compare(key, Operator.LESS_OR_EQUAL, upper)))
+
+    def _key_in_parentheses(self) -> Expression:
+        key = self._key()
+        self._expect(")")
+        negated = self._accept("not")
+        self._expect("in")
+        return _unless(In(key, tuple(self._list(self._constant))), negated=negated)
+
+    def _struct_in(self) -> Expression:
+        self._expect("struct")
+        keys = self._list(self._key)
+        self._expect(")")
+        negated = self._accept("not")
+        self._expect("in")
+        start = self._peek()
+        structs = self._list(self._struct)
+        if any(len(struct) != len(keys) for struct in structs):
+            raise syntax_error(f"Struct keys {keys} and values sizes do not match", start)
+        any_of = Or(tuple(And(tuple(map(_equal, keys, struct))) for struct in structs))
+        return _unless(any_of, negated=negated)
+
+    def _struct(self) -> list[str]:
+        self._accept("const")
+        self._expect("struct")
+        return self._list(self._constant)
+
+    def _list(self, element: Callable[[], T]) -> list[T]:
+        self._expect("(")
+        elements = [element()]
+        while self._accept(","):
+            elements.append(element())
+        self._expect(")")
+        return elements
+
+    def _key(self) -> str:
+        token = self._peek()
+        if token.kind is not Kind.NAME and (token.kind is not Kind.WORD or token.keyword in _RESERVED):
+            raise syntax_error("expected a key", token)
+        self._index += 1
+        return self._name(token.text)
+
+    def _operator(self) -> Operator:
+        token = self._peek()
+        if token.text == "<=>" and token.kind is Kind.SIGN:
+            raise syntax_error("Unsupported comparison operator: <=>", token)
+        if token.kind is not Kind.SIGN or token.text not in _OPERATORS:
+            raise syntax_error("expected a comparison", token)
+        self._index += 1
+        return _OPERATORS[token.text]
+
+    def _constant(self) -> str:
+        token = self._peek()
+        if not self._starts_constant():
+            raise syntax_error("expected a constant", token)
+        self._index += 1
+        if token.kind is Kind.STRING:
+            return self._string(token)
+        if token.kind in (Kind.DATE, Kind.TIMESTAMP):
+            return _checked(KeyKind(token.kind.value), token.text, token)
+        if token.keyword in _LITERALS:
+            value = self._peek()
+            self._index += 1
+            text = value.text[1:-1] if value.kind is Kind.STRING else value.text
+            return _checked(_LITERALS[token.keyword][0], text, token)
+        if token.text == "-":
+            self._index += 1
+            return f"-{self._tokens[self._index - 1].text}"
+        return token.text
+
+    def _string(self, first: Token) -> str:
+        """Adjacent strings are one, of which only the outermost quotes go; a doubled quote so stays (Hive's rule)."""
+        parts = [first.text]
+        while self._peek().kind is Kind.STRING:
+            parts.append(self._peek().text)
+            self._index += 1
+        text = "".join(parts)
+        return text[1:-1] if text[0] == text[-1] else text
+
+    def _starts_constant(self) -> bool:
+        token, following = self._peek(), self._peek(1)
+        if token.text == "-" and token.kind is Kind.SIGN:
+            return following.kind is Kind.WORD and _NUMBER.fullmatch(following.text) is not None
+        if token.keyword in _LITERALS:
+            return following.kind in _LITERALS[token.keyword][1]
+        return token.kind in (Kind.STRING, Kind.DATE, Kind.TIMESTAMP) or (
+            token.kind is Kind.WORD and _NUMBER.fullmatch(token.text) is not None
+        )
+
+    def _starts_struct(self) -> bool:
+        return self._peek().keyword == "struct" and self._peek(1).text == "("
+
+    def _opens_group(self) -> bool:
+        """Whether this is a parenthesis, and not that of an IN."""
+        if self._peek().kind is not Kind.SIGN or self._peek().text != "(":
+            return False
+        key, closing, word = self._peek(1), self._peek(2), self._peek(3)
+        if key.keyword == "struct" and closing.text == "(":
+            return False
+        return not (key.kind in (Kind.WORD, Kind.NAME) and closing.text == ")" and word.keyword in ("in", "not"))
+
+    def _peek(self, ahead: int = 0) -> Token:
+        return self._tokens[min(self._index + ahead, len(self._tokens) - 1)]
+
+    def _accept(self, text: str) -> bool:
+        token = self._peek()
+        if text != (token.text if token.kind is Kind.SIGN else token.keyword):
+            return False
+        self._index += 1
+        return True
+
+    def _expect(self, text: str) -> None:
+        if not self._accept(text):
+            raise syntax_error(f"expected {text.upper()}", self._peek())
+
+
+def _disjunction(groups: list[list[Expression]]) -> Expression:
+    parts = [group[0] if len(group) == 1 else And(tuple(group)) for group in groups]
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+
+def _unless(expression: Expression, *, negated: bool) -> Expression:
+    return Not(expression) if negated else expression
+
+
+def _equal(column: str, value: str) -> Expression:
+    return Compare(column, Operator.EQUAL, value)
+
+
+def _checked(kind: KeyKind, text: str, token: Token) -> str:
+    if sort_key(kind, text) is None:
+        raise syntax_error(f"'{text}' is no {kind.value}", token)
+    return text
+
+
+def _like(column: str, pattern: str) -> Expression:
+    """LIKE as any of its dialects means it. Hive 4 has SQL's wildcards; Hive 2 and 3 have Java's `.` and `.*`, which
+    Spark puts around texts that it does not escape. Which one is meant cannot be told, and no match may be lost.
+    """
+    patterns = [pattern]
+    if "." in pattern:
+        patterns += [_sql_pattern(pattern), _sql_pattern(pattern.replace("\\", "\\\\"))]
+    likes = tuple(Like(column, each) for each in dict.fromkeys(patterns))
+    return likes[0] if len(likes) == 1 else Or(likes)
+
+
+def _sql_pattern(java: str) -> str:
+    def translated(found: re.Match[str]) -> str:
+        text = found.group()
+        return {".*": "%", ".": "_"}.get(text) or f"\\{text[-1]}"
+
+    return re.sub(r"\.\*|\.|\\.|[%_]", translated, java, flags=re.DOTALL)
+
+
+def _prefixed(error: InvalidInputError) -> InvalidInputError:
+    prefix, text = "Error parsing partition filter: ", str(error)
+    return error if text.startswith(prefix) else InvalidInputError(prefix + text)
