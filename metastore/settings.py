@@ -61,7 +61,6 @@ class Settings:
     write_timeout: float = _seconds(60.0, "a client may take to read a piece of its reply")
     drain_timeout: float = _seconds(20.0, "that calls in flight have to finish after SIGTERM", low=0)
     pool_size: int = _setting(8, "database connections per worker", parse=int, low=1, high=1000)
-    connect_timeout: float = _seconds(10.0, "to wait for a database connection", low=2)
     lock_timeout: float = _seconds(30.0, "a statement may wait for a lock of the database")
     statement_timeout: float = _seconds(300.0, "one SQL statement may take")
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import NoSuchObjectException, UnknownDBException
 
 _TIMEOUT = 30_000  # milliseconds
+logging.getLogger("thrift").setLevel(logging.CRITICAL)  # it logs what we tell in our own words
 
 
 @contextmanager

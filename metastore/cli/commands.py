@@ -81,14 +81,18 @@ def serve(**options: Any) -> int:
 
     Without a database URL, PostgreSQL is started in the data folder, and its schema is kept up to date.
     """
+    settings = Settings.from_environment(options)
     from metastore.cli.serve import serve as run_server
 
-    return run_server(Settings.from_environment(options))
+    return run_server(settings)
 
 
-@metastore.group()
-def db() -> None:
+@metastore.group(invoke_without_command=True, no_args_is_help=False)
+@click.pass_context
+def db(context: click.Context) -> None:
     """The schema of the database."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @db.command()

@@ -1,0 +1,19 @@
+# The server alone: neither Java nor Spark.
+FROM python:3.13-slim
+WORKDIR /src
+COPY pyproject.toml README.md LICENSE ./
+COPY metastore metastore
+COPY migrations migrations
+COPY spark_client spark_client
+COPY thrift_idl thrift_idl
+RUN pip install --no-cache-dir '.[server,s3]' \
+ && useradd --uid 10001 --create-home metastore \
+ && install -d -o metastore /warehouse
+USER metastore
+WORKDIR /home/metastore
+ENV METASTORE_HOST=0.0.0.0 METASTORE_WAREHOUSE=/warehouse
+EXPOSE 9083
+VOLUME /warehouse
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["metastore", "databases"]
+ENTRYPOINT ["metastore"]
+CMD ["serve"]

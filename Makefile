@@ -1,0 +1,31 @@
+# Two commands do everything: `make demo` and `make test`. Both make .venv first.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench generate clean
+READY := .venv/.ready
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY)  ## Load real flights into a skewed table, query it with plain Spark SQL, show what was pruned
+	@.venv/bin/metastore demo
+
+test: lint  ## Run every check: ruff, mypy, and all tests
+	@.venv/bin/python -m pytest
+
+lint: $(READY)  ## Check style and types
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+
+bench: $(READY)  ## Measure (not part of the tests)
+	@.venv/bin/python -m pytest -o addopts= tests/bench
+
+generate: $(READY)  ## Generate thrift_idl/gen anew (needs Debian's thrift-compiler)
+	@thrift_idl/generate.sh
+
+clean:  ## Remove the virtual environment, caches and builds
+	@rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml scripts/set-up
+	@scripts/set-up .venv
