@@ -51,7 +51,8 @@ class Connection:
             while self._reader.unread:
                 self._answer_one()
         except (TTransportException, TProtocolException, EOFError) as error:
-            level = logging.INFO if getattr(error, "type", None) in _PEER_LEFT else logging.WARNING
+            peer_left = isinstance(error, TTransportException) and error.type in _PEER_LEFT
+            level = logging.INFO if peer_left else logging.WARNING
             logger.log(level, "connection from %s closed: %s", self._peer, error)
             return False
         except Exception:

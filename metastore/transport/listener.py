@@ -7,6 +7,7 @@ import socket
 from typing import Final
 
 _BACKLOG: Final = 4096  # connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn
+_HIGHEST_PORT: Final = 65_535
 _MENDS: Final = {
     errno.EADDRINUSE: "the port is in use; stop what listens there, or choose another port",
     errno.EADDRNOTAVAIL: "this machine has no such address; choose one of its own, or 0.0.0.0 for all",
@@ -31,18 +32,20 @@ def listen(host: str, port: int) -> socket.socket:
 
     Raises BindError.
     """
+    if not 0 <= port <= _HIGHEST_PORT:  # the resolver would take the rest of a division
+        raise BindError(f"cannot listen on {host}:{port}: choose a port from 1 to {_HIGHEST_PORT}, or 0 for a free one")
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError, OverflowError) as error:
+    except (OSError, UnicodeError) as error:
         mend = "the name is not known here; choose an address of this machine, or 0.0.0.0 for all"
         raise BindError(f"cannot listen on {host}:{port}: {mend}") from error
-    reason: Exception | None = None
+    reason: OSError | None = None
     for family, _, _, _, address in sorted(found, key=lambda each: each[0] != socket.AF_INET):
         try:
             return _listen(family, address)
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             reason = reason or error
-    mend = _MENDS.get(getattr(reason, "errno", None) or 0, str(reason))
+    mend = _MENDS.get(reason.errno or 0, str(reason)) if reason else "it has no address"
     raise BindError(f"cannot listen on {host}:{port}: {mend}") from reason
 
 

@@ -1,0 +1,105 @@
+"""A service of two methods for the tests of the transport, and the process that serves it.
+
+`getOption(key)` of fb303 answers what its key asks for; `add_partitions_req` of the metastore, which has what a hostile
+message needs (containers, strings, structs), answers how many partitions it got. Other methods are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from thrift.Thrift import TApplicationException, TMessageType, TType
+
+from metastore.transport.listener import BindError
+from metastore.transport.options import TransportOptions
+from metastore.transport.server import serve
+from thrift_idl.gen.fb303.FacebookService import getOption_args, getOption_result
+from thrift_idl.gen.hive_metastore.ThriftHiveMetastore import add_partitions_req_args
+
+
+class EchoSession:
+    def __init__(self, peer: str) -> None:
+        self.peer = peer
+        self.calls = 0
+
+    def handle(self, iprot: Any, oprot: Any) -> None:
+        name, kind, sequence = iprot.readMessageBegin()
+        self.calls += 1
+        reply: Any = TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
+        if name == "getOption":
+            arguments = getOption_args()
+            arguments.read(iprot)
+            reply = getOption_result(success=self.option(*(arguments.key or "echo").split(" ", 1)))
+        elif name == "add_partitions_req":
+            arguments = add_partitions_req_args()
+            arguments.read(iprot)
+            parts = arguments.request and arguments.request.parts
+            reply = getOption_result(success=str(len(parts or ())))
+        else:
+            iprot.skip(TType.STRUCT)
+        iprot.readMessageEnd()
+        if kind == TMessageType.ONEWAY:
+            return
+        failed = isinstance(reply, TApplicationException)
+        oprot.writeMessageBegin(name, TMessageType.EXCEPTION if failed else TMessageType.REPLY, sequence)
+        reply.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def option(self, verb: str, argument: str = "") -> str:
+        if verb == "fail":
+            raise RuntimeError(argument)
+        if verb == "block":  # a rendezvous on two named pipes: "I am in", and "you may go"
+            Path(argument, "in").write_text("")
+            Path(argument, "go").read_text()
+        answers = {
+            "large": lambda: "x" * int(argument),
+            "pid": lambda: str(os.getpid()),
+            "threads": lambda: str(threading.active_count()),
+            "calls": lambda: str(self.calls),
+            "peer": lambda: self.peer,
+        }
+        return answers.get(verb, lambda: argument)()
+
+    def close(self) -> None:
+        logging.getLogger("echo").info("session of %s closed after %d calls", self.peer, self.calls)
+
+
+class EchoApplication:
+    def open_session(self, peer: str) -> EchoSession:
+        return EchoSession(peer)
+
+    def close(self) -> None:
+        logging.getLogger("echo").info("application closed")
+
+
+class BrokenApplication(EchoApplication):
+    def __init__(self) -> None:
+        raise RuntimeError("the database does not answer")
+
+
+def main() -> int:
+    """Serves with the options given as JSON; `broken` lists how often in a row a worker cannot start."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    given = json.loads(sys.argv[1])
+    broken = given.pop("broken", None)
+
+    def make_application() -> EchoApplication:
+        if broken and Path(broken).exists():
+            return BrokenApplication()
+        return EchoApplication()
+
+    try:
+        return serve(TransportOptions(**given), make_application, lambda _, port: print(port, flush=True))  # noqa: T201
+    except BindError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

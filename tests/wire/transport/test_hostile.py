@@ -1,0 +1,153 @@
+"""Whatever comes in over one connection, at worst that connection ends: one log line, and nobody else notices."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metastore.transport.connection import Connection
+from metastore.transport.options import TransportOptions
+
+from .conftest import EchoServer
+from .echo import EchoSession
+from .messages import call, compact, strict
+
+DEPTH = 200_000  # levels; far more than a C stack holds
+UNKNOWN = 77  # a field that no arguments have
+
+_struct = b"\x0c" + struct.pack("!h", UNKNOWN)
+_list = b"\x0f" + struct.pack("!i", 1)
+_map = b"\x0d\x0d" + struct.pack("!i", 1)
+_request = b"\x0c\x00\x01"  # add_partitions_req(1: request), and its field 3: list<Partition>
+_partitions = _request + b"\x0f\x00\x03\x0c"
+
+DEFECTS = {
+    # name: (bytes, what the log says of them)
+    "noise": (bytes(range(7, 207)), "not Thrift: it begins with"),
+    "HTTP": (b"GET /metrics HTTP/1.1\r\nHost: metastore\r\n\r\n", "not Thrift (HTTP)"),
+    "wrong version": (b"\x82\x3f" + bytes(20), "Bad version"),
+    "name of 2 GiB": (b"\x80\x01\x00\x01\x7f\xff\xff\xff", "Length exceeded"),
+    "name of negative size": (b"\x80\x01\x00\x01\xff\xff\xff\xff", "Negative length"),
+    "long name": (strict("n" * 5000, b"\x00"), "name of 5000 characters"),
+    "name that is not UTF-8": (b"\x80\x01\x00\x01\x00\x00\x00\x02\xff\xff" + bytes(5), "malformed header"),
+    "string of 2 GiB": (strict("getOption", b"\x0b\x00\x01\x7f\xff\xff\xff"), "size exceeded"),
+    "skipped string of 2 GiB": (strict("getOption", b"\x0b\x00\x4d\x7f\xff\xff\xff"), "larger than the 1048576"),
+    "string of negative size": (strict("getOption", b"\x0b\x00\x01\xff\xff\xff\xff"), "negative length"),
+    "container of 2 Gi": (strict("add_partitions_req", _partitions + b"\x7f\xff\xff\xff"), "size exceeded"),
+    "skipped container of 2 Gi": (strict("nothing", _partitions + b"\x7f\xff\xff\xff"), "size exceeded"),
+    "tiny elements": (strict("add_partitions_req", _partitions + struct.pack("!i", 1001) + bytes(1003)), "limit: 1000"),
+    "unknown type": (strict("getOption", b"\x7b\x00\x4d"), "Unexpected TType"),
+    "large message": (call("echo " + "x" * 2**20), "size exceeded"),
+    "large message of small parts": (strict("nothing", b"\x03\x00\x4d\x07" * 2**18), "larger than the"),
+    "large frame": (struct.pack("!i", 2**20) + call("echo"), "a frame of 1048576 bytes"),
+    "message beyond its frame": (struct.pack("!i", 20) + call("echo"), "differ by"),
+    "string beyond its frame": (
+        struct.pack("!i", 40) + strict("getOption", b"\x0b\x00\x01\x00\x00\xff\xff"),
+        "its frame",
+    ),
+    "frame beyond its message": (struct.pack("!i", 100) + call("echo") + bytes(100), "differ by"),
+    "empty frame": (call("echo", costume="framed binary") + bytes(4), "a frame of 0 bytes"),
+    "deep structs": (strict("getOption", _struct * DEPTH), "recursion depth"),
+    "deep structs, skipped call": (strict("nothing", _struct * DEPTH), "recursion depth"),
+    "deep lists": (strict("getOption", b"\x0f\x00\x4d" + _list * DEPTH), "recursion depth"),
+    "deep maps": (strict("getOption", b"\x0d\x00\x4d" + (_map + _map) * (DEPTH // 4)), "recursion depth"),
+    "deep compact structs": (compact("getOption", b"\x1c" + b"\x2c" * DEPTH), "recursion depth"),
+    "deep compact lists": (compact("getOption", b"\x29" + b"\x19" * DEPTH), "recursion depth"),
+    "compact container of 4 Gi": (compact("nothing", b"\x19\xf3\xff\xff\xff\xff\x0f"), "negative length"),
+    "compact number without an end": (compact("getOption", b"\x15" + b"\xff" * 20), "varint"),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_defective_bytes_end_their_connection_only(server: EchoServer, defect: str) -> None:
+    data, reason = DEFECTS[defect]
+    bystander, victim = server.client(), server.connect()
+    process = bystander.getOption("pid")
+    peer = f"connection from 127.0.0.1:{victim.getsockname()[1]} closed: "
+    try:
+        victim.sendall(data)
+        while victim.recv(4096):
+            pass
+    except (ConnectionResetError, BrokenPipeError):
+        pass  # closed before all of it was read
+    server.wait_for_log(peer)
+    line = next(line for line in server.log.splitlines() if peer in line)
+    assert reason in line
+    assert line.startswith("WARNING")
+    assert len(line) < 300
+    assert bystander.getOption("pid") == process
+
+
+def test_no_worker_has_died_and_nothing_was_a_surprise(server: EchoServer) -> None:
+    server.client().getOption("echo")
+    assert "another one starts" not in server.log
+    assert "Traceback" not in server.log
+
+
+def test_a_message_of_the_largest_size_is_read(server: EchoServer) -> None:
+    room = 2**20 - len(call("echo "))
+    assert server.client().getOption("echo " + "x" * room) == "x" * room
+
+
+def test_a_call_that_fails_ends_its_connection_with_a_traceback(server: EchoServer) -> None:
+    bystander, victim = server.client(), server.connect()
+    victim.sendall(call("fail on purpose"))
+    assert victim.recv(100) == b""
+    server.wait_for_log("RuntimeError: on purpose")
+    assert bystander.getOption("echo fine") == "fine"
+
+
+def test_a_peer_that_leaves_inside_a_message_is_not_a_warning(server: EchoServer) -> None:
+    victim = server.connect()
+    peer = f"connection from 127.0.0.1:{victim.getsockname()[1]} closed: "
+    victim.sendall(call("echo")[:-1])
+    victim.close()
+    server.wait_for_log("INFO " + peer + "closed by the peer inside a message")
+
+
+def answer(data: bytes) -> bytes:
+    """What a connection answers, in this process, to a peer that sends `data` and closes."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(0)
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, len(data) + 4096)
+        theirs.sendall(data)
+        theirs.shutdown(socket.SHUT_WR)
+        connection = Connection(ours, "test", TransportOptions(max_message_bytes=2**16), EchoSession)
+        while connection.answer():
+            pass
+        connection.end_session()
+        ours.close()
+        return theirs.recv(2**16)
+
+
+_CALLS = [
+    call("echo x", costume=each) for each in ("binary", "old binary", "framed binary", "compact", "framed compact")
+]
+_CALLS.append(strict("add_partitions_req", _partitions + struct.pack("!i", 2) + bytes(3) + b"\x02\x00\x04\x01\x00\x00"))
+
+
+@given(st.sampled_from(_CALLS), st.data())
+@settings(max_examples=300, deadline=None)
+def test_no_damage_to_a_message_is_more_than_its_end(whole: bytes, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(whole)))
+    removed = data.draw(st.integers(0, 5))
+    damaged = whole[:at] + data.draw(st.binary(max_size=8)) + whole[at + removed :]
+    surprises: list[logging.LogRecord] = []
+    logger = logging.getLogger("metastore.transport")
+    logger.addFilter(lambda record: surprises.append(record) or True if record.exc_info else True)
+    try:
+        answer(damaged)
+    finally:
+        logger.filters.pop()
+    assert not surprises, surprises[0].exc_info
+
+
+@pytest.mark.parametrize("whole", _CALLS)
+def test_undamaged_they_are_answered(whole: bytes) -> None:
+    assert answer(whole)

@@ -1,0 +1,164 @@
+"""The life of the server: it drains, replaces workers that die, leaves nobody behind, and says why it cannot start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.transport.listener import BindError, listen
+
+from .conftest import EchoServer, eventually
+from .messages import call
+
+ServeEcho = Callable[..., EchoServer]
+
+
+class BlockedCall:
+    """A call that has begun, and ends when it is told to."""
+
+    def __init__(self, server: EchoServer, folder: Path) -> None:
+        for name in ("in", "go"):
+            os.mkfifo(folder / name)
+        self._folder = folder
+        self.socket = server.connect()
+        self.socket.sendall(call(f"block {folder}"))
+        (folder / "in").read_text()  # comes back when the server has opened it, too
+
+    def release(self) -> bytes:
+        """Lets the call end; returns its reply, or b"" if there was none."""
+        (self._folder / "go").write_text("")
+        return self.socket.recv(4096)
+
+
+def terminate(server: EchoServer) -> None:
+    server.process.send_signal(signal.SIGTERM)
+
+
+def interrupt_all(server: EchoServer) -> None:
+    """As a terminal does."""
+    os.killpg(server.process.pid, signal.SIGINT)
+
+
+@pytest.mark.parametrize("stop", [terminate, interrupt_all])
+def test_it_drains(serve_echo: ServeEcho, tmp_path: Path, stop: Callable[[EchoServer], None]) -> None:
+    server = serve_echo(workers=2)
+    idle = [server.connect() for _ in range(10)]
+    blocked = BlockedCall(server, tmp_path)
+    stop(server)
+    assert [each.recv(1) for each in idle] == [b""] * 10
+    assert server.refuses()
+    assert tmp_path.name.encode() in blocked.release()
+    assert blocked.socket.recv(1) == b""
+    assert server.wait() == 0
+    assert server.log.count("application closed") == 2
+    assert server.log.count("closed after 1 calls") == 1
+
+
+def test_what_has_not_ended_in_time_is_cut(serve_echo: ServeEcho, tmp_path: Path) -> None:
+    server = serve_echo(workers=1, drain_timeout=0.2)
+    blocked = BlockedCall(server, tmp_path)
+    terminate(server)
+    assert server.wait() == 0
+    assert blocked.socket.recv(1) == b""
+    assert "1 connections were cut: not done after 0.2 s" in server.log
+    assert "application closed" in server.log
+
+
+def test_a_second_signal_ends_it_at_once(serve_echo: ServeEcho, tmp_path: Path) -> None:
+    server = serve_echo(workers=2, drain_timeout=60)
+    BlockedCall(server, tmp_path)
+    terminate(server)
+    server.wait_for_log("draining: SIGTERM")
+    terminate(server)
+    assert server.wait() == 1
+
+
+def ask(server: EchoServer) -> tuple[Any, int]:
+    """A new client, and the process that serves it."""
+    client = server.client()
+    return client, int(client.getOption("pid"))
+
+
+def test_a_killed_worker_is_replaced_and_others_go_on(serve_echo: ServeEcho) -> None:
+    server = serve_echo(workers=2)
+    clients = dict(reversed(ask(server)) for _ in range(8))
+    assert len(clients) == 2, "both workers accept"
+    (killed, victim), (_, bystander) = clients.items()
+    os.kill(killed, signal.SIGKILL)
+    assert victim.socket.recv(1) == b""
+    assert bystander.getOption("echo on") == "on"
+    server.wait_for_log(f"worker {killed} ended with signal 9; another one starts")
+    assert eventually(lambda: ask(server)[1] not in clients)
+    assert bystander.getOption("echo on") == "on"
+    terminate(server)
+    assert server.wait() == 0
+
+
+def test_workers_do_not_outlive_their_supervisor(serve_echo: ServeEcho, tmp_path: Path) -> None:
+    server = serve_echo(workers=2)
+    blocked = BlockedCall(server, tmp_path)
+    server.process.kill()
+    assert eventually(server.refuses)
+    assert blocked.release() != b""
+    assert server.wait() == -signal.SIGKILL
+    assert server.log.count("application closed") == 2
+
+
+def test_workers_that_cannot_start_end_it(serve_echo: ServeEcho, tmp_path: Path) -> None:
+    server = serve_echo(workers=2, broken=str(tmp_path))
+    assert server.wait() == 1
+    assert "ERROR a worker cannot start: the database does not answer" in server.log
+    assert server.log.count("giving up: ") == 1
+    assert "Traceback" not in server.log
+
+
+def test_workers_that_die_again_and_again_end_it(serve_echo: ServeEcho, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    server = serve_echo(workers=1, broken=str(broken))
+    _, worker = ask(server)
+    broken.touch()
+    os.kill(worker, signal.SIGKILL)
+    assert server.wait() == 1
+    assert server.log.count("giving up: ") == 1
+    assert server.log.count("another one starts") == 4
+
+
+def test_a_port_in_use_is_named_in_one_line(server: EchoServer, serve_echo: ServeEcho) -> None:
+    second = serve_echo(port=server.port)
+    assert second.wait() == 1
+    assert second.log == (
+        f"cannot listen on 127.0.0.1:{server.port}: the port is in use; stop what listens there, or choose another port"
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "mend"),
+    [
+        ("no-such-host.invalid", 0, "not known here"),
+        ("host name", 0, "not known here"),
+        ("x" * 300, 0, "not known here"),
+        ("192.0.2.1", 0, "no such address"),
+        ("127.0.0.1", 70000, "1 to 65535"),
+    ],
+)
+def test_an_address_that_cannot_be_listened_on_is_named(host: str, port: int, mend: str) -> None:
+    with pytest.raises(BindError, match=mend) as refusal:
+        listen(host, port)
+    assert str(refusal.value).startswith(f"cannot listen on {host}:{port}: ")
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "0.0.0.0", ""])
+def test_connections_inherit_their_options_from_the_listener(host: str) -> None:
+    with listen(host, 0) as listener, socket.create_connection(("127.0.0.1", listener.getsockname()[1])):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 300
