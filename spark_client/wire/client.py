@@ -107,7 +107,7 @@ class MetastoreClient:
     def publish(
         self, database: str, table: str, query_id: str, partitions: Sequence[structs.PublishPartition]
     ) -> structs.PublishResult:
-        """Makes all partitions of a write visible at once. Raises PublishConflictError, NoSuchTableError, AnswerLostError."""
+        """Makes a whole write visible at once. Raises PublishConflictError, NoSuchTableError, AnswerLostError."""
         request = convert.publish_request(database, table, query_id, partitions)
         return convert.publish_result_of(self._call("publish", request, repeat=False, faults=_PUBLISH))
 

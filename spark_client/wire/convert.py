@@ -50,6 +50,7 @@ def table_of(table: hive.Table) -> structs.Table:
         parameters=dict(table.parameters or {}),
         table_type=table.tableType or "MANAGED_TABLE",
         owner=table.owner,
+        bucket_columns=tuple(sd.bucketCols or ()),
     )
 
 
@@ -84,6 +85,7 @@ def overlay_table(table: structs.Table, onto: hive.Table | None = None) -> hive.
     raw.parameters = dict(table.parameters)
     sd, storage, skew = raw.sd, table.storage, table.skew
     sd.cols, sd.location = _fields(table.columns), table.location
+    sd.bucketCols = list(table.bucket_columns)
     sd.inputFormat, sd.outputFormat = storage.input_format, storage.output_format
     sd.serdeInfo.serializationLib = storage.serde
     sd.serdeInfo.parameters = dict(storage.serde_parameters)
@@ -154,6 +156,7 @@ def publish_request(
 
 
 def _publish_partition(partition: structs.PublishPartition) -> ours.PublishPartition:
+    skew = partition.skew
     mode: Any = ours.PublishMode._NAMES_TO_VALUES[partition.mode.value]  # noqa: SLF001 - as above
     return ours.PublishPartition(
         values=list(partition.values),
@@ -164,6 +167,8 @@ def _publish_partition(partition: structs.PublishPartition) -> ours.PublishParti
         ],
         expectedVersion=partition.expected_version,
         parameters=dict(partition.parameters) or None,
+        skewedColNames=None if skew is None else list(skew.columns),
+        skewedColValues=None if skew is None else [list(value) for value in skew.values],
     )
 
 

@@ -63,6 +63,7 @@ class Table:
     parameters: Mapping[str, str] = field(default_factory=dict)
     table_type: str = "MANAGED_TABLE"
     owner: str | None = None
+    bucket_columns: tuple[str, ...] = ()
 
     @property
     def full_name(self) -> str:
@@ -157,7 +158,10 @@ class PublishMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PublishPartition:
-    """One partition of a write: where its files are now. `expected_version` 0: it was not there; None: any."""
+    """One partition of a write: where its files are now. `expected_version` 0: it was not there; None: any.
+
+    `skew` is the one by which the files were written; None: the table's, whatever it is when this is published.
+    """
 
     values: tuple[str, ...]
     mode: PublishMode
@@ -165,6 +169,7 @@ class PublishPartition:
     skewed_locations: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     expected_version: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
+    skew: Skew | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,116 @@
+"""The rows of an INSERT as the table wants them: placed, cast by Spark's store assignment, partitions typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from spark_client.errors import InvalidInsertError
+from spark_client.wire.structs import Column, Table
+from spark_client.write.names import DEFAULT_PARTITION
+from spark_client.write.partition_spec import PartitionSpec, place_columns
+
+_CHAR = re.compile(r"char\((\d+)\)")
+_TEXT_TYPE = re.compile(r"(string|varchar|char)\b")
+
+
+def quote(name: str) -> str:
+    """The name as an identifier of Spark SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> dict[str, str]:
+    """Static values as text of their column's type: `03` on INT is `3` (Hive's validatePartColumnType).
+
+    Raises InvalidInsertError where a value is none of its type.
+    """
+    types = {column.name: column.type for column in table.partition_columns}
+    values = {name: _padded(text, types[name]) for name, text in spec.static.items()}
+    typed = [name for name, value in values.items() if value != DEFAULT_PARTITION and not _TEXT_TYPE.match(types[name])]
+    if not typed:
+        return values
+    casts = [F.lit(values[name]).try_cast(types[name]).cast("string") for name in typed]
+    for name, text in zip(typed, _one_row(spark, casts), strict=True):
+        if text is None:
+            raise InvalidInsertError(
+                f"Cannot add partition column {name} of type string as it cannot be converted to type {types[name]}: "
+                f"{values[name]!r}"
+            )
+        values[name] = text
+    return values
+
+
+def _padded(text: str, type_: str) -> str:
+    """Values of char(n) keep their blanks in partition names."""
+    char = _CHAR.fullmatch(type_)
+    return text.ljust(int(char[1])) if char and text != DEFAULT_PARTITION else text
+
+
+def _one_row(spark: SparkSession, columns: Sequence[Any]) -> Sequence[Any]:
+    return spark.range(1).select(*columns).first() or ()
+
+
+def table_rows(
+    spark: SparkSession,
+    table: Table,
+    data: DataFrame,
+    spec: PartitionSpec,
+    columns: Sequence[str] | None,
+) -> DataFrame:
+    """The rows with the table's data columns and all its partition columns. Raises InvalidInsertError."""
+    dynamic = [column for column in table.partition_columns if column.name in spec.dynamic]
+    targets = [*table.columns, *dynamic]
+    names = [column.name for column in targets]
+    places = place_columns(table.full_name, names, spec.static, columns, len(data.columns))
+    given = data.toDF(*(f"_{index}" for index in range(len(data.columns))))
+    placed = given.select(
+        *(
+            (F.lit(None) if place is None else given[f"_{place}"]).alias(name)
+            for name, place in zip(names, places, strict=True)
+        )
+    )
+    typed = _store_assignment(spark, table.full_name, placed, targets)
+    return typed.select(*map(quote, names[: len(table.columns)]), *_partition_columns(table, spec.static))
+
+
+def _partition_columns(table: Table, static: Mapping[str, str]) -> list[Any]:
+    columns = []
+    for column in table.partition_columns:
+        if column.name not in static:
+            columns.append(F.col(quote(column.name)))
+        else:
+            text = static[column.name]
+            value = F.lit(None if text == DEFAULT_PARTITION else text)
+            columns.append(value.cast("string").alias(column.name))
+    return columns
+
+
+def _store_assignment(spark: SparkSession, table: str, rows: DataFrame, targets: Sequence[Column]) -> DataFrame:
+    """Spark's TableOutputResolver: what `spark.sql.storeAssignmentPolicy` says, length checks of char and varchar."""
+    jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    session: Any = spark._jsparkSession  # noqa: SLF001
+    resolver = jvm.org.apache.spark.sql.catalyst.analysis.TableOutputResolver
+    schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(
+        ", ".join(f"{quote(column.name)} {column.type}" for column in targets)
+    )
+    schema = jvm.org.apache.spark.sql.catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)
+    expected = jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)
+    by_name, fill_defaults = False, getattr(resolver, "resolveOutputColumns$default$6")()
+    analysed = rows._jdf.queryExecution().analyzed()  # noqa: SLF001
+    try:
+        plan = resolver.resolveOutputColumns(
+            table,
+            expected,
+            analysed,
+            by_name,
+            session.sessionState().conf(),
+            fill_defaults,
+        )
+        return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan), spark)
+    except PySparkException as error:
+        raise InvalidInsertError(str(error).splitlines()[0]) from error

@@ -1,0 +1,64 @@
+"""To which directory a row goes: the number of its value in the partition's skew list, 0 for the default directory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from spark_client.wire.structs import Column, Skew, Table
+from spark_client.write.names import DEFAULT_PARTITION
+from spark_client.write.rows import quote
+
+_CHAR = re.compile(r"char\((\d+)\)")
+
+
+def directory_number(skew: Skew, columns: Sequence[Column]) -> SparkColumn:
+    """1 for the first declared value and so on; comparison is typed, and null is only what declares itself null."""
+    if not skew.is_list_bucketed:
+        return F.lit(0)
+    types = {column.name: column.type for column in columns}
+    typed = [(name, types[name]) for name in map(str.lower, skew.columns)]
+    row = F.struct(F.expr("true").alias("legal"), *(F.col(quote(name)).alias(name) for name, _ in typed))
+    values = [_declared(value, typed) for value in skew.values]
+    return F.array_position(F.array(*values), row).cast("int")
+
+
+def _declared(value: Sequence[str], typed: Sequence[tuple[str, str]]) -> SparkColumn:
+    """The value as a struct; not legal, so equal to no row's, where a text is none of its column's type."""
+    literals = [_literal(text, type_) for text, (_, type_) in zip(value, typed, strict=True)]
+    legal = [
+        F.expr("true") if text == DEFAULT_PARTITION else literal.isNotNull()
+        for text, literal in zip(value, literals, strict=True)
+    ]
+    fields = [literal.alias(name) for literal, (name, _) in zip(literals, typed, strict=True)]
+    return F.struct(reduce(SparkColumn.__and__, legal).alias("legal"), *fields)
+
+
+def _literal(text: str, type_: str) -> SparkColumn:
+    if padded := _CHAR.fullmatch(type_):  # Spark keeps char(n) as a padded string.
+        return F.rpad(_literal(text, "string"), int(padded[1]), " ")
+    if text == DEFAULT_PARTITION:
+        return F.lit(None).cast(type_)
+    return F.lit(text).try_cast("string" if type_.startswith("varchar") else type_)
+
+
+def directory_number_by_partition(
+    skew: Skew, exceptions: Sequence[tuple[Skew, Sequence[tuple[str, ...]]]], table: Table
+) -> SparkColumn:
+    """As `directory_number`, where the partitions of these values have a skew list of their own."""
+    number = directory_number(skew, table.columns)
+    partition = _key([F.col(quote(column.name)).cast("string") for column in table.partition_columns])
+    for other, partitions in exceptions:
+        keys = ["".join(f"{len(value)}:{value}" for value in values) for values in partitions]
+        number = F.when(partition.isin(keys), directory_number(other, table.columns)).otherwise(number)
+    return number
+
+
+def _key(texts: Sequence[SparkColumn]) -> SparkColumn:
+    """One text for several, with lengths, so that no two are alike; null and empty are the default partition."""
+    named = [F.when(text != "", text).otherwise(DEFAULT_PARTITION) for text in texts]
+    return F.concat(*(part for text in named for part in (F.length(text).cast("string"), F.lit(":"), text)))

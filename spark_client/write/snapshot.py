@@ -1,0 +1,84 @@
+"""What a write saw of its table when it began: which partitions there were, where, and in which version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from spark_client.wire import MetastoreClient
+from spark_client.wire.structs import Skew, Storage, Table
+from spark_client.write.names import DEFAULT_PARTITION
+
+Values = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """A partition that is there, or the one "partition without values" of an unpartitioned table."""
+
+    location: str
+    version: int
+    skew: Skew
+    storage: Storage
+
+
+Snapshot = Mapping[Values, Existing]
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A node of the predicate on the static partition columns."""
+
+    op: str
+    column: str | None = None
+    values: tuple[str, ...] | None = None
+    operands: int | None = None
+
+
+def _static_predicate(table: Table, static: Mapping[str, str]) -> list[_Node]:
+    nodes = [
+        _Node("IS_NULL", name) if static[name] == DEFAULT_PARTITION else _Node("EQUAL", name, (static[name],))
+        for name in (column.name for column in table.partition_columns)
+        if name in static
+    ]
+    return [*nodes, _Node("AND", operands=len(nodes))] if len(nodes) > 1 else nodes
+
+
+def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str, str], *, with_skew: bool) -> Snapshot:
+    """The partitions below the static values. `with_skew`: each with its own skew list, else with the table's.
+
+    Versions are read first: a partition that changes afterwards has a newer one, and publishing meets a conflict.
+    """
+    plan = metastore.plan_scan(table.database, table.name, _static_predicate(table, static) or None)
+    prefix = tuple(static[column.name] for column in table.partition_columns if column.name in static)
+    found = {
+        partition.values: Existing(partition.location, partition.version, table.skew, table.storage)
+        for partition in plan.partitions
+        if partition.values[: len(prefix)] == prefix
+    }
+    if not table.partition_columns or not with_skew:
+        return found
+    own = {partition.values: partition for partition in metastore.get_partitions(table.database, table.name, prefix)}
+    return {
+        values: Existing(own[values].location, existing.version, own[values].skew, own[values].storage)
+        for values, existing in found.items()
+        if values in own
+    }
+
+
+def other_skews(snapshot: Snapshot, table: Table) -> list[tuple[Skew, Sequence[Values]]]:
+    """The skew lists that differ from the table's, each with the partitions that have it."""
+    groups: dict[object, tuple[Skew, list[Values]]] = {}
+    for values, existing in snapshot.items():
+        if _layout(existing.skew) != _layout(table.skew):
+            groups.setdefault(_layout(existing.skew), (existing.skew, []))[1].append(values)
+    return list(groups.values())
+
+
+def same_layout(left: Skew, right: Skew) -> bool:
+    """True if rows are spread alike, wherever the directories are."""
+    return _layout(left) == _layout(right)
+
+
+def _layout(skew: Skew) -> object:
+    return (skew.columns, skew.values) if skew.is_list_bucketed else ()
