@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from thrift.Thrift import TApplicationException, TException
+from thrift.protocol.TBase import TExceptionBase
+from thrift.Thrift import TApplicationException
 
 from spark_client import errors
 from spark_client.wire import convert, structs
@@ -16,7 +17,7 @@ from spark_client.wire.connection import BROKEN, Address, Connection, NoAnswerEr
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
-Faults = Mapping[type[TException], type[errors.SparkClientError]]
+Faults = Mapping[type[TExceptionBase], type[errors.SparkClientError]]
 _NO_TABLE: Faults = {hive.NoSuchObjectException: errors.NoSuchTableError}
 _PUBLISH: Faults = {
     hive.NoSuchObjectException: errors.NoSuchTableError,
@@ -148,9 +149,10 @@ class MetastoreClient:
                         f"{connection.address} did not answer {method} within {self._timeout:g} seconds"
                     ) from error
                 failures.append(f"{connection.address} ({error})")
-            except TException as error:
+            except (TExceptionBase, TApplicationException) as error:
                 self._idle.append(connection)  # An answer, if not the wanted one.
-                raise _translate(method, error, faults) from error
+                # Generated exceptions cannot be given a traceback, which contextlib wants of a cause.
+                raise _translate(method, error, faults) from None
             except BaseException:
                 connection.close()  # Half a message may be in it.
                 raise
@@ -199,7 +201,7 @@ class MetastoreClient:
                 connection.close()
 
 
-def _translate(method: str, error: TException, faults: Faults) -> errors.SparkClientError:
+def _translate(method: str, error: Exception, faults: Faults) -> errors.SparkClientError:
     kind = next((ours_ for theirs, ours_ in faults.items() if isinstance(error, theirs)), errors.MetastoreRefusedError)
     text = getattr(error, "message", None) or str(error)
     line = " ".join(str(text).split())
