@@ -1,0 +1,158 @@
+"""The embedded PostgreSQL: shared by processes, stopped by the last of them, whatever became of the others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from sqlalchemy import NullPool, create_engine, text
+
+from metastore.errors import ConfigurationError
+from metastore.storage.embedded import EmbeddedPostgres
+
+USER = """
+import sys; from pathlib import Path; from metastore.storage.embedded import EmbeddedPostgres
+with EmbeddedPostgres(Path(sys.argv[1])) as postgres:
+    print(postgres.url, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "data"
+    yield folder
+    pid = postmaster(folder)
+    if pid is not None:  # a test failed, or took the server's last user away
+        os.kill(pid, signal.SIGKILL)
+
+
+def postmaster(data_dir: Path) -> int | None:
+    """The running server of a folder."""
+    try:
+        pid = int((data_dir / "postgres" / "postmaster.pid").read_text().split()[0])
+        return pid if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE else None
+    except (FileNotFoundError, psutil.NoSuchProcess):
+        return None
+
+
+def ask(url: str, question: str) -> object:
+    with create_engine(url, poolclass=NullPool).connect() as connection:
+        return connection.scalar(text(question))
+
+
+@contextmanager
+def other_process(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", USER, str(data_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
+
+
+def test_starts_keeps_its_data_and_stops(data_dir: Path) -> None:
+    with EmbeddedPostgres(data_dir) as postgres:
+        engine = create_engine(postgres.url, poolclass=NullPool)
+        with engine.begin() as connection:
+            connection.execute(text("CREATE TABLE kept AS SELECT 'ü' AS value"))
+        assert postmaster(data_dir)
+    assert postmaster(data_dir) is None
+    with EmbeddedPostgres(data_dir) as postgres:
+        assert ask(postgres.url, "SELECT value FROM kept") == "ü"
+
+
+def test_the_last_user_stops_it(data_dir: Path) -> None:
+    with other_process(data_dir) as (process, url):
+        with EmbeddedPostgres(data_dir) as postgres:
+            assert postgres.url == url
+            process.communicate()
+            assert postmaster(data_dir)
+        assert postmaster(data_dir) is None
+
+
+def test_two_users_in_one_process(data_dir: Path) -> None:
+    first, second = EmbeddedPostgres(data_dir), EmbeddedPostgres(data_dir)
+    first.close()
+    assert ask(second.url, "SELECT 1") == 1
+    second.close()
+    second.close()
+    assert postmaster(data_dir) is None
+
+
+def test_a_killed_user_does_not_keep_it_up(data_dir: Path) -> None:
+    with other_process(data_dir) as (process, _):
+        process.kill()
+    assert postmaster(data_dir)
+    with EmbeddedPostgres(data_dir):
+        pass
+    assert postmaster(data_dir) is None
+
+
+def test_many_first_users_at_once(data_dir: Path) -> None:
+    urls: list[str] = []
+
+    def use() -> None:
+        with other_process(data_dir) as (process, url):
+            urls.append(url)
+            process.communicate()
+
+    users = [threading.Thread(target=use) for _ in range(4)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert len(urls) == 4
+    assert len(set(urls)) == 1
+    assert postmaster(data_dir) is None
+
+
+def test_starts_after_a_crash_whose_process_number_is_another_ones(data_dir: Path) -> None:
+    with EmbeddedPostgres(data_dir):
+        pass
+    lines = f"{os.getpid()}\n{data_dir}/postgres\n1700000000\n5432\n{data_dir}/postgres\n\n 1 1\nready\n"
+    (data_dir / "postgres" / "postmaster.pid").write_text(lines)
+    with EmbeddedPostgres(data_dir) as postgres:
+        assert ask(postgres.url, "SELECT 1") == 1
+
+
+def test_it_has_room_for_the_workers(data_dir: Path) -> None:
+    with EmbeddedPostgres(data_dir, connections=500) as postgres:
+        assert int(str(ask(postgres.url, "SHOW max_connections"))) >= 500
+        with pytest.raises(ConfigurationError, match="ask for fewer workers") as raised:
+            EmbeddedPostgres(data_dir, connections=5000)
+        assert "\n" not in str(raised.value)
+    with EmbeddedPostgres(data_dir, connections=900) as postgres:
+        assert int(str(ask(postgres.url, "SHOW max_connections"))) >= 900
+
+
+def test_a_locale_that_is_not_installed_does_not_matter(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "xx_XX")
+    with EmbeddedPostgres(data_dir) as postgres:
+        assert ask(postgres.url, "SELECT 1") == 1
+    assert os.environ["LC_ALL"] == "xx_XX"
+
+
+@pytest.mark.parametrize("name", ["with blanks", "/proc/nowhere", "file/below"])
+def test_an_unusable_folder_is_one_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="--data-dir") as raised:
+        EmbeddedPostgres(tmp_path / name)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_broken_cluster_is_one_line(data_dir: Path) -> None:
+    with EmbeddedPostgres(data_dir):
+        pass
+    (data_dir / "postgres" / "global" / "pg_control").unlink()
+    with pytest.raises(ConfigurationError, match="does not start") as raised:
+        EmbeddedPostgres(data_dir)
+    assert "\n" not in str(raised.value)
+    assert "postgres/log" in str(raised.value)
