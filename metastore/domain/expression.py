@@ -163,7 +163,8 @@ class Or:
         object.__setattr__(self, "children", _flat(Or, self.children))
 
 
-Leaf: TypeAlias = Constant | Compare | NullSafeEqual | In | IsNull | StartsWith | Like
+Atom: TypeAlias = Compare | NullSafeEqual | In | IsNull | StartsWith | Like
+Leaf: TypeAlias = Constant | Atom
 Expression: TypeAlias = And | Or | Not | Leaf
 
 TRUE = Constant(Truth.TRUE)
