@@ -74,10 +74,12 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._framed = True
 
     def end(self) -> None:
-        """Ends a message. Raises TTransportException when its frame did not end with it."""
+        """Ends a message and forgets its bytes. Raises TTransportException when its frame did not end with it."""
         excess = self._limit - (self._fed - self.unread)
         if self._framed and excess:
-            raise TTransportException(message=f"a frame and its message differ by {excess} bytes")
+            raise TTransportException(message=f"a frame and its message differ by {abs(excess)} bytes")
+        if not self.unread:
+            self._buffer, self._size = BytesIO(), 0
 
     def peek(self, count: int) -> bytes:
         """The next `count` bytes, which stay unread."""

@@ -21,7 +21,7 @@ from metastore.transport.worker import run_worker, stop_listening
 logger = logging.getLogger("metastore.transport")
 
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-_EARLY: Final = 5.0  # seconds; a worker that lives no longer has died at once
+_EARLY: Final = 5.0  # seconds; a worker that lives no longer, or never gets ready, has died at once
 _EARLY_DEATHS: Final = 5  # in a row, after which it makes no sense to go on
 
 
@@ -130,18 +130,16 @@ class Supervisor:
                 logger.warning("worker %d ended with %s instead of draining", worker.pid, how)
                 self._status = 1
             return
-        early = time.monotonic() - worker.born < _EARLY
+        early = not worker.ready or time.monotonic() - worker.born < _EARLY
         self._early_deaths = self._early_deaths + 1 if early else 0
         if self._early_deaths >= (1 if self._ready else _EARLY_DEATHS):
-            logger.error("giving up: worker %d ended with %s at once, as %s", worker.pid, how, self._precedent())
+            when = "before all were ready" if self._ready else f"at once, like the {_EARLY_DEATHS - 1} before it"
+            logger.error("giving up: worker %d ended with %s %s", worker.pid, how, when)
             self._status = 1
             self._drain()
         else:
             logger.warning("worker %d ended with %s; another one starts", worker.pid, how)
             self._start()
-
-    def _precedent(self) -> str:
-        return "the first one to start" if self._ready else f"the {self._early_deaths - 1} before it"
 
     def _stop(self, number: int) -> None:
         if number not in _STOP_SIGNALS:

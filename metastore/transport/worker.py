@@ -81,5 +81,5 @@ def _accept(listener: socket.socket, crew: Crew, draining: threading.Event) -> N
 
 
 def _name_of(address: tuple[str, int]) -> str:
-    host, port = address[:2]
+    host, port = address[0].removeprefix("::ffff:"), address[1]  # an IPv4 address as an IPv6 socket shows it
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
