@@ -38,5 +38,9 @@ class UnavailableError(MetastoreError):
     """The database, or a file system, does not answer or refuses."""
 
 
+class ConnectionLostError(UnavailableError):
+    """The connection to the database broke before anything was committed: the same call may be made again."""
+
+
 class ConfigurationError(MetastoreError):
     """A setting, a port, a schema version … prevents the start. Shown as one line, exit status 1."""

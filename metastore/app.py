@@ -1,0 +1,85 @@
+"""The composition root: the only place that knows every room."""
+
+from __future__ import annotations
+
+import time
+from importlib.metadata import PackageNotFoundError, version
+
+from metastore.handlers.config import ConfigHandlers
+from metastore.handlers.databases import DatabaseHandlers
+from metastore.handlers.fields import FieldHandlers
+from metastore.handlers.partition_names import PartitionNameHandlers
+from metastore.handlers.partitions_read import PartitionReadHandlers
+from metastore.handlers.partitions_write import PartitionWriteHandlers
+from metastore.handlers.scans import ScanHandlers
+from metastore.handlers.tables import TableHandlers
+from metastore.protocol.dispatch import CallSession, Dispatcher
+from metastore.protocol.fb303 import FacebookHandlers
+from metastore.services.config import ConfigService
+from metastore.services.databases import DatabaseService
+from metastore.services.partitions_alter import PartitionAlterService
+from metastore.services.partitions_read import PartitionReadService
+from metastore.services.partitions_write import PartitionWriteService
+from metastore.services.publishing import PublishingService
+from metastore.services.scans import ScanService
+from metastore.services.tables import TableService
+from metastore.services.tables_alter import TableAlterService
+from metastore.settings import Settings
+from metastore.storage.engine import make_engine
+from metastore.storage.unit_of_work import Store
+from metastore.warehouse.filesystem import Warehouse
+
+
+class Application:
+    """One process of the metastore. Connections to the database are made at first use."""
+
+    def __init__(self, settings: Settings, database_url: str) -> None:
+        self._store = Store(make_engine(settings, database_url))
+        warehouse = Warehouse(settings.warehouse)
+        self.databases = DatabaseService(self._store, warehouse, _now)
+        self.tables = TableService(self._store, warehouse, _now)
+        self.partitions = PartitionReadService(self._store)
+        partitions_write = PartitionWriteService(self._store, warehouse, _now)
+        self._dispatcher = Dispatcher(
+            {
+                "config": ConfigHandlers(ConfigService(settings)),
+                "databases": DatabaseHandlers(self.databases),
+                "tables": TableHandlers(self.tables, TableAlterService(self._store, warehouse, _now)),
+                "fields": FieldHandlers(self.tables),
+                "partitions_read": PartitionReadHandlers(self.partitions),
+                "partition_names": PartitionNameHandlers(self.partitions),
+                "partitions_write": PartitionWriteHandlers(
+                    partitions_write, PartitionAlterService(self._store, warehouse, _now)
+                ),
+                "scans": ScanHandlers(ScanService(self._store), PublishingService(self._store, _now)),
+            },
+            FacebookHandlers(_version()),
+        )
+
+    def bootstrap(self) -> None:
+        """Makes what every metastore has: the default catalog and database."""
+        self.databases.bootstrap()
+
+    def open_session(self, peer: str) -> CallSession:
+        return self._dispatcher.open_session(peer)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def make_application(settings: Settings, database_url: str) -> Application:
+    """An application that is ready to serve. Raises UnavailableError when the database does not answer."""
+    application = Application(settings, database_url)
+    application.bootstrap()
+    return application
+
+
+def _now() -> int:
+    return int(time.time())
+
+
+def _version() -> str:
+    try:
+        return version("metastore")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,83 @@
+"""Thrift structs as bytes of the binary protocol: what storage keeps and the wire sends, without an object in between.
+
+A struct's bytes do not depend on where it stands, and its fields may come in any order. So the head of a table or
+partition (its own fields) and the tail (what many share) are encoded apart and put together when they are sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from thrift.protocol import fastbinary
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.Thrift import TType
+from thrift.transport.TTransport import TMemoryBuffer
+
+T = TypeVar("T")
+STOP = b"\x00"
+_CHUNK = 500  # structs a chunk: large enough to cost little, small enough not to hold a big reply twice
+
+
+def encode_fields(struct: Any) -> bytes:
+    """The struct's set fields, without the stop byte."""
+    encoded: bytes = fastbinary.encode_binary(struct, [struct.__class__, struct.thrift_spec])
+    return encoded[:-1]
+
+
+def field_header(kind: int, number: int) -> bytes:
+    """What stands before a field's value. `kind` is a Thrift TType."""
+    return bytes((kind, number >> 8, number & 0xFF))
+
+
+def decode(struct: type[T], data: bytes) -> T:
+    """The struct whose bytes, stop byte included, are given."""
+    decoded: Any = struct()
+    decoded.read(TBinaryProtocolAccelerated(TMemoryBuffer(data), fallback=False))
+    whole: T = decoded
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedStruct(Generic[T]):
+    """One struct: `data` holds all of its bytes."""
+
+    struct: type[T]
+    data: bytes
+
+    wire_type = TType.STRUCT
+
+    def chunks(self) -> Iterator[bytes]:
+        yield self.data
+
+    def decode(self) -> T:
+        return decode(self.struct, self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedList(Generic[T]):
+    """A list of structs: `heads[i] + tails[i]` are the bytes of the i-th."""
+
+    struct: type[T]
+    heads: Sequence[bytes]
+    tails: Sequence[bytes]
+
+    wire_type = TType.LIST
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The list as the binary protocol writes it, some hundred structs at a time."""
+        yield bytes((TType.STRUCT,)) + len(self.heads).to_bytes(4, "big")
+        for start in range(0, len(self.heads), _CHUNK):
+            end = start + _CHUNK
+            pairs = zip(self.heads[start:end], self.tails[start:end], strict=True)
+            yield b"".join([piece for pair in pairs for piece in pair])
+
+    def decode(self) -> list[T]:
+        return [decode(self.struct, head + tail) for head, tail in zip(self.heads, self.tails, strict=True)]
+
+
+Encoded = EncodedStruct[Any] | EncodedList[Any]

@@ -1,0 +1,57 @@
+"""How the wire writes what every call needs: the database with its catalog, limits, contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from metastore.domain.names import DEFAULT_CATALOG, fold, pattern_regex, split_database
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext
+
+
+class DatabaseName(NamedTuple):
+    """Folded."""
+
+    catalog: str
+    database: str
+
+
+class TableName(NamedTuple):
+    """Folded."""
+
+    catalog: str
+    database: str
+    table: str
+
+
+def database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
+    """A database argument, with `@catalog#` before it or the catalog apart."""
+    prefix, name = split_database(database)
+    return DatabaseName(prefix or fold(catalog) or DEFAULT_CATALOG, name or "")
+
+
+def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
+    """A table's whole name."""
+    return TableName(*database_name(database, catalog), fold(table))
+
+
+def database_pattern(pattern: str | None) -> tuple[str, str | None]:
+    """A catalog, and the regular expression of the database names in it (None: all)."""
+    catalog, name = split_database(pattern)
+    return catalog or DEFAULT_CATALOG, pattern_regex(name)
+
+
+def limit(maximum: int | None) -> int | None:
+    """The wire's max: negative or unset is all, 0 is none."""
+    return None if maximum is None or maximum < 0 else maximum
+
+
+def properties(context: EnvironmentContext | None) -> dict[str, str]:
+    """Spark sends a context whose properties are unset."""
+    return (context.properties or {}) if context else {}
+
+
+def table_of(partitions: Sequence[Any]) -> TableName:
+    """The table that the first of the partitions names; without one, a name that no table has."""
+    first = next((each for each in partitions or [] if each is not None), None)
+    return table_name(first.dbName, first.tableName, first.catName) if first else TableName(DEFAULT_CATALOG, "", "")

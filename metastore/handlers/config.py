@@ -1,0 +1,36 @@
+"""Settings and the caller's name on the wire."""
+
+from __future__ import annotations
+
+from metastore.context import caller
+from metastore.errors import InvalidInputError
+from metastore.services.config import ConfigService
+from thrift_idl.gen.hive_metastore.ttypes import ConfigValSecurityException
+
+
+class ConfigHandlers:
+    """`set_ugi`, `getMetaConf`, `setMetaConf`, `get_config_value`, `flushCache`."""
+
+    def __init__(self, config: ConfigService) -> None:
+        self._config = config
+
+    def set_ugi(self, user: str, groups: list[str] | None) -> list[str]:
+        current = caller.get()
+        if current is not None:
+            current.user, current.groups = user, list(groups or [])
+        return list(groups or [])
+
+    def getMetaConf(self, key: str) -> str:  # noqa: N802 - the wire's name
+        return self._config.meta_conf(key)
+
+    def setMetaConf(self, key: str, value: str) -> None:  # noqa: N802 - the wire's name
+        self._config.set_meta_conf(key, value)
+
+    def get_config_value(self, name: str | None, default: str | None) -> str:
+        try:
+            return self._config.value(name, default)
+        except InvalidInputError as error:
+            raise ConfigValSecurityException(str(error)) from None
+
+    def flushCache(self) -> None:  # noqa: N802 - the wire's name
+        """There is nothing to flush: what is kept never changes."""

@@ -1,0 +1,47 @@
+"""Partition names on the wire."""
+
+from __future__ import annotations
+
+from metastore.domain.partition_names import first_invalid_character, parse_name
+from metastore.errors import InvalidInputError
+from metastore.handlers.arguments import limit, table_name
+from metastore.services.partitions_read import PartitionReadService
+from thrift_idl.gen.hive_metastore.ttypes import (
+    GetPartitionNamesPsRequest,
+    GetPartitionNamesPsResponse,
+    PartitionsRequest,
+)
+
+
+class PartitionNameHandlers:
+    """`*partition_name*`."""
+
+    def __init__(self, partitions: PartitionReadService) -> None:
+        self._partitions = partitions
+
+    def get_partition_names(self, database: str, table: str, maximum: int) -> list[str]:
+        return self._partitions.names(*table_name(database, table), limit(maximum))
+
+    def fetch_partition_names_req(self, request: PartitionsRequest) -> list[str]:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return self._partitions.names(*name, limit(request.maxParts))
+
+    def get_partition_names_ps(self, database: str, table: str, values: list[str], maximum: int) -> list[str]:
+        return self._partitions.names_by_values(*table_name(database, table), values or [], limit(maximum))
+
+    def get_partition_names_ps_req(self, request: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        found = self._partitions.names_by_values(*name, request.partValues or [], limit(request.maxParts))
+        return GetPartitionNamesPsResponse(names=found)
+
+    def partition_name_to_vals(self, name: str) -> list[str]:
+        return [value for _, value in parse_name(name)] if name else []
+
+    def partition_name_to_spec(self, name: str) -> dict[str, str]:
+        return dict(parse_name(name)) if name else {}
+
+    def partition_name_has_valid_characters(self, values: list[str], throw: bool) -> bool:
+        invalid = first_invalid_character(values or [])
+        if invalid is not None and throw:
+            raise InvalidInputError(f"Partition value contains a character that cannot be stored: {invalid!r}")
+        return invalid is None

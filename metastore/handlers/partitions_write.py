@@ -1,0 +1,136 @@
+"""Writing partitions on the wire."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from metastore.errors import InvalidInputError
+from metastore.handlers.arguments import database_name, properties, table_name, table_of
+from metastore.services.partitions_alter import PartitionAlterService
+from metastore.services.partitions_write import PartitionWriteService
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AddPartitionsRequest,
+    AddPartitionsResult,
+    AlterPartitionsRequest,
+    AlterPartitionsResponse,
+    AppendPartitionsRequest,
+    DropPartitionRequest,
+    DropPartitionsRequest,
+    DropPartitionsResult,
+    EnvironmentContext,
+    Partition,
+    RenamePartitionRequest,
+    RenamePartitionResponse,
+)
+
+Context: TypeAlias = "EnvironmentContext | None"
+
+
+class PartitionWriteHandlers:
+    """`add_`, `append_`, `drop_`, `alter_` and `rename_partition*`."""
+
+    def __init__(self, partitions: PartitionWriteService, alter: PartitionAlterService) -> None:
+        self._partitions = partitions
+        self._alter = alter
+
+    def add_partition(self, new: Partition) -> Partition:
+        return self.add_partition_with_environment_context(new, None)
+
+    def add_partition_with_environment_context(self, new: Partition, context: Context) -> Partition:
+        return self._partitions.add(*table_of([new]), [new], context=properties(context))[0]
+
+    def add_partitions(self, new: list[Partition]) -> int:
+        return len(self._partitions.add(*table_of(new), new)) if new else 0
+
+    def add_partitions_req(self, request: AddPartitionsRequest) -> AddPartitionsResult:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        for partition in request.parts or []:
+            if database_name(partition.dbName, request.catName) != name[:2]:
+                raise InvalidInputError(f"Partition does not belong to target table {name.database}.{name.table}")
+        given = properties(request.environmentContext)
+        added = self._partitions.add(*name, request.parts or [], if_not_exists=bool(request.ifNotExists), context=given)
+        return AddPartitionsResult(partitions=added if request.needResult is not False else None)
+
+    def append_partition(self, database: str, table: str, values: list[str]) -> Partition:
+        return self._partitions.append(*table_name(database, table), values=values or [])
+
+    def append_partition_with_environment_context(
+        self, database: str, table: str, values: list[str], _: Context
+    ) -> Partition:
+        return self.append_partition(database, table, values)
+
+    def append_partition_by_name(self, database: str, table: str, name: str) -> Partition:
+        return self._partitions.append(*table_name(database, table), name=name)
+
+    def append_partition_by_name_with_environment_context(
+        self, database: str, table: str, name: str, _: Context
+    ) -> Partition:
+        return self.append_partition_by_name(database, table, name)
+
+    def append_partition_req(self, request: AppendPartitionsRequest) -> Partition:
+        name = table_name(request.dbName, request.tableName, request.catalogName)
+        return self._partitions.append(*name, values=request.partVals, name=request.name)
+
+    def drop_partition(self, database: str, table: str, values: list[str], delete_data: bool) -> bool:
+        self._partitions.drop(*table_name(database, table), values=values or [], delete_data=bool(delete_data))
+        return True
+
+    def drop_partition_with_environment_context(
+        self, database: str, table: str, values: list[str], delete_data: bool, _: Context
+    ) -> bool:
+        return self.drop_partition(database, table, values, delete_data)
+
+    def drop_partition_by_name(self, database: str, table: str, name: str, delete_data: bool) -> bool:
+        self._partitions.drop(*table_name(database, table), name=name, delete_data=bool(delete_data))
+        return True
+
+    def drop_partition_by_name_with_environment_context(
+        self, database: str, table: str, name: str, delete_data: bool, _: Context
+    ) -> bool:
+        return self.drop_partition_by_name(database, table, name, delete_data)
+
+    def drop_partition_req(self, request: DropPartitionRequest) -> bool:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        delete_data = bool(request.deleteData)
+        self._partitions.drop(*name, values=request.partVals, name=request.partName, delete_data=delete_data)
+        return True
+
+    def drop_partitions_req(self, request: DropPartitionsRequest) -> DropPartitionsResult:
+        if request.parts is None or request.parts.names is None:
+            raise InvalidInputError(
+                "drop_partitions_req takes partition names; Hive's serialized expressions are not read"
+            )
+        dropped = self._partitions.drop_by_names(
+            *table_name(request.dbName, request.tblName, request.catName),
+            request.parts.names,
+            delete_data=bool(request.deleteData),
+            if_exists=request.ifExists is not False,
+        )
+        return DropPartitionsResult(partitions=dropped if request.needResult is not False else None)
+
+    def alter_partition(self, database: str, table: str, new: Partition) -> None:
+        self._alter.alter(*table_name(database, table), [new])
+
+    def alter_partition_with_environment_context(self, database: str, table: str, new: Partition, _: Context) -> None:
+        self.alter_partition(database, table, new)
+
+    def alter_partitions(self, database: str, table: str, new: list[Partition]) -> None:
+        self._alter.alter(*table_name(database, table), new or [])
+
+    def alter_partitions_with_environment_context(
+        self, database: str, table: str, new: list[Partition], _: Context
+    ) -> None:
+        self.alter_partitions(database, table, new)
+
+    def alter_partitions_req(self, request: AlterPartitionsRequest) -> AlterPartitionsResponse:
+        name = table_name(request.dbName, request.tableName, request.catName)
+        self._alter.alter(*name, request.partitions or [])
+        return AlterPartitionsResponse()
+
+    def rename_partition(self, database: str, table: str, values: list[str], new: Partition) -> None:
+        self._alter.rename(*table_name(database, table), values or [], new)
+
+    def rename_partition_req(self, request: RenamePartitionRequest) -> RenamePartitionResponse:
+        name = table_name(request.dbName, request.tableName, request.catName)
+        self._alter.rename(*name, request.partVals or [], request.newPart)
+        return RenamePartitionResponse()

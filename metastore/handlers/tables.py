@@ -1,0 +1,124 @@
+"""Tables on the wire."""
+
+from __future__ import annotations
+
+from metastore.domain.names import pattern_regex
+from metastore.encoded import EncodedStruct
+from metastore.handlers.arguments import database_name, database_pattern, limit, properties, table_name
+from metastore.services.partition_rules import updates_statistics
+from metastore.services.tables import TableService
+from metastore.services.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AlterTableRequest,
+    AlterTableResponse,
+    CreateTableRequest,
+    DropTableRequest,
+    EnvironmentContext,
+    ExtendedTableInfo,
+    GetTableRequest,
+    GetTableResult,
+    GetTablesExtRequest,
+    GetTablesRequest,
+    GetTablesResult,
+    Table,
+    TableMeta,
+)
+
+
+class TableHandlers:
+    """`*_table*`."""
+
+    def __init__(self, tables: TableService, alter: TableAlterService) -> None:
+        self._tables = tables
+        self._alter = alter
+
+    def create_table(self, table: Table) -> None:
+        self.create_table_with_environment_context(table, None)
+
+    def create_table_with_environment_context(self, table: Table, context: EnvironmentContext | None) -> None:
+        catalog, database = database_name(table.dbName, table.catName)
+        self._tables.create(catalog, database, table, update_statistics=updates_statistics(properties(context)))
+
+    def create_table_req(self, request: CreateTableRequest) -> None:
+        self.create_table_with_environment_context(request.table, request.envContext)
+
+    def get_table(self, database: str, name: str) -> EncodedStruct[Table]:
+        return self._tables.get(*table_name(database, name))
+
+    def get_table_req(self, request: GetTableRequest) -> GetTableResult:
+        return GetTableResult(table=self._tables.get(*table_name(request.dbName, request.tblName, request.catName)))
+
+    def get_table_objects_by_name(self, database: str, names: list[str]) -> list[Table]:
+        return self._tables.get_many(*database_name(database), names or [])
+
+    def get_table_objects_by_name_req(self, request: GetTablesRequest) -> GetTablesResult:
+        database = database_name(request.dbName, request.catName)
+        names = request.tblNames
+        if names is None:
+            names = self._tables.names(*database, pattern_regex(request.tablesPattern))
+        return GetTablesResult(tables=self._tables.get_many(*database, names))
+
+    def get_all_tables(self, database: str) -> list[str]:
+        return self._tables.names(*database_name(database))
+
+    def get_tables(self, database: str, pattern: str | None) -> list[str]:
+        return self._tables.names(*database_name(database), pattern_regex(pattern))
+
+    def get_tables_by_type(self, database: str, pattern: str | None, kind: str | None) -> list[str]:
+        return self._tables.names(*database_name(database), pattern_regex(pattern), kind or None)
+
+    def get_tables_ext(self, request: GetTablesExtRequest) -> list[ExtendedTableInfo]:
+        database = database_name(request.database, request.catalog)
+        names = self._tables.names(*database, pattern_regex(request.tableNamePattern))
+        return [ExtendedTableInfo(tblName=name) for name in names[: limit(request.limit or -1)]]
+
+    def get_table_meta(self, databases: str | None, pattern: str | None, kinds: list[str] | None) -> list[TableMeta]:
+        catalog, database_regex = database_pattern(databases)
+        return [
+            TableMeta(each.database, each.name, each.type, each.comment, catName=catalog, ownerName=each.owner)
+            for each in self._tables.metas(catalog, database_regex, pattern_regex(pattern), kinds or [])
+        ]
+
+    def get_table_names_by_filter(self, database: str, text: str, maximum: int) -> list[str]:
+        return self._tables.names_by_filter(*database_name(database), text, limit(maximum))
+
+    def alter_table(self, database: str, name: str, table: Table) -> None:
+        self.alter_table_with_environment_context(database, name, table, None)
+
+    def alter_table_with_cascade(self, database: str, name: str, table: Table, cascade: bool) -> None:
+        _unprefix(table)
+        self._alter.alter(*table_name(database, name), table, context={}, cascade=bool(cascade))
+
+    def alter_table_with_environment_context(
+        self, database: str, name: str, table: Table, context: EnvironmentContext | None
+    ) -> None:
+        given = properties(context)
+        _unprefix(table)
+        self._alter.alter(*table_name(database, name), table, context=given, cascade=do_cascade(given))
+
+    def alter_table_req(self, request: AlterTableRequest) -> AlterTableResponse:
+        given = dict(properties(request.environmentContext))
+        if request.expectedParameterKey is not None:
+            given[EXPECTED_KEY] = request.expectedParameterKey
+        if request.expectedParameterValue is not None:
+            given[EXPECTED_VALUE] = request.expectedParameterValue
+        name = table_name(request.dbName, request.tableName, request.catName)
+        _unprefix(request.table)
+        self._alter.alter(*name, request.table, context=given, cascade=do_cascade(given))
+        return AlterTableResponse()
+
+    def drop_table(self, database: str, name: str, delete_data: bool) -> None:
+        self._tables.drop(*table_name(database, name), delete_data=bool(delete_data))
+
+    def drop_table_with_environment_context(
+        self, database: str, name: str, delete_data: bool, _: EnvironmentContext | None
+    ) -> None:
+        self.drop_table(database, name, delete_data)
+
+    def drop_table_req(self, request: DropTableRequest) -> None:
+        name = table_name(request.dbName, request.tableName, request.catalogName)
+        self._tables.drop(*name, delete_data=bool(request.deleteData))
+
+
+def _unprefix(table: Table) -> None:
+    table.dbName = database_name(table.dbName).database

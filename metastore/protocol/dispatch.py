@@ -1,0 +1,141 @@
+"""The one wrapper around every call: reads it, names its caller, times it, logs it, and answers whatever happens."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from thrift.protocol.TProtocol import TProtocolBase
+from thrift.Thrift import TApplicationException, TException, TMessageType, TType
+
+from metastore.context import Caller, caller
+from metastore.errors import ConnectionLostError, MetastoreError
+from metastore.protocol.encoding import write_result
+from metastore.protocol.faults import Declared, text_of, undeclared
+from metastore.protocol.fb303 import FacebookHandlers
+from metastore.protocol.methods import Method, served
+
+log = logging.getLogger("metastore.calls")
+
+
+class Call:
+    """One served method with the handler's function behind it."""
+
+    def __init__(self, method: Method, function: Callable[..., Any]) -> None:
+        self.method = method
+        self._function = function
+        self._fields = method.fields
+        self._declared = Declared(method.result)
+
+    def result(self, arguments: Any) -> tuple[Any, Exception | None]:
+        """What to answer (a result struct or TApplicationException), and the error behind it, if any."""
+        values = [getattr(arguments, name) for name in self._fields]
+        try:
+            success = self._answer(values)
+        except Exception as error:  # noqa: BLE001 - every call is answered
+            return self._fault(error), error
+        if self.method.result is None:
+            return None, None
+        result = self.method.result()
+        if hasattr(result, "success"):
+            result.success = success
+        return result, None
+
+    def _answer(self, values: list[Any]) -> Any:
+        try:
+            return self._function(*values)
+        except ConnectionLostError:
+            # PostgreSQL was restarted, or an idle connection cut. Nothing was committed, and the pool is new.
+            return self._function(*values)
+
+    def _fault(self, error: Exception) -> Any:
+        declared = self._declared.field_for(error)
+        if declared is None:
+            return undeclared(error)
+        field, exception = declared
+        assert self.method.result is not None  # noqa: S101 - it declares exceptions
+        return self.method.result(**{field: exception})
+
+
+class Dispatcher:
+    """The method table of one process. `handlers`: by domain, as in `protocol.methods`."""
+
+    def __init__(self, handlers: Mapping[str, Any], base: FacebookHandlers) -> None:
+        self._base = base
+        self._calls = {
+            name: Call(method, getattr(base if method.domain == "base" else handlers[method.domain], name))
+            for name, method in served().items()
+        }
+
+    def open_session(self, peer: str) -> CallSession:
+        return CallSession(self, peer)
+
+    def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller) -> None:
+        """Reads one message and answers it. What cannot be read raises, and the connection is closed."""
+        name, kind, sequence = iprot.readMessageBegin()
+        started = time.perf_counter()
+        call = self._calls.get(name)
+        if call is None or kind not in (TMessageType.CALL, TMessageType.ONEWAY):
+            iprot.skip(TType.STRUCT)
+            iprot.readMessageEnd()
+            text = f"Invalid method name: '{name}'"
+            _reply(oprot, name, sequence, TApplicationException(TApplicationException.UNKNOWN_METHOD, text))
+            log.info("%s %s: not served", peer.peer, name)
+            return
+        arguments = call.method.arguments()
+        arguments.read(iprot)
+        iprot.readMessageEnd()
+        self._base.count(name)
+        token = caller.set(peer)
+        try:
+            answer, error = call.result(arguments)
+        finally:
+            caller.reset(token)
+        if answer is not None:
+            _reply(oprot, name, sequence, answer)
+        _log(peer, name, started, error)
+
+
+class CallSession:
+    """One connection; remembers who speaks."""
+
+    def __init__(self, dispatcher: Dispatcher, peer: str) -> None:
+        self._dispatcher = dispatcher
+        self._caller = Caller(peer)
+
+    def handle(self, iprot: TProtocolBase, oprot: TProtocolBase) -> None:
+        self._dispatcher.handle(iprot, oprot, self._caller)
+
+    def close(self) -> None:
+        """Nothing outlives a connection."""
+
+
+def _reply(oprot: TProtocolBase, name: str, sequence: int, answer: Any) -> None:
+    if isinstance(answer, TApplicationException):
+        oprot.writeMessageBegin(name, TMessageType.EXCEPTION, sequence)
+        answer.write(oprot)
+    else:
+        oprot.writeMessageBegin(name, TMessageType.REPLY, sequence)
+        write_result(oprot, answer)
+    oprot.writeMessageEnd()
+    oprot.trans.flush()
+
+
+def _log(peer: Caller, name: str, started: float, error: Exception | None) -> None:
+    milliseconds = (time.perf_counter() - started) * 1000
+    if error is None:
+        log.info("%s %s %s %.1f ms", peer.peer, peer.user or "-", name, milliseconds)
+        return
+    expected = isinstance(error, MetastoreError | TException)
+    log.log(
+        logging.INFO if expected else logging.ERROR,
+        "%s %s %s %.1f ms: %s",
+        peer.peer,
+        peer.user or "-",
+        name,
+        milliseconds,
+        text_of(error),
+        exc_info=None if expected else error,
+    )

@@ -1,0 +1,61 @@
+"""Writing results, of which parts may be encoded already."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.protocol.TProtocol import TProtocolBase
+from thrift.Thrift import TType
+
+from metastore.encoded import STOP, EncodedList, EncodedStruct, encode_fields, field_header
+
+
+def write_result(protocol: TProtocolBase, result: Any) -> None:
+    """Writes a method's result struct. What is encoded goes out as it is; for other protocols than binary, decoded."""
+    success: Any = getattr(result, "success", None)
+    encoded = _encoded_fields(success)
+    if not encoded:
+        result.write(protocol)
+    elif isinstance(protocol, TBinaryProtocol):
+        kind = success.wire_type if _is_encoded(success) else TType.STRUCT
+        protocol.trans.write(field_header(kind, 0))
+        for chunk in success.chunks() if _is_encoded(success) else _struct_chunks(success, encoded):
+            protocol.trans.write(chunk)
+        protocol.trans.write(STOP)
+    else:
+        result.success = _decoded(success, encoded)
+        result.write(protocol)
+
+
+def _is_encoded(value: Any) -> bool:
+    return isinstance(value, EncodedStruct | EncodedList)
+
+
+def _encoded_fields(value: Any) -> list[tuple[int, str]]:
+    """Number and name of the encoded fields of a response; of an encoded value itself, one without a name."""
+    if _is_encoded(value):
+        return [(0, "")]
+    spec = getattr(value, "thrift_spec", None) or ()
+    return [(field[0], field[2]) for field in spec if field and _is_encoded(getattr(value, field[2]))]
+
+
+def _struct_chunks(struct: Any, encoded: list[tuple[int, str]]) -> Iterator[bytes]:
+    rest = copy.copy(struct)
+    for number, name in encoded:
+        value = getattr(struct, name)
+        setattr(rest, name, None)
+        yield from chain((field_header(value.wire_type, number),), value.chunks())
+    yield encode_fields(rest) + STOP
+
+
+def _decoded(value: Any, encoded: list[tuple[int, str]]) -> Any:
+    if _is_encoded(value):
+        return value.decode()
+    decoded = copy.copy(value)
+    for _, name in encoded:
+        setattr(decoded, name, getattr(value, name).decode())
+    return decoded

@@ -1,0 +1,89 @@
+"""The second wall: a domain error becomes the first exception that the called method declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thrift.Thrift import TApplicationException, TException
+
+from metastore.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidInputError,
+    InvalidObjectError,
+    InvalidOperationError,
+    MetastoreError,
+    NotFoundError,
+    UnavailableError,
+)
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    InvalidInputException,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    UnknownDBException,
+    UnknownTableException,
+)
+from thrift_idl.gen.metastore.ttypes import ConflictException
+
+# For each error the exceptions that can say it, the closest first.
+_EXCEPTIONS: dict[type[MetastoreError], tuple[type[TException], ...]] = {
+    NotFoundError: (
+        NoSuchObjectException,
+        UnknownTableException,
+        UnknownDBException,
+        InvalidObjectException,
+        InvalidOperationException,
+        MetaException,
+    ),
+    AlreadyExistsError: (
+        AlreadyExistsException,
+        InvalidOperationException,
+        InvalidObjectException,
+        MetaException,
+    ),
+    InvalidObjectError: (InvalidObjectException, MetaException, InvalidOperationException, NoSuchObjectException),
+    InvalidOperationError: (InvalidOperationException, MetaException, InvalidObjectException),
+    InvalidInputError: (MetaException, InvalidObjectException, InvalidInputException, InvalidOperationException),
+    ConflictError: (ConflictException, MetaException, InvalidOperationException),
+    UnavailableError: (MetaException,),
+}
+
+
+class Declared:
+    """The exceptions of one method, by the field that carries them."""
+
+    def __init__(self, result: Any) -> None:
+        spec = result.thrift_spec if result is not None else ()
+        self._fields = {field[3][0]: field[2] for field in spec if field is not None and field[0] > 0}
+
+    def field_for(self, error: Exception) -> tuple[str, TException] | None:
+        """The field and the exception that say this error, or None if the method declares nothing that could."""
+        if type(error) in self._fields:
+            return self._fields[type(error)], error
+        for exception in _candidates(error):
+            if exception in self._fields:
+                return self._fields[exception], exception(text_of(error))
+        return None
+
+
+def undeclared(error: Exception) -> TApplicationException:
+    """What a method answers that declares no fitting exception: the text is kept."""
+    return TApplicationException(TApplicationException.INTERNAL_ERROR, text_of(error))
+
+
+def text_of(error: Exception) -> str:
+    """The user's message. Of an error nobody foresaw, its kind as well."""
+    if isinstance(error, MetastoreError):
+        return str(error)
+    message = getattr(error, "message", None) or str(error)
+    return f"{type(error).__name__}: {message}"
+
+
+def _candidates(error: Exception) -> tuple[type[TException], ...]:
+    for kind in type(error).__mro__:
+        if kind in _EXCEPTIONS:
+            return _EXCEPTIONS[kind]
+    return (MetaException,)

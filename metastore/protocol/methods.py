@@ -1,0 +1,74 @@
+"""The method table: what is served, per domain. One line a method group; the handler has a method of each name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from thrift_idl.gen.fb303 import FacebookService
+from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
+from thrift_idl.gen.metastore import Metastore
+
+SERVED: dict[str, str] = {
+    "base": """getName getVersion getStatus getStatusDetails getCounters getCounter setOption getOption getOptions
+        getCpuProfile aliveSince reinitialize shutdown""",
+    "config": "set_ugi getMetaConf setMetaConf get_config_value flushCache",
+    "databases": """create_database create_database_req get_database get_database_req get_databases get_all_databases
+        alter_database alter_database_req drop_database drop_database_req""",
+    "tables": """create_table create_table_with_environment_context create_table_req
+        get_table get_table_req get_table_objects_by_name get_table_objects_by_name_req
+        get_all_tables get_tables get_tables_by_type get_tables_ext get_table_meta get_table_names_by_filter
+        alter_table alter_table_with_environment_context alter_table_with_cascade alter_table_req
+        drop_table drop_table_with_environment_context drop_table_req""",
+    "fields": """get_fields get_fields_with_environment_context get_fields_req
+        get_schema get_schema_with_environment_context get_schema_req""",
+    "partitions_read": """get_partition get_partition_with_auth get_partition_req get_partition_by_name
+        get_partitions get_partitions_with_auth get_partitions_req
+        get_partitions_ps get_partitions_ps_with_auth get_partitions_ps_with_auth_req
+        get_partitions_by_filter get_partitions_by_filter_req get_num_partitions_by_filter
+        get_partitions_by_names get_partitions_by_names_req""",
+    "partition_names": """get_partition_names fetch_partition_names_req
+        get_partition_names_ps get_partition_names_ps_req
+        partition_name_to_vals partition_name_to_spec partition_name_has_valid_characters""",
+    "partitions_write": """add_partition add_partition_with_environment_context add_partitions add_partitions_req
+        append_partition append_partition_with_environment_context append_partition_by_name
+        append_partition_by_name_with_environment_context append_partition_req
+        drop_partition drop_partition_with_environment_context drop_partition_by_name
+        drop_partition_by_name_with_environment_context drop_partition_req drop_partitions_req
+        alter_partition alter_partition_with_environment_context alter_partitions
+        alter_partitions_with_environment_context alter_partitions_req rename_partition rename_partition_req""",
+    "scans": "plan_scan publish",
+}
+
+_SERVICES = (Metastore, ThriftHiveMetastore, FacebookService)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of the wire: how its arguments are read and its result is written (None: oneway, no answer)."""
+
+    name: str
+    domain: str
+    arguments: type[Any]
+    result: type[Any] | None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the arguments, in order."""
+        return tuple(field[2] for field in self.arguments.thrift_spec if field is not None)
+
+
+def served() -> dict[str, Method]:
+    """Every served method by its name."""
+    return {name: _method(name, domain) for domain, names in SERVED.items() for name in names.split()}
+
+
+def declared() -> set[str]:
+    """The names of all methods of the IDL."""
+    suffix = "_args"
+    return {name.removesuffix(suffix) for service in _SERVICES for name in vars(service) if name.endswith(suffix)}
+
+
+def _method(name: str, domain: str) -> Method:
+    service = next(service for service in _SERVICES if hasattr(service, f"{name}_args"))
+    return Method(name, domain, getattr(service, f"{name}_args"), getattr(service, f"{name}_result", None))

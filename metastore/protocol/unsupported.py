@@ -1,0 +1,134 @@
+"""What is not served, with the reason. Such a call is answered UNKNOWN_METHOD, and the connection stays usable."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Refusal(NamedTuple):
+    """Methods of one domain that are not served for one reason."""
+
+    reason: str
+    methods: str
+
+
+NOT_YET = "not served yet"
+
+REFUSED: dict[str, Refusal] = {
+    "catalogs": Refusal(NOT_YET, "create_catalog alter_catalog get_catalog get_catalogs drop_catalog"),
+    "tables": Refusal(
+        NOT_YET,
+        """create_table_with_constraints truncate_table truncate_table_req translate_table_dryrun
+        update_creation_metadata get_materialization_invalidation_info get_materialized_views_for_rewriting
+        get_all_materialized_view_objects_for_rewriting""",
+    ),
+    "partitions": Refusal(
+        NOT_YET,
+        """add_partitions_pspec exchange_partition exchange_partitions get_part_specs_by_filter get_partition_names_req
+        get_partition_values get_partitions_by_expr get_partitions_pspec get_partitions_spec_by_expr
+        get_partitions_with_specs isPartitionMarkedForEvent markPartitionForEvent""",
+    ),
+    "functions": Refusal(
+        NOT_YET,
+        "create_function alter_function drop_function get_function get_functions get_functions_req get_all_functions",
+    ),
+    "statistics": Refusal(
+        NOT_YET,
+        """update_table_column_statistics update_table_column_statistics_req update_partition_column_statistics
+        update_partition_column_statistics_req get_table_column_statistics get_partition_column_statistics
+        get_table_statistics_req get_partitions_statistics_req get_aggr_stats_for set_aggr_stats_for
+        delete_table_column_statistics delete_partition_column_statistics find_columns_with_stats
+        update_transaction_statistics""",
+    ),
+    "constraints": Refusal(
+        NOT_YET,
+        """add_primary_key add_foreign_key add_unique_constraint add_not_null_constraint add_default_constraint
+        add_check_constraint drop_constraint get_primary_keys get_foreign_keys get_unique_constraints
+        get_not_null_constraints get_default_constraints get_check_constraints get_all_table_constraints""",
+    ),
+    "privileges": Refusal(
+        NOT_YET,
+        """create_role drop_role get_role_names grant_role revoke_role grant_revoke_role list_roles
+        get_principals_in_role get_role_grants_for_principal get_privilege_set list_privileges grant_privileges
+        revoke_privileges grant_revoke_privileges refresh_privileges""",
+    ),
+    "locks": Refusal(NOT_YET, "lock check_lock unlock show_locks heartbeat"),
+    "transactions": Refusal(
+        NOT_YET,
+        """open_txns commit_txn abort_txn abort_txns get_open_txns get_open_txns_info get_open_txns_req
+        heartbeat_txn_range add_dynamic_partitions get_latest_txnid_in_conflict seed_txn_id""",
+    ),
+    "write_ids": Refusal(
+        NOT_YET,
+        """allocate_table_write_ids get_valid_write_ids get_max_allocated_table_write_id add_write_ids_to_min_history
+        seed_write_id repl_tbl_writeid_state""",
+    ),
+    "compactions": Refusal(
+        NOT_YET,
+        """compact compact2 show_compact abort_Compactions find_next_compact find_next_compact2 update_compactor_state
+        mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid submit_for_cleanup
+        get_latest_committed_compaction_info update_compaction_metrics_data remove_compaction_metrics_data""",
+    ),
+    "notifications": Refusal(
+        NOT_YET,
+        """get_next_notification get_current_notificationEventId get_notification_events_count fire_listener_event
+        add_write_notification_log add_write_notification_log_in_batch get_all_write_event_info cm_recycle""",
+    ),
+    "tokens": Refusal(
+        NOT_YET,
+        """get_delegation_token renew_delegation_token cancel_delegation_token add_token remove_token get_token
+        get_all_token_identifiers add_master_key update_master_key remove_master_key get_master_keys""",
+    ),
+    "types": Refusal(NOT_YET, "create_type drop_type get_type get_type_all get_metastore_db_uuid"),
+    "indexes": Refusal(
+        "Hive removed indexes in 3.0",
+        "add_index alter_index drop_index_by_name get_index_by_name get_indexes get_index_names",
+    ),
+    "materialized_views": Refusal(
+        "rebuilding materialized views is Hive's own business, under its own locks",
+        "get_lock_materialization_rebuild heartbeat_lock_materialization_rebuild",
+    ),
+    "resource_plans": Refusal(
+        "workload management steers HiveServer2's own daemons",
+        """create_resource_plan alter_resource_plan drop_resource_plan get_resource_plan get_active_resource_plan
+        get_all_resource_plans validate_resource_plan create_wm_trigger alter_wm_trigger drop_wm_trigger
+        get_triggers_for_resourceplan create_wm_pool alter_wm_pool drop_wm_pool create_or_update_wm_mapping
+        drop_wm_mapping create_or_drop_wm_trigger_to_pool_mapping""",
+    ),
+    "schema_registry": Refusal(
+        "no engine uses Hive's schema registry",
+        """create_ischema alter_ischema get_ischema drop_ischema add_schema_version get_schema_version
+        get_schema_latest_version get_schema_all_versions drop_schema_version get_schemas_by_cols
+        map_schema_version_to_serde set_schema_version_state add_serde get_serde""",
+    ),
+    "scheduled_queries": Refusal(
+        "HiveServer2 runs scheduled queries, not the metastore",
+        "scheduled_query_maintenance scheduled_query_poll scheduled_query_progress get_scheduled_query",
+    ),
+    "replication": Refusal(
+        "replication metrics belong to Hive's own replication", "add_replication_metrics get_replication_metrics"
+    ),
+    "procedures": Refusal(
+        "stored procedures are HPL/SQL's",
+        """create_stored_procedure get_stored_procedure drop_stored_procedure get_all_stored_procedures
+        add_package find_package drop_package get_all_packages""",
+    ),
+    "data_connectors": Refusal(
+        "tables of other databases are an engine's business",
+        """create_dataconnector alter_dataconnector drop_dataconnector create_dataconnector_req alter_dataconnector_req
+        drop_dataconnector_req get_dataconnector_req get_dataconnectors""",
+    ),
+    "file_metadata": Refusal(
+        "the file metadata cache was Hive's experiment with HBase",
+        """get_file_metadata get_file_metadata_by_expr put_file_metadata clear_file_metadata cache_file_metadata""",
+    ),
+    "runtime_statistics": Refusal(
+        "runtime statistics and properties are of HiveServer2's optimiser",
+        "add_runtime_stats get_runtime_stats get_properties set_properties",
+    ),
+}
+
+
+def refused() -> dict[str, tuple[str, str]]:
+    """Domain and reason of every refused method, by name."""
+    return {name: (domain, refusal.reason) for domain, refusal in REFUSED.items() for name in refusal.methods.split()}

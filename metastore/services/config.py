@@ -1,0 +1,60 @@
+"""What clients may ask of the server's settings, under Hive's names."""
+
+from __future__ import annotations
+
+import re
+
+from metastore.domain.names import DEFAULT_CATALOG
+from metastore.errors import InvalidInputError
+from metastore.settings import Settings
+
+# Hive's MetastoreConf keeps secrets to itself: only these families may be read (HMSHandler.get_config_value).
+_READABLE = re.compile(r"(hive|hdfs|mapred|metastore)\..*", re.IGNORECASE)
+_SECRET = re.compile(r"password|secret|key", re.IGNORECASE)
+
+# Hive's MetastoreConf: the variables that a client may set for its connection ("meta confs").
+_META_CONFS = {
+    "hive.metastore.try.direct.sql": "true",
+    "hive.metastore.try.direct.sql.ddl": "true",
+    "hive.metastore.client.capability.check": "false",
+    "hive.metastore.partition.name.whitelist.pattern": "",
+    "hive.metastore.callerctx": "",
+}
+
+
+class ConfigService:
+    """Answers with what is true of this server, else with the client's default."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._known = {
+            "hive.metastore.warehouse.dir": settings.warehouse,
+            "metastore.warehouse.dir": settings.warehouse,
+            "metastore.catalog.default": DEFAULT_CATALOG,
+            "hive.exec.default.partition.name": "__HIVE_DEFAULT_PARTITION__",
+            "metastore.thrift.port": str(settings.port),
+            "hive.metastore.port": str(settings.port),
+        }
+
+    def value(self, name: str | None, default: str | None) -> str:
+        """Raises InvalidInputError for a name that may not be read."""
+        if name is None:
+            return default or ""
+        if not _READABLE.fullmatch(name) or _SECRET.search(name):
+            raise InvalidInputError(f"For security reasons, the config key {name} cannot be accessed")
+        return self._known.get(name, default or "")
+
+    def meta_conf(self, key: str | None) -> str:
+        """Raises InvalidInputError for a variable that is not one."""
+        if key not in _META_CONFS:
+            raise InvalidInputError(f"Invalid configuration key {key}")
+        return _META_CONFS[key]
+
+    def set_meta_conf(self, key: str | None, value: str | None) -> None:
+        """Accepted for what Hive knows: none of these variables changes what this server does.
+
+        Raises InvalidInputError for another key, or no value.
+        """
+        if key not in _META_CONFS:
+            raise InvalidInputError(f"Invalid configuration key {key}")
+        if value is None:
+            raise InvalidInputError(f"Invalid configuration value of {key}: null")

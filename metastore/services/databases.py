@@ -1,0 +1,155 @@
+"""Databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
+from metastore.encoded import EncodedStruct
+from metastore.errors import (
+    AlreadyExistsError,
+    InvalidInputError,
+    InvalidObjectError,
+    InvalidOperationError,
+    NotFoundError,
+)
+from metastore.services.directories import delete_directories, new_directories
+from metastore.storage.references import StoredTable
+from metastore.storage.repositories.databases import StoredDatabase
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalType, Table
+
+Clock = Callable[[], int]
+DEFAULT_DATABASE = "default"
+NOT_EMPTY = "Database {} is not empty. One or more tables exist."
+
+
+class DatabaseService:
+    """Rules of databases. Catalog and database names come folded."""
+
+    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+        self._store = store
+        self._warehouse = warehouse
+        self._clock = clock
+
+    def bootstrap(self) -> None:
+        """Makes the default catalog and database where they are missing."""
+        database = Database(
+            name=DEFAULT_DATABASE, description="Default Hive database", ownerName="public", ownerType=PrincipalType.ROLE
+        )
+        with self._store.transaction() as work:
+            work.databases.add_catalog(DEFAULT_CATALOG, self._warehouse.root, "Default catalog for Hive", self._clock())
+            work.databases.insert(DEFAULT_CATALOG, self._completed(DEFAULT_CATALOG, database), if_not_exists=True)
+
+    def create(self, catalog: str, database: Database) -> None:
+        """Raises AlreadyExistsError, InvalidObjectError, NotFoundError (of the catalog)."""
+        database.name = fold(database.name)
+        check_object_name("database", database.name)
+        database = self._completed(catalog, database)
+        try:
+            with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+                work.databases.insert(catalog, database)
+                make_directory(database.locationUri)
+        except AlreadyExistsError:
+            raise AlreadyExistsError(f"Database {database.name} already exists") from None
+
+    def get(self, catalog: str, name: str) -> EncodedStruct[Database]:
+        """Raises NotFoundError."""
+        with self._store.read() as work:
+            return found(work, catalog, name).encoded
+
+    def names(self, catalog: str, pattern: str | None) -> list[str]:
+        """Ascending; `pattern` is a regular expression of `domain.names.pattern_regex`."""
+        with self._store.read() as work:
+            return work.databases.names(catalog, pattern)
+
+    def alter(self, catalog: str, name: str, new: Database) -> None:
+        """Replaces parameters, owner, description and location. A database is not renamed.
+
+        Raises NotFoundError, InvalidOperationError.
+        """
+        with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+            stored = found(work, catalog, name, lock=True)
+            if new.name and fold(new.name) != name:
+                raise InvalidOperationError(f"Database {name} cannot be renamed to {new.name}")
+            old = stored.encoded.decode()
+            new.name, new.createTime = name, old.createTime
+            new.locationUri = new.locationUri or old.locationUri
+            new = self._completed(catalog, new)
+            if new.locationUri != old.locationUri:
+                make_directory(new.locationUri)
+            work.databases.update(stored.id, new)
+
+    def drop(self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
+        """Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default database)."""
+        if name == DEFAULT_DATABASE:
+            raise InvalidInputError(f"Can not drop {name} database in catalog {catalog}")
+        doomed: list[str] = []
+        try:
+            with self._store.transaction() as work:
+                stored = work.databases.find(catalog, name, lock=True)
+                if stored is None:
+                    if if_exists:
+                        return
+                    raise missing(name)
+                tables = work.tables.find_many(catalog, name, work.tables.names(catalog, name))
+                if tables and not cascade:
+                    raise InvalidOperationError(NOT_EMPTY.format(name))
+                for table in tables:
+                    doomed += data_of(work, table) if delete_data else []
+                    work.tables.delete(table.ref.id)
+                work.databases.delete(stored.id)
+                if delete_data:
+                    doomed.append(stored.encoded.decode().locationUri)
+        except InvalidOperationError:
+            raise InvalidOperationError(NOT_EMPTY.format(name)) from None
+        delete_directories(self._warehouse, doomed)
+
+    def _completed(self, catalog: str, database: Database) -> Database:
+        database.catalogName = catalog
+        database.parameters = database.parameters or {}
+        database.createTime = database.createTime or self._clock()
+        if database.ownerName and database.ownerType is None:
+            database.ownerType = PrincipalType.USER
+        location = database.locationUri or paths.database_location(self._warehouse.root, database.name)
+        try:
+            # The default database lies in the warehouse itself, which may be a bucket.
+            is_default = database.name == DEFAULT_DATABASE
+            database.locationUri = paths.normalise(location) if is_default else paths.require_not_root(location)
+        except InvalidInputError as error:
+            raise InvalidObjectError(str(error)) from None
+        return database
+
+
+def missing(name: str) -> NotFoundError:
+    return NotFoundError(f"database {name} not found")
+
+
+def found(work: UnitOfWork, catalog: str, name: str, *, lock: bool = False) -> StoredDatabase:
+    """The database. Raises NotFoundError."""
+    stored = work.databases.find(catalog, name, lock=lock)
+    if stored is None:
+        raise missing(name)
+    return stored
+
+
+def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
+    """The directories that go with a table: none of an external one, unless external.table.purge says so."""
+    struct = table.encoded.decode()
+    if not owns_data(struct):
+        return []
+    own = struct.sd.location
+    return [own, *(each for each in work.partitions.locations(table.ref) if not paths.is_below(each, own))]
+
+
+def owns_data(table: Table) -> bool:
+    """Whether a table's files go with it: managed ones, and external ones that are purged. Views have none."""
+    external = is_true(table.parameters, "EXTERNAL") and not is_true(table.parameters, "external.table.purge")
+    return bool(table.sd.location) and not external
+
+
+def is_true(parameters: dict[str, str], key: str) -> bool:
+    """Hive's boolean parameters: the word true in any case."""
+    return parameters.get(key, "").lower() == "true"

@@ -1,0 +1,44 @@
+"""Directories that live and die with a transaction."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from metastore.errors import MetastoreError
+from metastore.warehouse.filesystem import Warehouse
+
+log = logging.getLogger("metastore.warehouse")
+
+
+@contextmanager
+def new_directories(warehouse: Warehouse) -> Iterator[Callable[[str], bool]]:
+    """Gives a function that makes a directory (true: it was not there). What was made goes when the block fails."""
+    made: list[str] = []
+
+    def make(location: str) -> bool:
+        new = warehouse.make_directory(location)
+        if new:
+            made.append(location)
+        return new
+
+    try:
+        yield make
+    except BaseException:
+        for location in reversed(made):
+            _logged(warehouse.delete_empty, location)
+        raise
+
+
+def delete_directories(warehouse: Warehouse, locations: Iterable[str]) -> None:
+    """After the commit of a drop. What cannot be deleted is logged: the metadata is gone, the call has succeeded."""
+    for location in locations:
+        _logged(warehouse.delete_directory, location)
+
+
+def _logged(action: Callable[[str], object], location: str) -> None:
+    try:
+        action(location)
+    except MetastoreError as error:
+        log.warning("left behind: %s", error)

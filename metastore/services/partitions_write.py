@@ -1,0 +1,157 @@
+"""Adding and dropping partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from metastore.domain.partition_names import check_values, partition_name, values_of
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
+from metastore.services.databases import Clock, owns_data
+from metastore.services.directories import delete_directories, new_directories
+from metastore.services.partition_rules import check_distinct, prepare, updates_statistics
+from metastore.services.table_rules import fill_statistics, is_view
+from metastore.services.tables import found
+from metastore.storage.references import StoredPartition, StoredTable
+from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import Store
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Partition
+
+
+class PartitionWriteService:
+    """Rules of adding and dropping partitions (Hive's HMSHandler). Names of their table come folded."""
+
+    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+        self._store = store
+        self._warehouse = warehouse
+        self._clock = clock
+
+    def add(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        new: Sequence[Partition],
+        *,
+        if_not_exists: bool = False,
+        context: Mapping[str, str] | None = None,
+    ) -> list[Partition]:
+        """Adds all of the partitions, or none. Returns those added.
+
+        Raises:
+            InvalidObjectError: the table is missing, or a partition is not well formed.
+            AlreadyExistsError: one is there, and not `if_not_exists`.
+            InvalidInputError: wrong values, or one partition twice.
+        """
+        try:
+            with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+                stored = work.tables.find(catalog, database, table, lock="share")
+                if stored is None:
+                    raise InvalidObjectError(
+                        f"Unable to add partition because table or database do not exist: {database}.{table}"
+                    )
+                struct = stored.encoded.decode()
+                now = self._clock()
+                adding = [prepare(partition, struct, now) for partition in new]
+                check_distinct(adding)
+                if if_not_exists:
+                    there = set(work.partitions.names(stored.ref, named([each.name for each in adding])))
+                    adding = [each for each in adding if each.name not in there]
+                locations = [each.partition.sd.location for each in adding if not is_view(struct)]
+                if updates_statistics(context or {}):
+                    self._fill_statistics(adding)
+                work.partitions_write.insert(stored.ref, adding)
+                for location in locations:
+                    make_directory(location)
+        except AlreadyExistsError:
+            raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {database}.{table}") from None
+        return [each.partition for each in adding]
+
+    def append(
+        self, catalog: str, database: str, table: str, values: Sequence[str] | None = None, name: str | None = None
+    ) -> Partition:
+        """Adds the partition of these values, or this name, with all that it has from its table.
+
+        Raises as `add`.
+        """
+        if values is None:
+            with self._store.read() as work:
+                keys = found(work, catalog, database, table).ref.key_names
+            values = _values_of(keys, name or "")
+        partition = Partition(values=list(values), dbName=database, tableName=table)
+        return self.add(catalog, database, table, [partition])[0]
+
+    def drop(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        *,
+        values: Sequence[str] | None = None,
+        name: str | None = None,
+        delete_data: bool,
+    ) -> None:
+        """Drops one partition, given by values or by name. Raises NotFoundError, InvalidInputError."""
+        with self._store.read() as work:
+            keys = found(work, catalog, database, table).ref.key_names
+        if values is None:
+            try:
+                values = _values_of(keys, name or "")
+            except InvalidObjectError as error:
+                raise NotFoundError(str(error)) from None
+        check_values(keys, values)
+        self.drop_by_names(catalog, database, table, [partition_name(keys, values)], delete_data=delete_data)
+
+    def drop_by_names(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        names: Sequence[str],
+        *,
+        delete_data: bool,
+        if_exists: bool = False,
+    ) -> list[Partition]:
+        """Drops all of the named partitions, or none; their data goes after the commit.
+
+        Raises NotFoundError when one is missing, unless `if_exists`.
+        """
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, table)
+            dropped = work.partitions.select_stored(stored.ref, named(names), lock=True)
+            missing = set(names) - {each.name for each in dropped}
+            if missing and not if_exists:
+                text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
+                raise NotFoundError(f"{text}. {sorted(missing)}")
+            work.partitions_write.delete(stored.ref, [each.id for each in dropped])
+        if delete_data:
+            self._delete_data(stored, dropped)
+        return [each.partition for each in dropped]
+
+    def _delete_data(self, stored: StoredTable, dropped: Sequence[StoredPartition]) -> None:
+        table = stored.encoded.decode()
+        if not owns_data(table):
+            return
+        locations = [each.partition.sd.location for each in dropped if each.partition.sd.location]
+        delete_directories(self._warehouse, locations)
+        for location in locations:
+            self._warehouse.delete_empty_parents(location, table.sd.location)
+
+    def _fill_statistics(self, new: Sequence[NamedPartition]) -> None:
+        for each in new:
+            location, parameters = each.partition.sd.location, each.partition.parameters
+            if location and "numFiles" not in parameters and self._warehouse.exists(location):
+                fill_statistics(parameters, self._warehouse.statistics(location))
+
+
+def _values_of(keys: list[str], name: str) -> list[str]:
+    try:
+        return values_of(keys, name)
+    except InvalidInputError as error:
+        raise InvalidObjectError(str(error)) from None
+
+
+def _names(named_partitions: Sequence[NamedPartition]) -> str:
+    names = [each.name for each in named_partitions]
+    return ", ".join(names[:3]) + (f" or one of {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,168 @@
+"""Publishing a write: all of its partitions in one transaction, each only if it is still as the writer saw it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from metastore.domain.partition_names import check_values, partition_name
+from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
+from metastore.services.databases import Clock
+from metastore.services.partition_rules import check_distinct, complete_partition, inherited_descriptor, key_names
+from metastore.services.table_rules import DDL_TIME
+from metastore.services.tables import found
+from metastore.storage.references import StoredPartition, StoredTable
+from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
+from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, PublishResult
+
+STATISTICS = ("numFiles", "numRows", "totalSize", "rawDataSize")
+
+
+class PublishingService:
+    """One call, one transaction (law 2 of the house: data first, catalog last). Names come folded."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def publish(self, catalog: str, database: str, table: str, entries: Sequence[PublishPartition]) -> PublishResult:
+        """Makes all of a write visible, or nothing of it.
+
+        Raises:
+            NotFoundError: the table is missing.
+            ConflictError: a partition is not as the writer saw it, or has another skew.
+            AlreadyExistsError: a partition that was to be created is there.
+            InvalidInputError, InvalidObjectError: an entry is not well formed.
+        """
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, table, lock="share")
+            struct = stored.encoded.decode()
+            if struct.partitionKeys:
+                return self._publish_partitions(work, stored, struct, entries)
+            return self._publish_table(work, found(work, catalog, database, table, lock="change"), entries)
+
+    def _publish_partitions(
+        self, work: UnitOfWork, stored: StoredTable, table: Table, entries: Sequence[PublishPartition]
+    ) -> PublishResult:
+        keys = key_names(table)
+        for entry in entries:
+            check_values(keys, entry.values)
+        names = [partition_name(keys, entry.values) for entry in entries]
+        there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
+        replaced: list[str] = []
+        published: list[NamedPartition] = []
+        for name, entry in zip(names, entries, strict=True):
+            old = there.get(name)
+            _check_seen(f"{table.dbName}.{table.tableName} partition {name}", entry, old.version if old else 0)
+            published.append(self._published(table, entry, old))
+            if old and entry.mode == PublishMode.OVERWRITE:
+                replaced += _replaced(old.partition.sd, published[-1].partition.sd)
+        check_distinct(published)
+        work.partitions_write.insert(stored.ref, [each for each in published if each.id is None])
+        work.partitions_write.update(stored.ref, [each for each in published if each.id is not None])
+        return PublishResult(
+            versions=[there[name].version + 1 if name in there else 1 for name in names], replaced=replaced
+        )
+
+    def _published(self, table: Table, entry: PublishPartition, old: StoredPartition | None) -> NamedPartition:
+        if old and entry.mode == PublishMode.APPEND:
+            partition = _appended(old, entry)
+        else:
+            created = old.partition.createTime if old else self._clock()
+            kept = old.partition.parameters if old else {}
+            partition = Partition(values=entry.values, createTime=created, sd=inherited_descriptor(table))
+            partition.parameters = {key: value for key, value in kept.items() if key not in STATISTICS}
+            partition.parameters |= entry.parameters or {}
+            _place(partition.sd, entry)
+        partition.parameters[DDL_TIME] = str(self._clock())
+        return complete_partition(partition, table, old.id if old else None)
+
+    def _publish_table(
+        self, work: UnitOfWork, stored: StoredTable, entries: Sequence[PublishPartition]
+    ) -> PublishResult:
+        if len(entries) != 1 or entries[0].values:
+            raise InvalidInputError(
+                f"{stored.ref.database}.{stored.ref.name} has no partitions: publish one entry without values"
+            )
+        entry = entries[0]
+        table = stored.encoded.decode()
+        _check_seen(f"{table.dbName}.{table.tableName}", entry, stored.ref.version)
+        old = copy.deepcopy(table.sd)
+        if entry.mode == PublishMode.APPEND:
+            _merge(table.sd, table.parameters, entry)
+        else:
+            table.parameters |= entry.parameters or {}
+            _place(table.sd, entry)
+        table.parameters[DDL_TIME] = str(self._clock())
+        work.tables.update(stored.ref.id, stored.ref.database_id, table)
+        replaced = _replaced(old, table.sd) if entry.mode == PublishMode.OVERWRITE else []
+        return PublishResult(versions=[stored.ref.version + 1], replaced=replaced)
+
+
+def _check_seen(what: str, entry: PublishPartition, version: int) -> None:
+    """`version` is 0 for what is not there."""
+    if entry.mode == PublishMode.CREATE and version:
+        raise AlreadyExistsError(f"{what} already exists")
+    if entry.expectedVersion is not None and entry.expectedVersion != version:
+        state = f"has version {version}" if version else "does not exist"
+        seen = f"version {entry.expectedVersion}" if entry.expectedVersion else "that it did not exist"
+        raise ConflictError(f"{what} {state}, but the writer saw {seen}: somebody else has written to it; try again")
+
+
+def _appended(old: StoredPartition, entry: PublishPartition) -> Partition:
+    partition = old.partition
+    if not paths.same(partition.sd.location, entry.location):
+        raise ConflictError(f"partition {old.name} lies in {partition.sd.location}, not in {entry.location}: try again")
+    _merge(partition.sd, partition.parameters, entry)
+    return partition
+
+
+def _merge(sd: StorageDescriptor, parameters: dict[str, str], entry: PublishPartition) -> None:
+    """Adds what an append brought."""
+    info = sd.skewedInfo
+    if entry.skewedColNames is not None and (entry.skewedColNames, entry.skewedColValues) != (
+        info.skewedColNames,
+        info.skewedColValues,
+    ):
+        raise ConflictError("the skew of what is appended to is not the one that the files were written by; try again")
+    info.skewedColValueLocationMaps |= _locations(entry)
+    for key, value in (entry.parameters or {}).items():
+        parameters[key] = _sum(parameters.get(key, "0"), value) if key in STATISTICS else value
+
+
+def _place(sd: StorageDescriptor, entry: PublishPartition) -> None:
+    """Points to where the files of a new or overwritten partition are."""
+    sd.location = paths.require_not_root(entry.location)
+    if entry.skewedColNames is not None:
+        sd.skewedInfo.skewedColNames = entry.skewedColNames
+        sd.skewedInfo.skewedColValues = entry.skewedColValues or []
+        sd.storedAsSubDirectories = bool(entry.skewedColNames)
+    sd.skewedInfo.skewedColValueLocationMaps = _locations(entry)
+
+
+def _locations(entry: PublishPartition) -> dict[tuple[str, ...], str]:
+    return {tuple(each.value): each.location for each in entry.skewedLocations}
+
+
+def _replaced(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
+    """Directories that held the old data and hold nothing of the new."""
+    candidates: list[Any] = [old.location, *old.skewedInfo.skewedColValueLocationMaps.values()]
+    current = [new.location, *new.skewedInfo.skewedColValueLocationMaps.values()]
+    outside = [each for each in candidates[1:] if old.location and not paths.is_below(each, old.location)]
+    return [
+        each
+        for each in [candidates[0], *outside]
+        if each and not any(paths.same(each, place) or paths.is_below(place, each) for place in current)
+    ]
+
+
+def _sum(old: str, new: str) -> str:
+    try:
+        return str(int(old) + int(new))
+    except ValueError:
+        return new

@@ -1,0 +1,118 @@
+"""Planning a scan: which partitions and skew directories can hold rows for which a predicate is true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from metastore.domain.expression import Expression, PostfixNode, from_postfix
+from metastore.domain.skew import Skew, directories_to_read
+from metastore.services.tables import found
+from metastore.storage.filters_sql import scan_condition
+from metastore.storage.references import ScanRow, StoredTable
+from metastore.storage.unit_of_work import Store
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
+from thrift_idl.gen.metastore.ttypes import ScanDirectory, ScanPartition, ScanPlan, ScanStorage
+
+DEFAULT_DIRECTORY = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
+
+
+class ScanService:
+    """Law: a plan may keep too much, never too little. Names come folded."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def plan(
+        self, catalog: str, database: str, table: str, nodes: Sequence[PostfixNode], *, with_totals: bool
+    ) -> ScanPlan:
+        """What must be read. Raises NotFoundError, InvalidInputError for a malformed predicate."""
+        predicate = from_postfix(nodes)
+        total: int | None = None
+        with self._store.read() as work:
+            stored = found(work, catalog, database, table)
+            if stored.ref.keys:
+                rows = work.partitions.select_scan(stored.ref, scan_condition(predicate, stored.ref.keys))
+                total = work.partitions.count(stored.ref) if with_totals else None
+            else:
+                rows, total = [_whole_table(stored)], 1
+            descriptors = work.partitions.descriptors(rows, stored.encoded.decode().sd)
+        shapes = {number: _shape(sd, predicate) for number, sd in descriptors.items()}
+        order = {number: position for position, number in enumerate(shapes)}
+        partitions = [_partition(row, shapes[row.descriptor_id], order[row.descriptor_id]) for row in rows]
+        return ScanPlan(
+            partitions=partitions,
+            storages=[_storage(sd) for sd in descriptors.values()],
+            partitionsTotal=total,
+            directoriesTotal=sum(partition.directoriesTotal for partition in partitions),
+            tableVersion=stored.ref.version,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a predicate leaves of every partition with one descriptor. `skew` is None without directories per value."""
+
+    skew: Skew | None
+    kept: frozenset[tuple[str, ...]]
+    keeps_default: bool
+
+
+def _shape(sd: StorageDescriptor, predicate: Expression) -> _Shape:
+    info = sd.skewedInfo
+    if not (sd.storedAsSubDirectories and info.skewedColNames and info.skewedColValues):
+        return _Shape(None, frozenset(), keeps_default=True)
+    skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
+    types = {column.name: column.type for column in sd.cols}
+    kept, keeps_default = directories_to_read(skew, types, predicate)
+    return _Shape(skew, frozenset(kept), keeps_default)
+
+
+def _partition(row: ScanRow, shape: _Shape, storage: int) -> ScanPartition:
+    kept, total = _directories(row.location, row.skewed_locations, shape)
+    return ScanPartition(
+        values=row.values,
+        directories=kept,
+        version=row.version,
+        storageIndex=storage,
+        directoriesTotal=total,
+        location=row.location,
+    )
+
+
+def _directories(
+    location: str, places: Mapping[tuple[str, ...], str], shape: _Shape
+) -> tuple[list[ScanDirectory], int]:
+    """The directories to read, and how many there are. A value without rows has no directory."""
+    if shape.skew is None:
+        return [ScanDirectory(location=location)], 1
+    kept = [
+        ScanDirectory(location=place, skewedValue=list(value))
+        for value, place in places.items()
+        # A directory for a value that is not declared was made for another list: nothing is known of it.
+        if value in shape.kept or value not in shape.skew.values
+    ]
+    if shape.keeps_default:
+        default = paths.join(location, *[DEFAULT_DIRECTORY] * len(shape.skew.columns))
+        kept.append(ScanDirectory(location=default))
+    if not places:
+        # Somebody who knows nothing of skew may have put files into the partition itself (Hive reads all of it, too).
+        kept.append(ScanDirectory(location=location))
+    return kept, len(places) + 1
+
+
+def _whole_table(stored: StoredTable) -> ScanRow:
+    sd = stored.encoded.decode().sd
+    return ScanRow([], sd.location, sd.skewedInfo.skewedColValueLocationMaps, stored.ref.version, None)
+
+
+def _storage(sd: StorageDescriptor) -> ScanStorage:
+    return ScanStorage(
+        columns=sd.cols,
+        inputFormat=sd.inputFormat or "",
+        serializationLib=sd.serdeInfo.serializationLib or "",
+        serdeParameters=sd.serdeInfo.parameters,
+        numBuckets=sd.numBuckets,
+        bucketCols=sd.bucketCols,
+    )

@@ -1,0 +1,78 @@
+"""What a table must be before it is stored: names folded, gaps filled, types and skew checked (Hive's HMSHandler)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from metastore.domain.names import check_column_name, check_object_name, fold
+from metastore.domain.skew import Skew, check_skew
+from metastore.domain.type_strings import check_type
+from metastore.errors import InvalidObjectError
+from metastore.services.databases import is_true
+from metastore.storage.mapping.descriptors import complete
+from metastore.warehouse.filesystem import DirectoryStatistics
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, PrincipalType, StorageDescriptor, Table
+
+MANAGED, EXTERNAL, VIEW, MATERIALIZED_VIEW = "MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW", "MATERIALIZED_VIEW"
+DDL_TIME = "transient_lastDdlTime"
+
+
+def is_view(table: Table) -> bool:
+    """Views have no directory."""
+    return bool(table.tableType == VIEW)
+
+
+def prepare(table: Table, catalog: str, database: str, now: int) -> Table:
+    """Completes a new table. `now` in seconds since 1970. Raises InvalidObjectError."""
+    table.createTime = now
+    table = normalise(table, catalog, database)
+    table.parameters.setdefault(DDL_TIME, str(now))
+    return table
+
+
+def normalise(table: Table, catalog: str, database: str) -> Table:
+    """Folds names, fills gaps and checks. Raises InvalidObjectError."""
+    table.catName, table.dbName, table.tableName = catalog, database, fold(table.tableName)
+    check_object_name("table", table.tableName)
+    table.parameters = table.parameters or {}
+    table.tableType = table_type(table)
+    table.ownerType = table.ownerType or PrincipalType.USER
+    table.lastAccessTime, table.retention = table.lastAccessTime or 0, table.retention or 0
+    table.sd = complete(table.sd)
+    table.partitionKeys = table.partitionKeys or []
+    check_columns([*table.sd.cols, *table.partitionKeys])
+    check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
+    return table
+
+
+def table_type(table: Table) -> str:
+    """Hive's ObjectStore: the parameter EXTERNAL decides between managed and external, not the type that was sent."""
+    if table.tableType in (VIEW, MATERIALIZED_VIEW):
+        return str(table.tableType)
+    return EXTERNAL if is_true(table.parameters, "EXTERNAL") else MANAGED
+
+
+def check_columns(columns: Iterable[FieldSchema]) -> None:
+    """Folds the names. Raises InvalidObjectError for a bad name or type, or a name that stands twice."""
+    seen: set[str] = set()
+    for column in columns:
+        column.name = fold(column.name)
+        check_column_name(column.name)
+        check_type(column.type or "")
+        if column.name in seen:
+            raise InvalidObjectError(f"Duplicate column name {column.name} in the table definition.")
+        seen.add(column.name)
+
+
+def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None:
+    """The skew of a table or partition. Raises InvalidObjectError."""
+    info = sd.skewedInfo
+    info.skewedColNames = [fold(name) for name in info.skewedColNames]
+    skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
+    check_skew([column.name for column in sd.cols], keys, skew, table=owner)
+
+
+def fill_statistics(parameters: dict[str, str], statistics: DirectoryStatistics) -> None:
+    """Hive's basic statistics, where the client brought none."""
+    parameters.setdefault("numFiles", str(statistics.files))
+    parameters.setdefault("totalSize", str(statistics.bytes))

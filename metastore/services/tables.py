@@ -1,0 +1,115 @@
+"""Tables: made, read, listed and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from metastore.domain.filters import parse_filter
+from metastore.encoded import EncodedStruct
+from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
+from metastore.services.databases import Clock, data_of
+from metastore.services.directories import delete_directories, new_directories
+from metastore.services.table_rules import fill_statistics, is_view, prepare
+from metastore.storage.filters_sql import table_condition
+from metastore.storage.references import StoredTable, TableRef
+from metastore.storage.repositories.tables import TableMeta
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Table
+
+
+class TableService:
+    """Rules of tables. Catalog and database names come folded."""
+
+    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+        self._store = store
+        self._warehouse = warehouse
+        self._clock = clock
+
+    def create(self, catalog: str, database: str, table: Table, *, update_statistics: bool = True) -> None:
+        """Makes the table and its directory.
+
+        Raises:
+            AlreadyExistsError: a table or view of that name is there.
+            InvalidObjectError: the database is missing, or the table is not well formed.
+        """
+        table = prepare(table, catalog, database, self._clock())
+        try:
+            with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+                stored = work.databases.find(catalog, database)
+                if stored is None:
+                    raise InvalidObjectError(f"database {database} not found")
+                if not is_view(table):
+                    parent = stored.encoded.decode().locationUri
+                    location = table.sd.location or paths.table_location(parent, table.tableName)
+                    table.sd.location = paths.require_not_root(location)
+                    if update_statistics and not table.partitionKeys and self._warehouse.exists(table.sd.location):
+                        fill_statistics(table.parameters, self._warehouse.statistics(table.sd.location))
+                work.tables.insert(stored.id, table)
+                if not is_view(table):
+                    make_directory(table.sd.location)
+        except AlreadyExistsError:
+            raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
+
+    def get(self, catalog: str, database: str, name: str) -> EncodedStruct[Table]:
+        """Raises NotFoundError."""
+        with self._store.read() as work:
+            stored = work.tables.find(catalog, database, name)
+        if stored is None:
+            raise missing(database, name)
+        return stored.encoded
+
+    def get_many(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
+        """Those that are there; unknown names are left out."""
+        with self._store.read() as work:
+            return [stored.encoded.decode() for stored in work.tables.find_many(catalog, database, names)]
+
+    def names(self, catalog: str, database: str, pattern: str | None = None, kind: str | None = None) -> list[str]:
+        """Ascending; empty for an unknown database. `pattern` is a regular expression, `kind` a table type."""
+        with self._store.read() as work:
+            return work.tables.names(catalog, database, pattern, kind)
+
+    def names_by_filter(self, catalog: str, database: str, text: str, limit: int | None) -> list[str]:
+        """Names of the tables whose owner, access time or parameters satisfy the filter. Raises InvalidInputError."""
+        condition = table_condition(parse_filter(text, fold_names=False))
+        with self._store.read() as work:
+            return work.tables.names_where(catalog, database, condition, limit)
+
+    def metas(
+        self, catalog: str, database_pattern: str | None, pattern: str | None, kinds: Sequence[str]
+    ) -> list[TableMeta]:
+        """What a listing over databases shows. No `kinds`: all."""
+        with self._store.read() as work:
+            return work.tables.metas(catalog, database_pattern, pattern, kinds)
+
+    def drop(self, catalog: str, database: str, name: str, *, delete_data: bool) -> None:
+        """Drops the table; its data goes after the commit, unless it is external. Raises NotFoundError."""
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, name, lock="change")
+            doomed = data_of(work, stored) if delete_data else []
+            work.tables.delete(stored.ref.id)
+        delete_directories(self._warehouse, doomed)
+
+
+def missing(database: str, name: str) -> NotFoundError:
+    return NotFoundError(f"{database}.{name} table not found")
+
+
+def found(
+    work: UnitOfWork, catalog: str, database: str, name: str, *, lock: Literal["share", "change"] | None = None
+) -> StoredTable:
+    """The table, locked as `Tables.find` says. Raises NotFoundError."""
+    stored = work.tables.find(catalog, database, name, lock=lock)
+    if stored is None:
+        raise missing(database, name)
+    return stored
+
+
+def referred(work: UnitOfWork, catalog: str, database: str, name: str) -> TableRef:
+    """The table's identity. Raises NotFoundError."""
+    reference = work.tables.reference(catalog, database, name)
+    if reference is None:
+        raise missing(database, name)
+    return reference

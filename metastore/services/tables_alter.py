@@ -1,0 +1,173 @@
+"""Changing a table: compare-and-swap, rename, columns with or without their partitions (Hive's HiveAlterHandler)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+
+from metastore.domain.names import fold
+from metastore.domain.type_strings import can_change
+from metastore.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidInputError,
+    InvalidObjectError,
+    InvalidOperationError,
+)
+from metastore.services.databases import Clock, is_true
+from metastore.services.moves import Move, moved, relocate
+from metastore.services.table_rules import DDL_TIME, MANAGED, is_view, normalise
+from metastore.storage.references import StoredTable, TableRef
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
+
+EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
+
+
+class TableAlterService:
+    """Rules of ALTER TABLE. Catalog and database names come folded."""
+
+    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+        self._store = store
+        self._warehouse = warehouse
+        self._clock = clock
+
+    def alter(
+        self, catalog: str, database: str, name: str, new: Table, *, context: Mapping[str, str], cascade: bool = False
+    ) -> None:
+        """Replaces a table. `context` holds the client's EnvironmentContext properties.
+
+        Raises:
+            ConflictError: `expected_parameter_key` no longer has the expected value.
+            InvalidOperationError: the table is missing, the new name is taken, partition columns or an incompatible
+                type would change.
+        """
+        target_database = fold(new.dbName) or database
+        new = copy.deepcopy(new)
+        try:
+            with self._store.transaction() as work:
+                stored = work.tables.find(catalog, database, name, lock="change")
+                if stored is None:
+                    raise InvalidOperationError(f"alter is not possible: {database}.{name} table not found")
+                old = stored.encoded.decode()
+                _check_expected(old, new, context)
+                new = self._successor(catalog, target_database, old, new)
+                _check_keys(old, new)
+                _check_types(old, new)
+                target = _target(work, stored.ref, catalog, target_database)
+                move = self._move(work, stored, old, new)
+                work.tables.update(stored.ref.id, target, new)
+                _follow(work, stored.ref, old, new, move, cascade=cascade)
+                with moved(self._warehouse, move):
+                    work.commit()
+        except AlreadyExistsError:
+            text = f"alter is not possible: new table {target_database}.{new.tableName} already exists"
+            raise InvalidOperationError(text) from None
+
+    def _successor(self, catalog: str, database: str, old: Table, new: Table) -> Table:
+        new.createTime = old.createTime
+        if new.sd is None:
+            new.sd = old.sd
+        if not new.sd.location:
+            new.sd.location = old.sd.location
+        new = normalise(new, catalog, database)
+        if not is_view(new) and new.sd.location:
+            new.sd.location = paths.require_not_root(new.sd.location)
+        new.parameters.setdefault(DDL_TIME, str(self._clock()))
+        return new
+
+    def _move(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table) -> Move | None:
+        """A managed table in its default place moves with its name; sets the new location."""
+        renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
+        if not renamed or old.tableType != MANAGED or not old.sd.location:
+            return None
+        home = _home(work, stored.ref.catalog, old.dbName)
+        default = paths.table_location(home, old.tableName)
+        if not (paths.same(old.sd.location, default) and paths.same(new.sd.location, old.sd.location)):
+            return None
+        new.sd.location = paths.table_location(_home(work, stored.ref.catalog, new.dbName), new.tableName)
+        return Move(old.sd.location, new.sd.location)
+
+
+def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:
+    """HIVE-26882: the commit of an Iceberg table without locks."""
+    key, expected = context.get(EXPECTED_KEY), context.get(EXPECTED_VALUE)
+    if key is None:
+        return
+    if expected is None or key not in (new.parameters or {}):
+        raise InvalidInputError(
+            f"{EXPECTED_VALUE}, and a new value of '{key}' in the table's parameters, must be given"
+        )
+    actual = old.parameters.get(key)
+    if actual != expected:
+        raise ConflictError(
+            f"The table has been modified. The parameter value for key '{key}' is '{actual}'. "
+            f"The expected was value was '{expected}'"
+        )
+
+
+def _check_keys(old: Table, new: Table) -> None:
+    if [key.name for key in old.partitionKeys] != [key.name for key in new.partitionKeys]:
+        raise InvalidOperationError("partition keys can not be changed.")
+
+
+def _check_types(old: Table, new: Table) -> None:
+    """Hive's metastore.disallow.incompatible.col.type.changes; formats that keep their own schema are left alone."""
+    own_schema = ("spark.sql.sources.provider", "table_type", "storage_handler")
+    if is_view(new) or any(key in old.parameters or key in new.parameters for key in own_schema):
+        return
+    changed = [
+        after.name
+        for before, after in zip(old.sd.cols, new.sd.cols, strict=False)
+        if not can_change(before.type, after.type)
+    ]
+    if changed:
+        raise InvalidOperationError(
+            "The following columns have types incompatible with the existing columns in their respective positions :\n"
+            + ",".join(changed)
+        )
+
+
+def _target(work: UnitOfWork, table: TableRef, catalog: str, database: str) -> int:
+    if database == table.database:
+        return table.database_id
+    stored = work.databases.find(catalog, database)
+    if stored is None:
+        raise InvalidOperationError(f"alter is not possible: database {database} not found")
+    return stored.id
+
+
+def _home(work: UnitOfWork, catalog: str, database: str) -> str:
+    stored = work.databases.find(catalog, database)
+    if stored is None:
+        raise InvalidObjectError(f"database {database} not found")
+    return str(stored.encoded.decode().locationUri)
+
+
+def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Move | None, *, cascade: bool) -> None:
+    """What partitions take over from their table."""
+    if cascade and new.partitionKeys and _columns(old.sd) != _columns(new.sd):
+        work.partitions_write.change_columns(table, new.sd)
+    retyped = [key.type for key in old.partitionKeys] != [key.type for key in new.partitionKeys]
+    if not (move or retyped) or not new.partitionKeys:
+        return
+    # Locations are part of what is stored encoded, and sort keys depend on the type: such rows are written anew.
+    changed = []
+    for each in work.partitions.select_stored(table, lock=True):
+        if move:
+            relocate(each.partition.sd, move)
+        changed.append(NamedPartition(each.name, each.partition, each.id))
+    work.partitions_write.update(table.with_keys([(key.name, key.type) for key in new.partitionKeys]), changed)
+
+
+def _columns(sd: StorageDescriptor) -> list[tuple[str, str, str | None]]:
+    columns: list[FieldSchema] = sd.cols
+    return [(column.name, column.type, column.comment) for column in columns]
+
+
+def do_cascade(context: Mapping[str, str]) -> bool:
+    """True where the client's context asks for CASCADE."""
+    return is_true(dict(context), "CASCADE")

@@ -1,0 +1,152 @@
+"""Where shared descriptors are stored and fetched. Joins the caller's transaction.
+
+A descriptor never changes and its id is never used again, so what was once read may be kept for ever.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection, Table, select
+from sqlalchemy.dialects.postgresql import insert
+
+from metastore.storage.mapping.descriptors import Descriptor, Shared
+from metastore.storage.schema import (
+    column_lists,
+    skew_specifications,
+    skew_values,
+    storage_descriptors,
+    storage_formats,
+)
+
+_CACHE_BYTES = 16 * 1024 * 1024
+
+
+class DescriptorCache:
+    """Encoded tails by descriptor id, bounded in bytes; shared by the threads of one process."""
+
+    def __init__(self) -> None:
+        self._tails: OrderedDict[int, bytes] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def get(self, ids: Iterable[int]) -> dict[int, bytes]:
+        with self._lock:
+            return {i: self._tails[i] for i in ids if i in self._tails}
+
+    def put(self, tails: dict[int, bytes]) -> None:
+        with self._lock:
+            for descriptor_id, tail in tails.items():
+                if descriptor_id not in self._tails:
+                    self._tails[descriptor_id] = tail
+                    self._size += len(tail)
+            while self._size > _CACHE_BYTES:
+                self._size -= len(self._tails.popitem(last=False)[1])
+
+
+class Descriptors:
+    """The shared parts of storage descriptors."""
+
+    def __init__(self, connection: Connection, cache: DescriptorCache) -> None:
+        self._connection = connection
+        self._cache = cache
+
+    def tails(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """The encoded end of every table or partition of these shapes, by descriptor id."""
+        wanted = set(ids)
+        found = self._cache.get(wanted)
+        missing = wanted - found.keys()
+        if missing:
+            table = storage_descriptors
+            query = select(table.c.id, table.c.encoded).where(table.c.id.in_(sorted(missing)))
+            read = {row.id: bytes(row.encoded) for row in self._connection.execute(query)}
+            self._cache.put(read)
+            found |= read
+        return found
+
+    def store(self, descriptors: Sequence[Descriptor]) -> list[int]:
+        """The ids of the descriptors, in order; those that are new are stored. A constant number of statements."""
+        by_digest = {descriptor.digest: descriptor for descriptor in descriptors}
+        known = self._ids(storage_descriptors, by_digest)
+        new = [descriptor for digest, descriptor in by_digest.items() if digest not in known]
+        if new:
+            known |= self._store_new(new)
+        return [known[descriptor.digest] for descriptor in descriptors]
+
+    def with_columns(self, ids: Sequence[int], columns: Shared) -> dict[int, int]:
+        """For each of the descriptors, the id of the one with these columns and the same format and skew."""
+        columns_id = self._store_shared(column_lists, [columns])[columns.digest]
+        formats, skews, table = storage_formats.c, skew_specifications.c, storage_descriptors
+        query = (
+            select(
+                table.c.id,
+                table.c.format_id,
+                formats.digest,
+                formats.encoded,
+                table.c.skew_id,
+                skews.digest,
+                skews.encoded,
+            )
+            .join(storage_formats, formats.id == table.c.format_id)
+            .join(skew_specifications, skews.id == table.c.skew_id)
+            .where(table.c.id.in_(ids))
+        )
+        new = {}
+        for row in self._connection.execute(query):
+            old_id, format_id, format_digest, format_encoded, skew_id, skew_digest, skew_encoded = row
+            descriptor = Descriptor(
+                columns=columns,
+                format=Shared(bytes(format_digest), bytes(format_encoded), {}),
+                skew=Shared(bytes(skew_digest), bytes(skew_encoded), {}),
+                skew_values=(),
+            )
+            parts = {"columns_id": columns_id, "format_id": format_id, "skew_id": skew_id}
+            new[old_id] = Shared(descriptor.digest, descriptor.encoded, parts)
+        stored = self._store_shared(storage_descriptors, list(new.values()))
+        return {old_id: stored[shared.digest] for old_id, shared in new.items()}
+
+    def _store_new(self, descriptors: list[Descriptor]) -> dict[bytes, int]:
+        columns = self._store_shared(column_lists, [d.columns for d in descriptors])
+        formats = self._store_shared(storage_formats, [d.format for d in descriptors])
+        skews = self._store_skews(descriptors)
+        rows = [
+            Shared(
+                d.digest,
+                d.encoded,
+                {
+                    "columns_id": columns[d.columns.digest],
+                    "format_id": formats[d.format.digest],
+                    "skew_id": skews[d.skew.digest],
+                },
+            )
+            for d in descriptors
+        ]
+        return self._store_shared(storage_descriptors, rows)
+
+    def _store_skews(self, descriptors: list[Descriptor]) -> dict[bytes, int]:
+        ids = self._store_shared(skew_specifications, [d.skew for d in descriptors])
+        values = {
+            (ids[d.skew.digest], position): {"skew_id": ids[d.skew.digest], "position": position, "value": list(value)}
+            for d in descriptors
+            for position, value in enumerate(d.skew_values)
+        }
+        if values:
+            self._connection.execute(insert(skew_values).values(list(values.values())).on_conflict_do_nothing())
+        return ids
+
+    def _store_shared(self, table: Table, shared: Sequence[Shared]) -> dict[bytes, int]:
+        # Sorted, so that two writers of the same rows wait for each other instead of dying together.
+        unique = {part.digest: part for part in sorted(shared, key=lambda part: part.digest)}
+        known = self._ids(table, unique)
+        new = [part for digest, part in unique.items() if digest not in known]
+        if new:
+            rows = [{"digest": part.digest, "encoded": part.encoded, **part.row} for part in new]
+            self._connection.execute(insert(table).values(rows).on_conflict_do_nothing())
+            known |= self._ids(table, {part.digest for part in new})
+        return known
+
+    def _ids(self, table: Table, digests: Iterable[bytes]) -> dict[bytes, int]:
+        query = select(table.c.digest, table.c.id).where(table.c.digest.in_(list(digests)))
+        return {bytes(row.digest): row.id for row in self._connection.execute(query)}

@@ -1,0 +1,27 @@
+"""The pool of connections."""
+
+from __future__ import annotations
+
+from sqlalchemy import Engine, create_engine
+
+from metastore.settings import Settings
+
+
+def make_engine(settings: Settings, url: str) -> Engine:
+    """An engine whose sessions wait neither for locks nor for statements without end.
+
+    Args:
+        settings: `pool_size` connections, `lock_timeout` and `statement_timeout` in seconds.
+        url: a PostgreSQL URL with the psycopg2 driver.
+    """
+    options = (
+        f"-c lock_timeout={int(settings.lock_timeout * 1000)} "
+        f"-c statement_timeout={int(settings.statement_timeout * 1000)} -c timezone=UTC -c jit=off"
+    )
+    return create_engine(
+        url,
+        pool_size=settings.pool_size,
+        max_overflow=0,
+        pool_timeout=settings.statement_timeout,
+        connect_args={"options": options, "application_name": "metastore", "connect_timeout": 10},
+    )

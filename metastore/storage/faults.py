@@ -1,0 +1,79 @@
+"""The first wall: what PostgreSQL reports, in the words of the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from metastore.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    ConnectionLostError,
+    InvalidObjectError,
+    InvalidOperationError,
+    MetastoreError,
+    NotFoundError,
+    UnavailableError,
+)
+
+# What a violated constraint means to a client.
+_CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
+    "databases_catalog_name_key": (AlreadyExistsError, "Database already exists"),
+    "databases_catalog_fkey": (NotFoundError, "Catalog not found"),
+    "catalogs_pkey": (AlreadyExistsError, "Catalog already exists"),
+    "tables_database_id_name_key": (AlreadyExistsError, "Table already exists"),
+    "tables_database_id_fkey": (InvalidOperationError, "Database is not empty. One or more tables exist."),
+    "partitions_table_id_name_key": (AlreadyExistsError, "Partition already exists"),
+    "partitions_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
+}
+
+# SQLSTATE, or its class, where no constraint tells more (PostgreSQL documentation, appendix A).
+_STATES: dict[str, tuple[type[MetastoreError], str]] = {
+    "2201B": (InvalidObjectError, "Invalid pattern"),
+    "22021": (InvalidObjectError, "A text holds a character that cannot be stored"),
+    "22P05": (InvalidObjectError, "A text holds a character that cannot be stored"),
+    "54000": (InvalidObjectError, "A name or value is too long"),
+    "40001": (ConflictError, "Somebody else changed the same object; try again"),
+    "40P01": (ConflictError, "Somebody else changed the same objects; try again"),
+    "55P03": (ConflictError, "Somebody else holds a lock on the same object; try again"),
+    "57014": (UnavailableError, "The statement took longer than statement_timeout allows; narrow the request"),
+    "42P01": (UnavailableError, "The database has no metastore schema; run: metastore db upgrade"),
+    "53": (UnavailableError, "PostgreSQL is out of resources"),
+}
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raises domain errors for whatever the database raises inside."""
+    try:
+        yield
+    except PoolTimeoutError as error:
+        raise UnavailableError("All connections to PostgreSQL are busy; raise METASTORE_POOL_SIZE") from error
+    except DBAPIError as error:
+        raise translate(error) from error
+    except ValueError as error:  # psycopg2 refuses NUL before it sends anything
+        if "NUL" in str(error):
+            raise InvalidObjectError("A text holds a NUL character, which cannot be stored") from error
+        raise
+
+
+def translate(error: DBAPIError) -> MetastoreError:
+    """The domain error for a driver's error: by constraint name, then by SQLSTATE, then by whether the link broke."""
+    cause = error.orig
+    state = getattr(cause, "pgcode", None) or ""
+    diagnostics = getattr(cause, "diag", None)
+    constraint = getattr(diagnostics, "constraint_name", None) or ""
+    detail = str(cause).strip().splitlines()[0] if cause and str(cause).strip() else error.__class__.__name__
+    if error.connection_invalidated or state.startswith(("08", "57P")) or (not state and _is_operational(cause)):
+        return ConnectionLostError(f"The connection to PostgreSQL was lost: {detail}")
+    kind, text = _CONSTRAINTS.get(constraint) or _STATES.get(state) or _STATES.get(state[:2]) or (None, "")
+    if kind is None:
+        return UnavailableError(f"PostgreSQL refused the statement ({state}): {detail}")
+    return kind(text)
+
+
+def _is_operational(cause: BaseException | None) -> bool:
+    return cause is not None and cause.__class__.__name__ in ("OperationalError", "InterfaceError")

@@ -1,0 +1,66 @@
+"""Catalogs and databases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from metastore.encoded import EncodedStruct
+from metastore.storage.mapping.databases import database_row, encoded_database
+from metastore.storage.schema import catalogs, databases
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDatabase:
+    """A database, and what identifies it."""
+
+    id: int
+    name: str
+    encoded: EncodedStruct[Database]
+
+
+class Databases:
+    """Queries on catalogs and databases. Names come folded."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add_catalog(self, name: str, location: str, description: str, create_time: int) -> None:
+        """Adds a catalog unless it is there."""
+        row = {"name": name, "location": location, "description": description, "create_time": create_time}
+        self._connection.execute(insert(catalogs).values(row).on_conflict_do_nothing())
+
+    def find(self, catalog: str, name: str, *, lock: bool = False) -> StoredDatabase | None:
+        """The database, or None. `lock`: nobody else may change or drop it before this transaction ends."""
+        query = select(databases.c.id, databases.c.name, databases.c.encoded).where(
+            databases.c.catalog == catalog, databases.c.name == name
+        )
+        row = self._connection.execute(query.with_for_update() if lock else query).one_or_none()
+        return StoredDatabase(row.id, row.name, encoded_database(bytes(row.encoded))) if row else None
+
+    def names(self, catalog: str, pattern: str | None) -> list[str]:
+        """Names in ascending order; `pattern` as `domain.names.pattern_regex` gives it."""
+        query = select(databases.c.name).where(databases.c.catalog == catalog).order_by(databases.c.name)
+        if pattern is not None:
+            query = query.where(databases.c.name.op("~*")(pattern))
+        return list(self._connection.execute(query).scalars())
+
+    def count(self, catalog: str) -> int:
+        query = select(func.count()).select_from(databases).where(databases.c.catalog == catalog)
+        return self._connection.execute(query).scalar_one()
+
+    def insert(self, catalog: str, database: Database, *, if_not_exists: bool = False) -> None:
+        """Raises AlreadyExistsError, NotFoundError for the catalog."""
+        statement = insert(databases).values(catalog=catalog, version=1, **database_row(database))
+        self._connection.execute(statement.on_conflict_do_nothing() if if_not_exists else statement)
+
+    def update(self, database_id: int, database: Database) -> None:
+        values = {"version": databases.c.version + 1, **database_row(database)}
+        self._connection.execute(update(databases).where(databases.c.id == database_id).values(values))
+
+    def delete(self, database_id: int) -> None:
+        """Raises InvalidOperationError when tables are left."""
+        self._connection.execute(delete(databases).where(databases.c.id == database_id))

@@ -1,0 +1,120 @@
+"""Reading partitions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, Select, any_, func, literal, select
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
+
+from metastore.encoded import EncodedList
+from metastore.storage.descriptors import Descriptors
+from metastore.storage.mapping.descriptors import decode_descriptor
+from metastore.storage.mapping.partitions import partition_tail, scan_row
+from metastore.storage.references import ScanRow, StoredPartition, TableRef
+from metastore.storage.schema import partitions
+from metastore.storage.schema.base import Texts
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
+
+_MARKER_BYTES = 16
+
+
+class Partitions:
+    """Queries on the partitions of one table. A condition of None means all."""
+
+    def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
+        self._connection = connection
+        self._descriptors = descriptors
+
+    def select(
+        self, table: TableRef, condition: ColumnElement[bool] | None = None, limit: int | None = None
+    ) -> EncodedList[Partition]:
+        """Partitions by ascending name, as bytes: PostgreSQL joins the rows, Python puts the shared ends between."""
+        rows = _rows(table, condition, (partitions.c.encoded, partitions.c.descriptor_id, partitions.c.name), limit)
+        chosen = rows.subquery()
+        # Random, so that no content can hold it.
+        marker = os.urandom(_MARKER_BYTES)
+        heads = func.string_agg(chosen.c.encoded, aggregate_order_by(literal(marker), chosen.c.name))
+        shapes = func.array_agg(aggregate_order_by(chosen.c.descriptor_id, chosen.c.name))
+        joined, descriptor_ids = self._connection.execute(select(heads, shapes)).one()
+        if joined is None:
+            return EncodedList(Partition, [], [])
+        tails = self._tails(table, descriptor_ids)
+        return EncodedList(Partition, bytes(joined).split(marker), [tails[i] for i in descriptor_ids])
+
+    def select_stored(
+        self, table: TableRef, condition: ColumnElement[bool] | None = None, *, lock: bool = False
+    ) -> list[StoredPartition]:
+        """Partitions as objects, by name. `lock`: nobody else may change them before this transaction ends."""
+        columns = (
+            partitions.c.id,
+            partitions.c.name,
+            partitions.c.version,
+            partitions.c.encoded,
+            partitions.c.descriptor_id,
+        )
+        query = _rows(table, condition, columns, None).order_by(partitions.c.name)
+        rows = self._connection.execute(query.with_for_update() if lock else query).all()
+        tails = self._tails(table, [row.descriptor_id for row in rows])
+        heads = [bytes(row.encoded) for row in rows]
+        decoded = EncodedList(Partition, heads, [tails[row.descriptor_id] for row in rows]).decode()
+        return [
+            StoredPartition(row.id, row.name, row.version, partition)
+            for row, partition in zip(rows, decoded, strict=True)
+        ]
+
+    def select_scan(self, table: TableRef, condition: ColumnElement[bool] | None) -> list[ScanRow]:
+        """What a scan needs of the partitions, by name: their own parts only, not what they share."""
+        columns = (partitions.c.encoded, partitions.c.version, partitions.c.descriptor_id)
+        rows = self._connection.execute(_rows(table, condition, columns, None).order_by(partitions.c.name))
+        return [scan_row(bytes(row.encoded), row.version, row.descriptor_id) for row in rows]
+
+    def descriptors(self, rows: Sequence[ScanRow], own: StorageDescriptor) -> dict[int | None, StorageDescriptor]:
+        """What the rows share, by descriptor id; `own` is that of a row without one (the table itself)."""
+        numbers = dict.fromkeys(row.descriptor_id for row in rows)
+        tails = self._descriptors.tails([number for number in numbers if number is not None])
+        return {number: own if number is None else decode_descriptor(tails[number]) for number in numbers}
+
+    def names(
+        self, table: TableRef, condition: ColumnElement[bool] | None = None, limit: int | None = None
+    ) -> list[str]:
+        """Escaped names in ascending order."""
+        joined = _rows(table, condition, (partitions.c.name,), limit).order_by(partitions.c.name)
+        return list(self._connection.execute(joined).scalars())
+
+    def count(self, table: TableRef, condition: ColumnElement[bool] | None = None) -> int:
+        query = _rows(table, condition, (func.count(),), None)
+        count: int = self._connection.execute(query).scalar_one()
+        return count
+
+    def locations(self, table: TableRef) -> list[str]:
+        """Where the partitions lie."""
+        query = _rows(table, partitions.c.location.is_not(None), (partitions.c.location,), None)
+        return list(self._connection.execute(query).scalars())
+
+    def _tails(self, table: TableRef, descriptor_ids: Sequence[int]) -> dict[int, bytes]:
+        return {
+            descriptor_id: partition_tail(tail, table.catalog, table.database, table.name)
+            for descriptor_id, tail in self._descriptors.tails(descriptor_ids).items()
+        }
+
+
+def named(names: Sequence[str]) -> ColumnElement[bool]:
+    """The partitions of these names."""
+    return partitions.c.name == any_(literal(list(names), Texts))
+
+
+def identified(ids: Sequence[int]) -> ColumnElement[bool]:
+    """The partitions of these ids."""
+    return partitions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))
+
+
+def _rows(
+    table: TableRef, condition: ColumnElement[bool] | None, columns: Sequence[Any], limit: int | None
+) -> Select[Any]:
+    query = select(*columns).where(partitions.c.table_id == table.id)
+    if condition is not None:
+        query = query.where(condition)
+    return query.order_by(partitions.c.name).limit(limit) if limit is not None else query

@@ -1,0 +1,159 @@
+"""Writing partitions. Each method is a constant number of statements, however many partitions it is given.
+
+Rows travel as one array per column and are unnested by PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, any_, delete, literal, select, text, update
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from metastore.storage.descriptors import Descriptors
+from metastore.storage.mapping.descriptors import shared_part
+from metastore.storage.mapping.partitions import partition_row
+from metastore.storage.references import TableRef
+from metastore.storage.schema import partitions, skewed_locations, tables
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
+
+# One array a column; the arrays of `values` and `keys` are array literals, as unnest would flatten nested arrays.
+_UNNESTED = """
+    unnest(
+        cast(:name AS text[]), cast(:values AS text[]), cast(:keys AS text[]), cast(:location AS text[]),
+        cast(:create_time AS int[]), cast(:last_access_time AS int[]), cast(:parameters AS text[]),
+        cast(:descriptor_id AS bigint[]), cast(:encoded AS bytea[]), cast(:id AS bigint[])
+    ) AS new(name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id, encoded, id)
+"""
+_COLUMNS = ("name", "values", "keys", "location", "create_time", "last_access_time", "parameters", "encoded")
+
+_INSERT = text(f"""
+    INSERT INTO partitions
+        (table_id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id, version,
+         encoded)
+    SELECT :table_id, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
+           new.last_access_time, new.parameters::jsonb, new.descriptor_id, 1, new.encoded
+    FROM {_UNNESTED}
+    RETURNING id, name
+""")  # noqa: S608 - only constants of this module
+
+_UPDATE = text(f"""
+    UPDATE partitions AS old
+    SET name = new.name, "values" = new."values"::text[], keys = new.keys::text[], location = new.location,
+        create_time = new.create_time, last_access_time = new.last_access_time, parameters = new.parameters::jsonb,
+        descriptor_id = new.descriptor_id, version = old.version + 1, encoded = new.encoded
+    FROM {_UNNESTED}
+    WHERE old.table_id = :table_id AND old.id = new.id
+""")  # noqa: S608 - only constants of this module
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPartition:
+    """A complete partition (`services.partitions`) with its escaped name; `id` where it is stored already."""
+
+    name: str
+    partition: Partition
+    id: int | None = None
+
+
+class PartitionsWrite:
+    """Changes to the partitions of one table."""
+
+    def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
+        self._connection = connection
+        self._descriptors = descriptors
+
+    def insert(self, table: TableRef, new: Sequence[NamedPartition]) -> None:
+        """Raises AlreadyExistsError when one of them is there; nothing is stored then."""
+        if not new:
+            return
+        # In the order of names, so that two writers of the same partitions wait for each other instead of dying.
+        new = sorted(new, key=lambda each: each.name)
+        stored = self._connection.execute(_INSERT, self._arrays(table, new))
+        ids = {row.name: row.id for row in stored}
+        self._insert_locations(table, {ids[each.name]: each.partition for each in new})
+
+    def update(self, table: TableRef, changed: Sequence[NamedPartition]) -> None:
+        """Replaces partitions; their versions rise. Raises AlreadyExistsError when a new name is taken."""
+        if not changed:
+            return
+        self._connection.execute(_UPDATE, self._arrays(table, changed))
+        by_id = {each.id: each.partition for each in changed if each.id is not None}
+        self._delete_locations(list(by_id))
+        self._insert_locations(table, by_id)
+
+    def delete(self, table: TableRef, ids: Sequence[int]) -> None:
+        """Removes partitions with their skewed locations."""
+        self._delete_locations(ids)
+        self._connection.execute(
+            delete(partitions).where(partitions.c.table_id == table.id, partitions.c.id == _any(ids))
+        )
+
+    def change_columns(self, table: TableRef, sd: StorageDescriptor) -> None:
+        """Gives every partition of the table the columns of `sd`, keeping its format and skew (Hive's CASCADE)."""
+        query = select(partitions.c.descriptor_id).where(partitions.c.table_id == table.id).distinct()
+        old = list(self._connection.execute(query).scalars())
+        if not old:
+            return
+        new = self._descriptors.with_columns(old, shared_part(sd).columns)
+        moves = text("""
+            UPDATE partitions SET descriptor_id = move.new, version = version + 1
+            FROM unnest(cast(:old AS bigint[]), cast(:new AS bigint[])) AS move(old, new)
+            WHERE table_id = :table_id AND descriptor_id = move.old
+        """)
+        self._connection.execute(moves, {"table_id": table.id, "old": list(new), "new": list(new.values())})
+
+    def touch_table(self, table: TableRef) -> None:
+        """Raises the table's version: what a scan of it reads has changed."""
+        self._connection.execute(update(tables).where(tables.c.id == table.id).values(version=tables.c.version + 1))
+
+    def _arrays(self, table: TableRef, named: Sequence[NamedPartition]) -> dict[str, Any]:
+        kinds = table.key_kinds
+        rows = [partition_row(each.partition, each.name, kinds) for each in named]
+        arrays: dict[str, Any] = {column: [row[column] for row in rows] for column in _COLUMNS}
+        arrays["values"] = [array_literal(values) for values in arrays["values"]]
+        arrays["keys"] = [array_literal(keys) for keys in arrays["keys"]]
+        arrays["parameters"] = [json.dumps(parameters) for parameters in arrays["parameters"]]
+        arrays["descriptor_id"] = self._descriptors.store([shared_part(each.partition.sd) for each in named])
+        arrays["id"] = [each.id for each in named]
+        return arrays | {"table_id": table.id}
+
+    def _insert_locations(self, table: TableRef, by_id: Mapping[int, Partition]) -> None:
+        rows = [
+            (partition_id, array_literal(value), location)
+            for partition_id, partition in by_id.items()
+            for value, location in partition.sd.skewedInfo.skewedColValueLocationMaps.items()
+        ]
+        if not rows:
+            return
+        ids, values, locations = (list(column) for column in zip(*rows, strict=True))
+        statement = text("""
+            INSERT INTO skewed_locations (table_id, partition_id, value, location)
+            SELECT :table_id, new.partition_id, new.value::text[], new.location
+            FROM unnest(cast(:ids AS bigint[]), cast(:values AS text[]), cast(:locations AS text[]))
+                AS new(partition_id, value, location)
+        """)
+        arrays = {"table_id": table.id, "ids": ids, "values": values, "locations": locations}
+        self._connection.execute(statement, arrays)
+
+    def _delete_locations(self, ids: Sequence[int]) -> None:
+        self._connection.execute(delete(skewed_locations).where(skewed_locations.c.partition_id == _any(ids)))
+
+
+def array_literal(texts: Iterable[str | None]) -> str:
+    """PostgreSQL's text form of a text[] (documentation, "Array Input and Output Syntax")."""
+    return "{" + ",".join(_NULL if each is None else _quoted(each) for each in texts) + "}"
+
+
+_NULL = "NULL"
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _any(ids: Sequence[int]) -> Any:
+    return any_(literal(list(ids), ARRAY(BigInteger)))
