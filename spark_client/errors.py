@@ -49,3 +49,15 @@ class WriteUncertainError(SparkClientError):
 
 class InvalidAddressError(SparkClientError, ValueError):
     """A metastore address that cannot be understood."""
+
+
+class InvalidStatementError(SparkClientError):
+    """A statement about skew that cannot be understood, or does not fit its table."""
+
+
+class UnreadableTableError(SparkClientError):
+    """A table or partition is stored in a way that cannot be read here."""
+
+
+class SessionError(SparkClientError):
+    """The session cannot be started as asked, mostly because Spark runs with other settings already."""
