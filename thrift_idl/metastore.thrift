@@ -105,6 +105,8 @@ struct PublishPartition {
   4: required list<SkewedLocation> skewedLocations,  // of this write only
   5: optional i64 expectedVersion,                   // as the writer saw it; 0: it was not there. Unset: any
   6: optional map<string, string> parameters,        // merged into the partition's (numFiles, numRows, totalSize are added up on APPEND)
+  7: optional list<string> skewedColNames,           // the skew that the files were written by. Unset: the table's
+  8: optional list<list<string>> skewedColValues,
 }
 
 struct PublishRequest {

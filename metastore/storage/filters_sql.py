@@ -43,7 +43,7 @@ class LeafCondition(Protocol):
     def __call__(self, leaf: Any, *, negated: bool) -> Condition: ...
 
 
-_COMPARE: dict[Operator, Callable[[Any, Any], Condition]] = {
+_COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
     Operator.EQUAL: lambda column, value: column == value,
     Operator.NOT_EQUAL: lambda column, value: column != value,
     Operator.LESS: lambda column, value: column < value,
@@ -121,7 +121,7 @@ def _scan_leaf(keys: Sequence[Key], leaf: Leaf, *, negated: bool) -> Condition:
     return or_(condition, and_(_key(position).is_(None), _value(position) != DEFAULT_PARTITION))
 
 
-def _key_leaf(leaf: Leaf, position: int, kind: KeyKind, *, negated: bool) -> Condition:
+def _key_leaf(leaf: Leaf, position: int, kind: KeyKind, *, negated: bool) -> Any:
     column = _key(position)
     match leaf:
         case Compare(operator=operator, value=value):

@@ -298,6 +298,8 @@ class PublishPartition(TBase):
      - skewedLocations
      - expectedVersion
      - parameters
+     - skewedColNames
+     - skewedColValues
 
     """
 
@@ -308,16 +310,20 @@ class PublishPartition(TBase):
         'skewedLocations',
         'expectedVersion',
         'parameters',
+        'skewedColNames',
+        'skewedColValues',
     )
 
 
-    def __init__(self, values=None, mode=None, location=None, skewedLocations=None, expectedVersion=None, parameters=None,):
+    def __init__(self, values=None, mode=None, location=None, skewedLocations=None, expectedVersion=None, parameters=None, skewedColNames=None, skewedColValues=None,):
         self.values = values
         self.mode = mode
         self.location = location
         self.skewedLocations = skewedLocations
         self.expectedVersion = expectedVersion
         self.parameters = parameters
+        self.skewedColNames = skewedColNames
+        self.skewedColValues = skewedColValues
 
 
 class PublishRequest(TBase):
@@ -462,6 +468,8 @@ PublishPartition.thrift_spec = (
     (4, TType.LIST, 'skewedLocations', (TType.STRUCT, [SkewedLocation, None], False), None, ),  # 4
     (5, TType.I64, 'expectedVersion', None, None, ),  # 5
     (6, TType.MAP, 'parameters', (TType.STRING, 'UTF8', TType.STRING, 'UTF8', False), None, ),  # 6
+    (7, TType.LIST, 'skewedColNames', (TType.STRING, 'UTF8', False), None, ),  # 7
+    (8, TType.LIST, 'skewedColValues', (TType.LIST, (TType.STRING, 'UTF8', False), False), None, ),  # 8
 )
 all_structs.append(PublishRequest)
 PublishRequest.thrift_spec = (
