@@ -37,8 +37,8 @@ def show_table(uri: str, database: str, name: str, limit: int) -> None:
     """Columns, facts, skewed values with their directories, and at most `limit` partitions."""
     with connected(uri) as client:
         table = client.get_table(database, name)
-        names = client.get_partition_names(database, name, -1) if table.partitionKeys else []
-        partitions = client.get_partitions(database, name, min(limit, 32767)) if names else []
+        total = client.get_num_partitions_by_filter(database, name, "") if table.partitionKeys else 0
+        partitions = client.get_partitions(database, name, min(limit, 32767)) if total else []
     full_name = f"{table.dbName}.{table.tableName}"
     _print(full_name, ("property", "value"), _facts(table))
     keys = {key.name for key in table.partitionKeys}
@@ -51,8 +51,8 @@ def show_table(uri: str, database: str, name: str, limit: int) -> None:
     skew = [row for owner, descriptor in owners for row in _skew_rows(owner, descriptor)]
     if skew:
         _print(f"Skew of {full_name}", ("partition", "skewed value", "location"), skew)
-    if names:
-        shown = f"{len(partitions)} of {len(names)}"
+    if total:
+        shown = f"{len(partitions)} of {total}"
         rows = [(_name(table, each), each.sd.location, *_statistics(each.parameters)) for each in partitions]
         _print(f"Partitions of {full_name}: {shown}", ("partition", "location", "files", "bytes", "rows"), rows)
 

@@ -1,0 +1,31 @@
+"""Every method of the wire is served, or refused with a reason: none is forgotten, none is both."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from metastore.protocol.methods import SERVED, served
+from metastore.protocol.unsupported import REFUSED, refused
+from thrift_idl.gen.metastore import Metastore
+
+
+def wire() -> set[str]:
+    """The methods that the generated processor knows: ours, Hive's, fb303's."""
+    return set(Metastore.Processor(None)._processMap)
+
+
+def test_every_method_is_served_or_refused() -> None:
+    assert wire() - served().keys() - refused().keys() == set()
+
+
+def test_nothing_is_named_that_is_not_there() -> None:
+    assert (served().keys() | refused().keys()) - wire() == set()
+
+
+def test_each_is_named_once() -> None:
+    names = " ".join([*SERVED.values(), *(refusal.methods for refusal in REFUSED.values())]).split()
+    assert {name: count for name, count in Counter(names).items() if count > 1} == {}
+
+
+def test_every_refusal_has_a_reason() -> None:
+    assert [domain for domain, refusal in REFUSED.items() if not refusal.reason.strip()] == []
