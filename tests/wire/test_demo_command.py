@@ -1,0 +1,95 @@
+"""`metastore demo` around its demonstration: a stand-in for Spark's, so that starting and stopping is tested alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+# `python -m` looks into the working directory first.
+STAND_IN = """
+import signal, socket, sys
+from urllib.parse import urlsplit
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+uri = urlsplit(options["--uri"])
+socket.create_connection((uri.hostname, uri.port)).close()
+print("demonstration", options["--warehouse"], flush=True)
+signal.pause() if {waits} else sys.exit(7)
+"""
+
+
+@contextmanager
+def demo(folder: Path, *, waits: bool) -> Iterator[subprocess.Popen[str]]:
+    package = folder / "work" / "spark_client"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "demo.py").write_text(STAND_IN.format(waits=waits))
+    command = [
+        sys.executable,
+        "-c",
+        "from metastore.cli import main; main()",
+        "demo",
+        "--data-dir",
+        str(folder / "data"),
+    ]
+    environment = {**os.environ, "METASTORE_DATABASE_URL": "postgresql://somebody@elsewhere:1/production"}
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    with subprocess.Popen(
+        command, cwd=package.parent, env=environment, stdout=-1, stderr=-1, text=True, start_new_session=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def users_of(folder: Path) -> list[str]:
+    """What still runs and names the folder: the server, its workers, PostgreSQL."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        line = " ".join(process.info["cmdline"] or [])
+        if str(folder) in line and process.info["status"] != psutil.STATUS_ZOMBIE and process.pid != os.getpid():
+            found.append(line)
+    return found
+
+
+def test_the_status_of_the_demonstration_is_passed_on(tmp_path: Path) -> None:
+    with demo(tmp_path, waits=False) as process:
+        output, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (7, "")
+    assert f"demonstration {tmp_path}/data/warehouse" in output
+    assert (tmp_path / "data" / "metastore.log").exists()
+    assert users_of(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_stops_everything(number: signal.Signals, tmp_path: Path) -> None:
+    with demo(tmp_path, waits=True) as process:
+        assert process.stdout is not None
+        while "demonstration" not in (line := process.stdout.readline()):
+            assert line, process.communicate()
+        assert users_of(tmp_path)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does
+        else:
+            process.send_signal(number)
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "metastore" not in errors.replace(str(tmp_path), "")
+    assert users_of(tmp_path) == []
+
+
+def test_a_server_that_does_not_start_is_one_line(tmp_path: Path) -> None:
+    with demo(tmp_path / "with blanks", waits=False) as process:
+        output, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "demonstration" not in output
+    assert errors.startswith("metastore: data folder")
+    assert errors.count("\n") == 1
