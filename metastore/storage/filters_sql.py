@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from sqlalchemy import ColumnElement, all_, and_, any_, false, func, literal, or_, true
 
@@ -32,7 +32,7 @@ from metastore.storage.references import Key
 from metastore.storage.schema import partitions, tables
 from metastore.storage.schema.base import SortKeys
 
-Condition = ColumnElement[bool]
+Condition: TypeAlias = ColumnElement[bool]
 _KEYS: Any = partitions.columns["keys"]
 _VALUES: Any = partitions.columns["values"]
 
@@ -43,7 +43,7 @@ class LeafCondition(Protocol):
     def __call__(self, leaf: Any, *, negated: bool) -> Condition: ...
 
 
-_COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
+_COMPARE: dict[Operator, Callable[[ColumnElement[Any], Any], Condition]] = {
     Operator.EQUAL: lambda column, value: column == value,
     Operator.NOT_EQUAL: lambda column, value: column != value,
     Operator.LESS: lambda column, value: column < value,
@@ -121,7 +121,7 @@ def _scan_leaf(keys: Sequence[Key], leaf: Leaf, *, negated: bool) -> Condition:
     return or_(condition, and_(_key(position).is_(None), _value(position) != DEFAULT_PARTITION))
 
 
-def _key_leaf(leaf: Leaf, position: int, kind: KeyKind, *, negated: bool) -> Any:
+def _key_leaf(leaf: Leaf, position: int, kind: KeyKind, *, negated: bool) -> Condition:
     column = _key(position)
     match leaf:
         case Compare(operator=operator, value=value):
@@ -195,9 +195,11 @@ def _position(name: str, keys: Sequence[Key]) -> tuple[int, KeyKind]:
     raise InvalidInputError(f"Specified key <{name}> is not a partitioning key for the table")
 
 
-def _key(position: int) -> Any:
-    return _KEYS[position]
+def _key(position: int) -> ColumnElement[str]:
+    key: ColumnElement[str] = _KEYS[position]
+    return key
 
 
-def _value(position: int) -> Any:
-    return _VALUES[position]
+def _value(position: int) -> ColumnElement[str]:
+    value: ColumnElement[str] = _VALUES[position]
+    return value
