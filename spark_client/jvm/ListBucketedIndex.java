@@ -1,0 +1,256 @@
+package spark_client;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.catalog.CatalogStatistics;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogTablePartition;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.NoopCache$;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.PartitionPath;
+import org.apache.spark.sql.execution.datasources.PartitionSpec;
+import org.apache.spark.sql.types.CharType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
+import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * The files of a list-bucketed table. Each scan asks the metastore once for the directories that can hold matches;
+ * Spark's own index then lists them and applies the partition filters exactly.
+ */
+public final class ListBucketedIndex implements FileIndex {
+  private final SparkSession session;
+  private final CatalogTable table;
+  private final Python python;
+
+  public ListBucketedIndex(SparkSession session, CatalogTable table, Python python) {
+    this.session = session;
+    this.table = table;
+    this.python = python;
+  }
+
+  public Seq rootPaths() {
+    List roots = new ArrayList();
+    roots.add(new Path(table.location()));
+    return seq(roots);
+  }
+
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    return directories(partitionFilters, dataFilters).listFiles(partitionFilters, dataFilters);
+  }
+
+  public String[] inputFiles() {
+    return directories(seq(new ArrayList()), seq(new ArrayList())).inputFiles();
+  }
+
+  public void refresh() {}
+
+  public boolean isTimeTravel() {
+    return false;
+  }
+
+  public Option metadataOpsTimeNs() {
+    return Option.empty();
+  }
+
+  /** As the table's statistics say; unknown is too large to broadcast, as for every table of Hive's. */
+  public long sizeInBytes() {
+    if (table.stats().isDefined()) return ((CatalogStatistics) table.stats().get()).sizeInBytes().toLong();
+    return session.sessionState().conf().defaultSizeInBytes();
+  }
+
+  public StructType partitionSchema() {
+    return table.partitionSchema();
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof ListBucketedIndex && table.identifier().equals(((ListBucketedIndex) other).table.identifier());
+  }
+
+  public int hashCode() {
+    return table.identifier().hashCode();
+  }
+
+  public String toString() {
+    return "ListBucketedIndex(" + table.identifier().unquotedString() + ")";
+  }
+
+  /** database.table */
+  public String name() {
+    return table.identifier().database().get() + "." + table.identifier().table();
+  }
+
+  public Map measureAll() {
+    return measure(seq(new ArrayList()), seq(new ArrayList()));
+  }
+
+  /** What a scan with these filters reads: {partitions, directories, files, bytes}. */
+  public Map measure(Seq partitionFilters, Seq dataFilters) {
+    List known = new ArrayList();
+    for (Iterator i = java(partitionFilters); i.hasNext();) {
+      Expression filter = (Expression) i.next();
+      if (!filter.exists(new Dynamic())) known.add(filter);
+    }
+    InMemoryFileIndex index = directories(seq(known), dataFilters);
+    Set rows = new HashSet();
+    long directories = 0, files = 0, bytes = 0;
+    for (Iterator i = java(index.listFiles(seq(known), dataFilters)); i.hasNext(); directories++) {
+      PartitionDirectory directory = (PartitionDirectory) i.next();
+      rows.add(directory.values());
+      for (Iterator j = java(directory.files()); j.hasNext(); files++) {
+        bytes += ((FileStatusWithMetadata) j.next()).getLen();
+      }
+    }
+    if (table.partitionColumnNames().isEmpty()) directories = index.rootPaths().size();
+    Map measured = new HashMap();
+    measured.put("partitions", Long.valueOf(rows.size()));
+    measured.put("directories", Long.valueOf(directories));
+    measured.put("files", Long.valueOf(files));
+    measured.put("bytes", Long.valueOf(bytes));
+    return measured;
+  }
+
+  /** Spark's index over the directories that the metastore names; the filters are only what it was asked with. */
+  private InMemoryFileIndex directories(Seq partitionFilters, Seq dataFilters) {
+    Map request = new HashMap();
+    List filters = new ArrayList();
+    for (Iterator i = java(partitionFilters); i.hasNext();) filters.add(json((Expression) i.next()));
+    for (Iterator i = java(dataFilters); i.hasNext();) filters.add(json((Expression) i.next()));
+    request.put("filters", filters);
+    request.put("padded", padded());
+    request.put("serde", table.storage().serde().get());
+    JsonNode partitions = python.ask("scan", table.identifier(), request, null).get("partitions");
+
+    StructType schema = table.partitionSchema();
+    Configuration conf = session.sessionState().newHadoopConf();
+    List rootPaths = new ArrayList(), partitionPaths = new ArrayList();
+    for (Iterator i = partitions.elements(); i.hasNext();) {
+      JsonNode partition = (JsonNode) i.next();
+      InternalRow row = row(schema, partition.get("values"));
+      for (Iterator j = partition.get("directories").elements(); j.hasNext();) {
+        Path path = qualified(((JsonNode) j.next()).asText(), conf);
+        rootPaths.add(path);
+        partitionPaths.add(new PartitionPath(row, path));
+      }
+    }
+    PartitionSpec spec = new PartitionSpec(schema, seq(partitionPaths));
+    return new InMemoryFileIndex(
+        session, seq(rootPaths), Map$.MODULE$.empty(), Option.apply(schema), NoopCache$.MODULE$, Option.apply(spec),
+        Option.empty());
+  }
+
+  /** The values as Spark's own readers of Hive tables take them: by the partition column's type. */
+  private InternalRow row(StructType schema, JsonNode values) {
+    Map spec = new HashMap();
+    for (int i = 0; i < schema.length(); i++) spec.put(schema.fields()[i].name(), ((JsonNode) values.get(i)).asText());
+    CatalogTablePartition partition = new CatalogTablePartition(
+        Map$.MODULE$.from(CollectionConverters.asScala(spec)), table.storage(), Map$.MODULE$.empty(), 0L, 0L,
+        Option.empty());
+    return partition.toRow(schema, session.sessionState().conf().sessionLocalTimeZone());
+  }
+
+  /** The columns of type char(n). */
+  private List padded() {
+    List names = new ArrayList();
+    for (int i = 0; i < table.schema().length(); i++) {
+      StructField field = table.schema().fields()[i];
+      Option type = CharVarcharUtils.getRawType(field.metadata());
+      if (type.isDefined() && type.get() instanceof CharType) names.add(field.name());
+    }
+    return names;
+  }
+
+  /** Catalyst's JSON of the expression, or null where it would not say all: collations, or what cannot be written. */
+  private static String json(Expression filter) {
+    try {
+      return filter.exists(new Collated()) ? null : ((Expression) filter.transformUp(new InSetAsIn())).toJSON();
+    } catch (Exception unwritable) {
+      return null;
+    }
+  }
+
+  /** As Spark's listing names it. */
+  private static Path qualified(String location, Configuration conf) {
+    Path path = new Path(location);
+    try {
+      return path.getFileSystem(conf).makeQualified(path);
+    } catch (IOException unreachable) {
+      Platform.throwException(unreachable);
+      return null;
+    }
+  }
+
+  private static Seq seq(List list) {
+    return CollectionConverters.asScala(list).toSeq();
+  }
+
+  private static Iterator java(Seq seq) {
+    return CollectionConverters.asJava(seq).iterator();
+  }
+
+  /** Strings that are not compared byte by byte. */
+  private static final class Collated extends AbstractFunction1 {
+    public Object apply(Object node) {
+      try {
+        DataType type = ((Expression) node).dataType();
+        return Boolean.valueOf(type instanceof StringType && !((StringType) type).supportsBinaryEquality());
+      } catch (Exception untyped) {
+        return Boolean.FALSE;
+      }
+    }
+  }
+
+  /** Filters that only the running query knows. */
+  private static final class Dynamic extends AbstractFunction1 {
+    public Object apply(Object node) {
+      return Boolean.valueOf(node instanceof PlanExpression);
+    }
+  }
+
+  /** A long IN list becomes a set, which Catalyst's JSON leaves out. */
+  private static final class InSetAsIn extends AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) {
+      return node instanceof InSet;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) return otherwise.apply(node);
+      InSet set = (InSet) node;
+      List literals = new ArrayList();
+      for (Iterator i = CollectionConverters.asJava(set.hset()).iterator(); i.hasNext();) {
+        literals.add(new Literal(i.next(), set.child().dataType()));
+      }
+      return new In(set.child(), seq(literals));
+    }
+  }
+}

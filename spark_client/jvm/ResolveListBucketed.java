@@ -1,0 +1,169 @@
+package spark_client;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.BiFunction;
+
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.ExternalCommandRunner;
+import org.apache.spark.sql.execution.command.ExternalCommandExecutor;
+import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PreprocessTableInsertion$;
+import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.hive.execution.InsertIntoHiveTable;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
+
+/** A rule of the analyzer: list-bucketed tables are read through ListBucketedIndex, and INSERTs into them go to Python. */
+public final class ResolveListBucketed extends Rule {
+  private final Replacement replacement;
+
+  public ResolveListBucketed(SparkSession session, Python python) {
+    this.replacement = new Replacement(session, python);
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    return ((LogicalPlan) plan).resolveOperatorsUp(replacement);
+  }
+
+  /** What SparkSessionExtensions is given: it makes the rule of each session. */
+  public static final class Builder extends AbstractFunction1 {
+    private final Python python;
+
+    public Builder(BiFunction python) {
+      this.python = new Python(python);
+    }
+
+    public Object apply(Object session) {
+      return new ResolveListBucketed((SparkSession) session, python);
+    }
+  }
+
+  private static final class Replacement extends AbstractPartialFunction {
+    /** A table parameter of ours: Spark's own ALTER TABLE forgets a table's skew, its partitions keep theirs. */
+    private static final String MARK = "skewed.directories";
+
+    private final SparkSession session;
+    private final Python python;
+    private final FileFormat parquet = new ParquetFileFormat();
+    private final FileFormat orc = new OrcFileFormat();
+
+    Replacement(SparkSession session, Python python) {
+      this.session = session;
+      this.python = python;
+    }
+
+    public boolean isDefinedAt(Object plan) {
+      return table(plan) != null;
+    }
+
+    public Object applyOrElse(Object plan, Function1 otherwise) {
+      CatalogTable table = table(plan);
+      if (table == null) return otherwise.apply(plan);
+      if (plan instanceof HiveTableRelation) return scan((HiveTableRelation) plan, table);
+      if (plan instanceof InsertIntoHiveTable) {
+        InsertIntoHiveTable insert = (InsertIntoHiveTable) plan;
+        return insert(table, insert.partition(), insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
+      }
+      // Spark's own rule matches columns, fills in defaults and casts.
+      InsertIntoStatement insert = (InsertIntoStatement) PreprocessTableInsertion$.MODULE$.apply((LogicalPlan) plan);
+      return insert(table, insert.partitionSpec(), insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
+    }
+
+    /** The list-bucketed table that this node reads or writes, or null. */
+    private static CatalogTable table(Object plan) {
+      CatalogTable table = null;
+      if (plan instanceof HiveTableRelation) {
+        table = ((HiveTableRelation) plan).tableMeta();
+      } else if (plan instanceof InsertIntoHiveTable) {
+        table = ((InsertIntoHiveTable) plan).table();
+      } else if (plan instanceof InsertIntoStatement) {
+        InsertIntoStatement insert = (InsertIntoStatement) plan;
+        boolean ready = insert.table() instanceof HiveTableRelation && insert.query().resolved();
+        if (ready) table = ((HiveTableRelation) insert.table()).tableMeta();
+      }
+      if (table == null) return null;
+      boolean skewed = table.unsupportedFeatures().contains("skewed columns") || table.properties().contains(MARK);
+      return skewed ? table : null;
+    }
+
+    private LogicalPlan scan(HiveTableRelation plan, CatalogTable table) {
+      String serde = table.storage().serde().isDefined() ? (String) table.storage().serde().get() : "";
+      String name = serde.toLowerCase();
+      FileFormat format = name.contains("parquet") ? parquet : name.contains("orc") ? orc : null;
+      if (format == null) {
+        // Spark's reader of other formats is right as long as no partition has skew directories: Python refuses else.
+        Map request = new HashMap();
+        request.put("serde", serde);
+        python.ask("plain", table.identifier(), request, null);
+        return plan;
+      }
+      HadoopFsRelation relation = new HadoopFsRelation(
+          new ListBucketedIndex(session, table, python), table.partitionSchema(), table.dataSchema(), Option.empty(),
+          format, table.storage().properties(), session);
+      return new LogicalRelation(relation, plan.output(), Option.apply(table), false, Option.empty());
+    }
+
+    private LogicalPlan insert(
+        CatalogTable table, scala.collection.immutable.Map partition, boolean overwrite, boolean ifNotExists,
+        LogicalPlan query) {
+      Map spec = new LinkedHashMap();
+      for (Iterator keys = CollectionConverters.asJava(partition.keySet()).iterator(); keys.hasNext();) {
+        Object key = keys.next();
+        Option value = (Option) partition.apply(key);
+        spec.put(key, value.isDefined() ? value.get() : null);
+      }
+      Map request = new HashMap();
+      request.put("partition", spec);
+      request.put("overwrite", Boolean.valueOf(overwrite));
+      request.put("if_not_exists", Boolean.valueOf(ifNotExists));
+      Insert insert = new Insert(table.identifier(), request, query, python);
+      Seq noColumns = CollectionConverters.asScala(new ArrayList()).toSeq();
+      return new Project(noColumns, new ExternalCommandExecutor(insert, "INSERT", Map$.MODULE$.empty()));
+    }
+  }
+
+  /** An INSERT that waits for its execution. */
+  private static final class Insert implements ExternalCommandRunner {
+    private final TableIdentifier table;
+    private final Map request;
+    private final LogicalPlan query;
+    private final Python python;
+
+    Insert(TableIdentifier table, Map request, LogicalPlan query, Python python) {
+      this.table = table;
+      this.request = request;
+      this.query = query;
+      this.python = python;
+    }
+
+    public String[] executeCommand(String command, CaseInsensitiveStringMap options) {
+      python.ask("insert", table, new HashMap(request), query);
+      return new String[0];
+    }
+
+    public String toString() {
+      return table.unquotedString();
+    }
+  }
+}

@@ -1,0 +1,63 @@
+"""What must live in the driver's JVM: three small Java classes, compiled there by the Janino that Spark ships.
+
+Py4J can implement interfaces, but Spark's extension point for relations, an analyzer rule, is an abstract class.
+The rule is the hook that leaks least: whatever a query came from (SQL, DataFrames, `spark.table`, views, CTEs,
+sub-queries, `insertInto`), its relations pass through the analyzer, with temporary views and CTE names already
+resolved. Hooks in the parser miss `spark.table` and have to redo Spark's scoping. No jar is needed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib import resources
+from typing import Any
+
+from pyspark.java_gateway import ensure_callback_server_started
+
+from spark_client.errors import SparkClientError
+
+_CLASSES = ("Python", "ListBucketedIndex", "ResolveListBucketed")  # each may refer to those before it
+Answer = Callable[[Mapping[str, Any], Any], Mapping[str, Any]]
+
+
+class Answers:
+    """The Python end of `Python.java`: a java.util.function.BiFunction of a JSON text and a logical plan."""
+
+    def __init__(self, handlers: Mapping[str, Answer]) -> None:
+        self._handlers = handlers
+
+    def apply(self, request: str, plan: Any) -> str:
+        """Answers with the text of the error rather than raising it, so that Spark shows one line."""
+        try:
+            question = json.loads(request)
+            answer = self._handlers[question["request"]](question, plan)
+        except SparkClientError as error:
+            return json.dumps({"error": str(error)})
+        except Exception as error:  # noqa: BLE001 - the other side is Java: what is not answered is lost
+            return json.dumps({"error": f"{type(error).__name__}: {error}"})
+        return json.dumps(answer)
+
+    class Java:
+        """Py4J's declaration of what this implements."""
+
+        implements = ("java.util.function.BiFunction",)
+
+
+def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> None:
+    """Puts the rule into a session that has not run anything yet; sessions made from it (`newSession`) have it too."""
+    ensure_callback_server_started(gateway)
+    loader = _compile(gateway.jvm)
+    builder = loader.loadClass("spark_client.ResolveListBucketed$Builder")
+    arguments = gateway.jvm.java.util.List.of(Answers(handlers)).toArray()
+    java_session.extensions().injectResolutionRule(builder.getConstructors()[0].newInstance(arguments))
+
+
+def _compile(jvm: Any) -> Any:
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for name in _CLASSES:
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(loader)
+        compiler.cook(f"{name}.java", resources.files(__package__).joinpath(f"{name}.java").read_text("utf-8"))
+        loader = compiler.getClassLoader()
+    return loader

@@ -1,0 +1,67 @@
+"""Answers the questions of the JVM's side: which directories hold what a query can match, in one call each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from spark_client.errors import UnreadableTableError
+from spark_client.scan.predicate import predicate
+from spark_client.wire import MetastoreClient
+from spark_client.wire.structs import ScanPartition, ScanPlan, ScanStorage
+
+_NATIVE = ("parquet", "orc")
+
+
+class Planner:
+    """Plans scans with a metastore."""
+
+    def __init__(self, metastore: MetastoreClient) -> None:
+        self._metastore = metastore
+
+    def scan(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The directories of each partition that may hold rows for which all filters are true."""
+        database, table = question["database"], question["table"]
+        nodes = predicate(question["filters"], question["padded"])
+        plan = self._metastore.plan_scan(database, table, nodes)
+        _check_formats(f"{database}.{table}", question["serde"], plan)
+        return {"partitions": [_readable(partition) for partition in plan.partitions]}
+
+    def plain(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Refuses a table in a format that is left to Spark's own reader, if that would miss directories of it."""
+        database, table = question["database"], question["table"]
+        for partition in self._metastore.plan_scan(database, table).partitions:
+            if any(directory.location != partition.location for directory in partition.directories):
+                name = _name(f"{database}.{table}", partition)
+                raise UnreadableTableError(
+                    f"{name} has skew directories that are written with {question['serde']}; only Parquet and ORC can "
+                    "be read from such directories: copy it with Hive into a table STORED AS PARQUET"
+                )
+        return {}
+
+
+def _readable(partition: ScanPartition) -> Mapping[str, Any]:
+    return {"values": partition.values, "directories": [directory.location for directory in partition.directories]}
+
+
+def _check_formats(table: str, serde: str, plan: ScanPlan) -> None:
+    """One reader reads all files of a scan, so all partitions must be of the table's format."""
+    wrong = {index: storage for index, storage in enumerate(plan.storages) if _format(storage.serde) != _format(serde)}
+    for partition in _stored_as(wrong, plan.partitions):
+        raise UnreadableTableError(
+            f"{_name(table, partition)} is stored with {wrong[partition.storage or 0].serde}, its table with {serde}; "
+            "write it anew with INSERT OVERWRITE, or leave it out of the query"
+        )
+
+
+def _stored_as(storages: Mapping[int, ScanStorage], partitions: Iterable[ScanPartition]) -> Iterable[ScanPartition]:
+    return (partition for partition in partitions if partition.storage in storages) if storages else ()
+
+
+def _format(serde: str) -> str:
+    """The format that Spark reads it as (HiveMetastoreCatalog.isConvertible)."""
+    return next((name for name in _NATIVE if name in serde.lower()), serde)
+
+
+def _name(table: str, partition: ScanPartition) -> str:
+    return f"partition {list(partition.values)} of {table}" if partition.values else table

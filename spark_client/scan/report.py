@@ -1,0 +1,103 @@
+"""What a query reads of list-bucketed tables: kept of total, without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+_INDEX = "spark_client.ListBucketedIndex"
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much there is to read. `directories` that do not exist, or are empty, count."""
+
+    partitions: int
+    directories: int
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan:
+    """One scan of a table: what is read, and what a scan of the whole table would read."""
+
+    table: str
+    kept: Extent
+    total: Extent
+
+    def __str__(self) -> str:
+        """One line."""
+        kept, total = self.kept, self.total
+        return (
+            f"{self.table}: {kept.partitions:,} of {total.partitions:,} partitions, "
+            f"{kept.directories:,} of {total.directories:,} directories, {kept.files:,} of {total.files:,} files, "
+            f"{readable_size(kept.bytes)} of {readable_size(total.bytes)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """All scans of list-bucketed tables in a query, in the order of its plan; a table read twice is there twice."""
+
+    scans: tuple[TableScan, ...]
+
+    def __str__(self) -> str:
+        """A line for each scan."""
+        return "\n".join(map(str, self.scans)) or "no list-bucketed table is read"
+
+
+def scan_report(df: DataFrame) -> ScanReport:
+    """Plans the query and lists the files it would read; runs nothing of it.
+
+    What depends on the data (dynamic partition pruning) is not known before the query runs, and counts as read;
+    of a cached DataFrame nothing is read. Raises what planning the query raises.
+    """
+    plan = df._jdf.queryExecution().executedPlan()  # noqa: SLF001 - PySpark has no name for it
+    return ScanReport(tuple(_scan(node) for node in _nodes(plan) if _reads_ours(node)))
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    """Every node of a physical plan, sub-queries included; of an adaptive plan, as it was before it adapted."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if _class(node) == "AdaptiveSparkPlanExec":
+            waiting.append(node.initialPlan())
+            continue
+        yield node
+        for below in (node.subqueries(), node.children()):
+            waiting.extend(below.apply(index) for index in reversed(range(below.size())))
+
+
+def _reads_ours(node: Any) -> bool:
+    return _class(node) == "FileSourceScanExec" and node.relation().location().getClass().getName() == _INDEX
+
+
+def _class(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def _scan(node: Any) -> TableScan:
+    index = node.relation().location()
+    return TableScan(
+        table=str(index.name()),
+        kept=_extent(index.measure(node.partitionFilters(), node.dataFilters())),
+        total=_extent(index.measureAll()),
+    )
+
+
+def _extent(measured: Mapping[str, int]) -> Extent:
+    return Extent(**{name: int(measured[name]) for name in ("partitions", "directories", "files", "bytes")})
+
+
+def readable_size(size: int) -> str:
+    """Bytes in the largest unit that leaves a number of at least 1: `1.5 MiB`."""
+    value, unit = float(size), 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{size:,} B" if not unit else f"{value:,.1f} {_UNITS[unit]}"

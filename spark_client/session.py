@@ -1,0 +1,141 @@
+"""The façade: an ordinary SparkSession in which list-bucketed tables and the statements about them simply work.
+
+Reads and INSERTs are hooked into Spark's analyzer (see spark_client.jvm); only the few statements that Spark's parser
+refuses are taken out of `sql` before it sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_client import jvm, tables
+from spark_client.context import Context
+from spark_client.errors import InvalidStatementError, SessionError
+from spark_client.scan.planner import Planner
+from spark_client.statements.skewed import parse
+from spark_client.wire import MetastoreClient
+from spark_client.write.insert import insert_into
+
+_SETTINGS = {
+    "spark.sql.catalogImplementation": "hive",
+    # Should anything read a list-bucketed table around our hook, Spark's Hive reader shall find the sub-directories.
+    "spark.hadoop.mapreduce.input.fileinputformat.input.dir.recursive": "true",
+    # Hive's default since 4.0.
+    "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+}
+
+
+class Session(SparkSession):  # type: ignore[misc] # PySpark's types are not looked into
+    """A SparkSession on a metastore."""
+
+    def __init__(
+        self,
+        sparkContext: SparkContext,  # noqa: N803 - PySpark's name
+        jsparkSession: Any = None,  # noqa: N803
+        options: Mapping[str, Any] | None = None,
+        *,
+        metastore: MetastoreClient,
+    ) -> None:
+        super().__init__(sparkContext, jsparkSession, dict(options or {}))
+        self.metastore = metastore
+
+    def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
+        """Spark's `sql`, and the statements about skew. These raise SparkClientError, and return no rows."""
+        statement = parse(sqlQuery)
+        if statement is None:
+            return super().sql(sqlQuery, args, **kwargs)
+        if args or kwargs:
+            raise InvalidStatementError("a statement about skew takes no parameters; write the values into it")
+        tables.execute(Context(self, self.metastore), statement)
+        return DataFrame(self._jsparkSession.emptyDataFrame(), self)
+
+    def newSession(self) -> Session:  # noqa: N802
+        """A session with its own settings and temporary views on the same metastore."""
+        return Session(self._sc, self._jsparkSession.newSession(), metastore=self.metastore)
+
+
+def session(
+    uris: str | Sequence[str],
+    *,
+    app_name: str = "spark_client",
+    master: str | None = None,
+    warehouse: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+) -> Session:
+    """Starts Spark, or uses the SparkContext that runs, for the metastore at `thrift://host:port[,thrift://…]`.
+
+    `warehouse`: where new databases are put; default: where the database `default` lies. `conf`: any settings of
+    Spark's; they win over ours, but need a new SparkContext where they concern it (memory, cores, master).
+
+    Raises:
+        MetastoreUnavailableError: no metastore answers at these addresses.
+        SessionError: Spark already runs on another metastore.
+    """
+    metastore = MetastoreClient(uris)
+    running = SparkSession._instantiatedSession  # noqa: SLF001 - the only way to know
+    if isinstance(running, Session) and running._sc._jsc is not None:  # noqa: SLF001
+        return _another(running, metastore, conf or {})
+    settings = {
+        **_SETTINGS,
+        "spark.hadoop.hive.metastore.uris": ",".join(map(str, metastore.addresses)),
+        "spark.sql.warehouse.dir": warehouse or metastore.get_database("default").location,
+        **{key: _text(value) for key, value in (conf or {}).items()},
+    }
+    spark_conf = SparkConf().setAll(list(settings.items())).setAppName(app_name)
+    if master is not None:
+        spark_conf.setMaster(master)
+    context = SparkContext.getOrCreate(spark_conf)
+    java_session = context._jvm.org.apache.spark.sql.classic.SparkSession(context._jsc.sc(), _options(settings))  # noqa: SLF001
+    jvm.install(java_session, context._gateway, _handlers(context, metastore))  # noqa: SLF001
+    return Session(context, java_session, metastore=metastore)
+
+
+def _another(running: Session, metastore: MetastoreClient, conf: Mapping[str, Any]) -> Session:
+    ours, theirs = (", ".join(map(str, client.addresses)) for client in (metastore, running.metastore))
+    if ours != theirs:
+        raise SessionError(f"Spark already runs on the metastore {theirs}; stop() that session before one on {ours}")
+    new = running.newSession()
+    for key, value in conf.items():
+        new.conf.set(key, _text(value))
+    return new
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _options(settings: Mapping[str, str]) -> dict[str, str]:
+    """Of a running SparkContext the settings are fixed: what the catalog needs is given to the session itself."""
+    prefix = "spark.hadoop."
+    return {**settings, **{key.removeprefix(prefix): text for key, text in settings.items() if key.startswith(prefix)}}
+
+
+def _handlers(context: SparkContext, metastore: MetastoreClient) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
+    planner = Planner(metastore)
+
+    def insert(question: Mapping[str, Any], query: Any) -> Mapping[str, Any]:
+        """Runs an INSERT of the session that is active in this thread."""
+        classic = context._jvm.org.apache.spark.sql.classic  # noqa: SLF001
+        java_session = classic.SparkSession.active()
+        spark = Session(context, java_session, metastore=metastore)
+        table = f"{question['database']}.{question['table']}"
+        insert_into(
+            Context(spark, metastore),
+            table,
+            DataFrame(classic.Dataset.ofRows(java_session, query), spark),
+            partition=question["partition"],
+            overwrite=question["overwrite"],
+            if_not_exists=question["if_not_exists"],
+        )
+        tables.refresh(spark, question["database"], question["table"])
+        return {}
+
+    return {
+        "scan": lambda question, _: planner.scan(question),
+        "plain": lambda question, _: planner.plain(question),
+        "insert": insert,
+    }
