@@ -113,7 +113,11 @@ def _as_spark_stores_it(context: Context, definition: Any) -> Table:
     raw = hive.Table()
     raw.read(TBinaryProtocol(TMemoryBuffer(bytes(encoded))))
     table = table_of(raw)
-    return replace(table, parameters={**table.parameters, **_schema_properties(context, definition)})
+    return replace(
+        table,
+        columns=tuple(replace(column, name=column.name.lower()) for column in table.columns),
+        parameters={**table.parameters, **_schema_properties(context, definition)},
+    )
 
 
 def _schema_properties(context: Context, definition: Any) -> dict[str, str]:
