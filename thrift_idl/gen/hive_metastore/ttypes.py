@@ -4184,12 +4184,6 @@ class MetaException(TFrozenExceptionBase):
     def __init__(self, message=None,):
         super(MetaException, self).__setattr__('message', message)
 
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
 
@@ -4211,12 +4205,6 @@ class UnknownTableException(TFrozenExceptionBase):
 
     def __init__(self, message=None,):
         super(UnknownTableException, self).__setattr__('message', message)
-
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
 
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
@@ -4240,12 +4228,6 @@ class UnknownDBException(TFrozenExceptionBase):
     def __init__(self, message=None,):
         super(UnknownDBException, self).__setattr__('message', message)
 
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
 
@@ -4267,12 +4249,6 @@ class AlreadyExistsException(TFrozenExceptionBase):
 
     def __init__(self, message=None,):
         super(AlreadyExistsException, self).__setattr__('message', message)
-
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
 
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
@@ -4296,12 +4272,6 @@ class InvalidPartitionException(TFrozenExceptionBase):
     def __init__(self, message=None,):
         super(InvalidPartitionException, self).__setattr__('message', message)
 
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
 
@@ -4323,12 +4293,6 @@ class UnknownPartitionException(TFrozenExceptionBase):
 
     def __init__(self, message=None,):
         super(UnknownPartitionException, self).__setattr__('message', message)
-
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
 
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
@@ -4352,12 +4316,6 @@ class InvalidObjectException(TFrozenExceptionBase):
     def __init__(self, message=None,):
         super(InvalidObjectException, self).__setattr__('message', message)
 
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
 
@@ -4379,12 +4337,6 @@ class NoSuchObjectException(TFrozenExceptionBase):
 
     def __init__(self, message=None,):
         super(NoSuchObjectException, self).__setattr__('message', message)
-
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
 
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
@@ -4408,12 +4360,6 @@ class IndexAlreadyExistsException(TFrozenExceptionBase):
     def __init__(self, message=None,):
         super(IndexAlreadyExistsException, self).__setattr__('message', message)
 
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
 
@@ -4435,12 +4381,6 @@ class InvalidOperationException(TFrozenExceptionBase):
 
     def __init__(self, message=None,):
         super(InvalidOperationException, self).__setattr__('message', message)
-
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
 
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
@@ -4464,12 +4404,6 @@ class ConfigValSecurityException(TFrozenExceptionBase):
     def __init__(self, message=None,):
         super(ConfigValSecurityException, self).__setattr__('message', message)
 
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
 
@@ -4491,12 +4425,6 @@ class InvalidInputException(TFrozenExceptionBase):
 
     def __init__(self, message=None,):
         super(InvalidInputException, self).__setattr__('message', message)
-
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
 
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
@@ -4520,12 +4448,6 @@ class NoSuchTxnException(TFrozenExceptionBase):
     def __init__(self, message=None,):
         super(NoSuchTxnException, self).__setattr__('message', message)
 
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
 
@@ -4547,12 +4469,6 @@ class TxnAbortedException(TFrozenExceptionBase):
 
     def __init__(self, message=None,):
         super(TxnAbortedException, self).__setattr__('message', message)
-
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
 
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
@@ -4576,12 +4492,6 @@ class TxnOpenException(TFrozenExceptionBase):
     def __init__(self, message=None,):
         super(TxnOpenException, self).__setattr__('message', message)
 
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
 
@@ -4603,12 +4513,6 @@ class NoSuchLockException(TFrozenExceptionBase):
 
     def __init__(self, message=None,):
         super(NoSuchLockException, self).__setattr__('message', message)
-
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
 
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
@@ -8494,12 +8398,6 @@ class CompactionAbortedException(TFrozenExceptionBase):
     def __init__(self, message=None,):
         super(CompactionAbortedException, self).__setattr__('message', message)
 
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
 
@@ -8521,12 +8419,6 @@ class NoSuchCompactionException(TFrozenExceptionBase):
 
     def __init__(self, message=None,):
         super(NoSuchCompactionException, self).__setattr__('message', message)
-
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
 
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))

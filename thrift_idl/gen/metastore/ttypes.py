@@ -390,12 +390,6 @@ class ConflictException(TFrozenExceptionBase):
     def __init__(self, message=None,):
         super(ConflictException, self).__setattr__('message', message)
 
-    def __setattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
-    def __delattr__(self, *args):
-        raise TypeError("can't modify immutable instance")
-
     def __hash__(self):
         return hash(self.__class__) ^ hash((self.message, ))
 

@@ -1,0 +1,141 @@
+"""Databases, as clients of every version see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server
+from tests.wire.builders import new_database, new_table, table, unique
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    CreateDatabaseRequest,
+    Database,
+    DropDatabaseRequest,
+    GetDatabaseRequest,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    PrincipalType,
+)
+
+
+def folder(location: str) -> Path:
+    return Path(location.removeprefix("file:"))
+
+
+def test_create_makes_a_folder_below_the_warehouse(hive_client: Any, metastore_server: Server) -> None:
+    name = unique("Db")
+    hive_client.create_database(Database(name=name, description="d", ownerName="o", parameters={"k": "v"}))
+    found = hive_client.get_database(name.lower())
+    assert found.name == name.lower()
+    assert found.locationUri == f"{metastore_server.warehouse}/{name.lower()}.db"
+    assert folder(found.locationUri).is_dir()
+    assert (found.description, found.parameters, found.ownerName) == ("d", {"k": "v"}, "o")
+    assert found.ownerType == PrincipalType.USER  # Trino refuses an owner without a type
+
+
+def test_costumes_of_newer_clients_do_the_same(hive_client: Any) -> None:
+    name = unique("db")
+    hive_client.create_database_req(CreateDatabaseRequest(databaseName=name, parameters={"k": "v"}))
+    assert hive_client.get_database_req(GetDatabaseRequest(name=name, catalogName="hive")).parameters == {"k": "v"}
+    hive_client.drop_database_req(
+        DropDatabaseRequest(name=name, ignoreUnknownDb=False, deleteData=True, cascade=False)
+    )
+    with pytest.raises(NoSuchObjectException, match=name):
+        hive_client.get_database(name)
+    hive_client.drop_database_req(DropDatabaseRequest(name=name, ignoreUnknownDb=True, deleteData=True, cascade=False))
+
+
+def test_the_catalog_prefix_is_stripped_everywhere(hive_client: Any) -> None:
+    name = unique("db")
+    hive_client.create_database(Database(name=f"@hive#{name}"))
+    assert hive_client.get_database(f"@hive#{name.upper()}").name == name
+    assert name in hive_client.get_databases("@hive#")
+    assert hive_client.get_databases(f"@hive#{name[:8]}*") == [
+        each for each in hive_client.get_all_databases() if each.startswith(name[:8])
+    ]
+    hive_client.create_table(table(f"@hive#{name}", "t"))
+    assert hive_client.get_table(f"@hive#{name}", "t").dbName == name
+    assert hive_client.get_all_tables(f"@hive#{name}") == ["t"]
+
+
+def test_patterns(hive_client: Any) -> None:
+    mark = unique("p")
+    for end in ("a", "ab", "b"):
+        hive_client.create_database(Database(name=f"{mark}_{end}"))
+
+    def found(pattern: str | None) -> list[str]:
+        return [each.removeprefix(f"{mark}_") for each in hive_client.get_databases(pattern) if mark in each]
+
+    assert found("*") == found(None) == found(".*") == ["a", "ab", "b"]
+    assert found(f"{mark}_a*") == ["a", "ab"]
+    assert found(f"{mark.upper()}_A|{mark}_b") == ["a", "b"]
+    assert found(f"{mark}_.") == ["a", "b"]
+    assert found("") == []
+
+
+def test_alter_keeps_what_is_not_said_and_refuses_a_rename(hive_client: Any, tmp_path: Path) -> None:
+    name = new_database(hive_client)
+    before = hive_client.get_database(name)
+    hive_client.alter_database(name, Database(name=name, parameters={"a": "b"}))
+    after = hive_client.get_database(name)
+    assert (after.locationUri, after.createTime, after.parameters) == (before.locationUri, before.createTime, {"a": "b"})
+    hive_client.alter_database(name, Database(name=name, locationUri=f"{tmp_path}/elsewhere"))
+    assert hive_client.get_database(name).locationUri == f"file:{tmp_path}/elsewhere"
+    with pytest.raises(MetaException, match="cannot be renamed"):
+        hive_client.alter_database(name, Database(name=unique()))
+    with pytest.raises(NoSuchObjectException):
+        hive_client.alter_database(unique(), Database(parameters={}))
+
+
+def test_drop_refuses_what_is_not_empty_and_takes_data_along(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    location = hive_client.get_database(database).locationUri
+    with pytest.raises(InvalidOperationException, match=f"Database {database} is not empty"):
+        hive_client.drop_database(database, True, False)
+    assert hive_client.get_all_tables(database) == [name]
+    hive_client.drop_database(database, True, True)
+    assert not folder(location).exists()
+    with pytest.raises(NoSuchObjectException):
+        hive_client.drop_database(database, True, True)
+
+
+def test_drop_without_data_leaves_the_folder(hive_client: Any) -> None:
+    name = new_database(hive_client)
+    location = hive_client.get_database(name).locationUri
+    hive_client.drop_database(name, False, False)
+    assert folder(location).is_dir()
+
+
+def test_the_default_database_is_there_and_stays(hive_client: Any, metastore_server: Server) -> None:
+    assert hive_client.get_database("default").locationUri == metastore_server.warehouse
+    with pytest.raises(MetaException, match="default"):
+        hive_client.drop_database("default", True, True)
+
+
+@pytest.mark.parametrize("name", ["", " ", "a b", "a/b", "a'b", "a\nb", "x" * 10_000, "a\0b", None])
+def test_bad_names_are_refused(hive_client: Any, name: str | None) -> None:
+    with pytest.raises(InvalidObjectException):
+        hive_client.create_database(Database(name=name))
+    assert hive_client.getStatus() == 2
+
+
+def test_the_same_name_twice(hive_client: Any) -> None:
+    name = new_database(hive_client)
+    with pytest.raises(AlreadyExistsException, match=name):
+        hive_client.create_database(Database(name=name.upper()))
+
+
+def test_a_folder_that_cannot_be_made_leaves_no_database(hive_client: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    name = unique("db")
+    with pytest.raises(MetaException, match="file"):
+        hive_client.create_database(Database(name=name, locationUri=f"{tmp_path}/file/db"))
+    with pytest.raises(NoSuchObjectException):
+        hive_client.get_database(name)
+    with pytest.raises(InvalidObjectException, match="root"):
+        hive_client.create_database(Database(name=name, locationUri="file:/"))

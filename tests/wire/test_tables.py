@@ -1,0 +1,329 @@
+"""Tables, as clients of every version see them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import columns, descriptor, new_database, new_table, partition, skewed, table, unique
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    AlterTableRequest,
+    ClientCapabilities,
+    CreateTableRequest,
+    DropTableRequest,
+    EnvironmentContext,
+    GetTableRequest,
+    GetTablesRequest,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
+
+
+def folder(location: str) -> Path:
+    return Path(location.removeprefix("file:"))
+
+
+def test_what_goes_in_comes_out(hive_client: Any) -> None:
+    database = new_database(hive_client)
+    sent = table(
+        database,
+        "Mixed",
+        [("ds", "string")],
+        parameters={"k": "v" * 33_000, "é": "日本"},
+        retention=2**31 - 1,
+        owner="o",
+        sd=descriptor(
+            cols=columns(("A", "int"), ("s", "struct<x:array<string>,Y:decimal(10,2)>")),
+            skewedInfo=skewed(["a"], [["1"], ["2"]]),
+            storedAsSubDirectories=True,
+            bucketCols=["a"],
+            numBuckets=4,
+        ),
+    )
+    sent.sd.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/x/a=1"}
+    hive_client.create_table(sent)
+    found = hive_client.get_table(database, "MIXED")
+    assert (found.tableName, found.dbName, found.owner, found.retention) == ("mixed", database, "o", 2**31 - 1)
+    assert [(c.name, c.type) for c in found.sd.cols] == [("a", "int"), ("s", "struct<x:array<string>,Y:decimal(10,2)>")]
+    assert found.parameters["k"] == "v" * 33_000
+    assert found.parameters["é"] == "日本"
+    assert found.sd.skewedInfo.skewedColValues == [["1"], ["2"]]
+    assert found.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "file:/x/a=1"}
+    assert found.sd.storedAsSubDirectories
+    assert (found.sd.bucketCols, found.sd.numBuckets) == (["a"], 4)
+    assert [key.name for key in found.partitionKeys] == ["ds"]
+    assert folder(found.sd.location).is_dir()
+    assert int(found.parameters["transient_lastDdlTime"]) >= found.createTime > 0
+
+
+def test_every_costume_reads_the_same_table(hive_client: Any) -> None:
+    database, name = new_table(hive_client, [("ds", "string")])
+    plain = hive_client.get_table(database, name)
+    capable = GetTableRequest(database, name, ClientCapabilities([1]), catName="hive")
+    assert hive_client.get_table_req(capable).table == plain
+    assert hive_client.get_table_objects_by_name(database, [name, "nope"]) == [plain]
+    assert hive_client.get_table_objects_by_name_req(GetTablesRequest(database, [name])).tables == [plain]
+    assert hive_client.get_schema(database, name) == [*plain.sd.cols, *plain.partitionKeys]
+    assert hive_client.get_fields(database, name) == plain.sd.cols
+
+
+def test_an_almost_empty_table_is_completed(hive_client: Any) -> None:
+    database = new_database(hive_client)
+    hive_client.create_table(Table(tableName="t", dbName=database))
+    found = hive_client.get_table(database, "t")
+    assert found.sd.serdeInfo == SerDeInfo(parameters={})
+    assert (found.sd.cols, found.partitionKeys, found.tableType) == ([], [], "MANAGED_TABLE")
+    assert found.sd.skewedInfo.skewedColNames == []
+
+
+def test_missing_and_present(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    with pytest.raises(AlreadyExistsException, match=name):
+        hive_client.create_table(table(database, name.upper()))
+    with pytest.raises(InvalidObjectException, match="nowhere"):
+        hive_client.create_table(table("nowhere", "t"))
+    with pytest.raises(NoSuchObjectException, match="nope"):
+        hive_client.get_table(database, "nope")
+    with pytest.raises(NoSuchObjectException):
+        hive_client.drop_table(database, "nope", True)
+    assert hive_client.get_all_tables("nowhere") == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tableName": "a b"},
+        {"tableName": "x" * 10_000},
+        {"tableName": "new\nline"},
+        {"sd": descriptor(cols=columns(("a", "integr")))},
+        {"sd": descriptor(cols=columns(("a", "int"), ("A", "int")))},
+        {"sd": descriptor(cols=columns(("", "int")))},
+        {"sd": descriptor(skewedInfo=skewed(["nope"], [["1"]]))},
+        {"sd": descriptor(skewedInfo=skewed(["a", "x"], [["1"]]))},
+        {"partitionKeys": columns(("a", "int"))},
+        {"parameters": {"k": "a\0b"}},
+    ],
+)
+def test_malformed_tables_are_refused_and_leave_nothing(hive_client: Any, change: dict[str, Any]) -> None:
+    database = new_database(hive_client)
+    bad = table(database, "t")
+    for field, value in change.items():
+        setattr(bad, field, value)
+    with pytest.raises(InvalidObjectException):
+        hive_client.create_table(bad)
+    assert hive_client.get_all_tables(database) == []
+
+
+def test_the_root_of_a_file_system_is_no_table(hive_client: Any) -> None:
+    database = new_database(hive_client)
+    with pytest.raises(MetaException, match="location must not be root path"):
+        hive_client.create_table(table(database, "t", sd=descriptor("file:///")))
+
+
+def test_external_tables_keep_their_files(hive_client: Any, tmp_path: Path) -> None:
+    database = new_database(hive_client)
+    for name, parameters in (("kept", {}), ("purged", {"external.table.purge": "TRUE"})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("12345")
+        external = table(
+            database,
+            name,
+            sd=descriptor(f"{tmp_path}/{name}"),
+            parameters={"EXTERNAL": "TRUE"} | parameters,
+            tableType="EXTERNAL_TABLE",
+        )
+        hive_client.create_table(external)
+        found = hive_client.get_table(database, name)
+        assert found.tableType == "EXTERNAL_TABLE"
+        assert (found.parameters["numFiles"], found.parameters["totalSize"]) == ("1", "5")
+        hive_client.drop_table(database, name, True)
+    assert (tmp_path / "kept" / "file").exists()
+    assert not (tmp_path / "purged").exists()
+
+
+def test_the_parameter_decides_what_is_external(hive_client: Any) -> None:
+    database = new_database(hive_client)
+    hive_client.create_table(table(database, "t", tableType="EXTERNAL_TABLE"))
+    changed = hive_client.get_table(database, "t")
+    assert changed.tableType == "MANAGED_TABLE"
+    changed.parameters["EXTERNAL"] = "true"
+    hive_client.alter_table(database, "t", changed)
+    assert hive_client.get_table(database, "t").tableType == "EXTERNAL_TABLE"
+
+
+def test_views_have_no_place(hive_client: Any) -> None:
+    database = new_database(hive_client)
+    view = table(database, "v", tableType="VIRTUAL_VIEW", viewOriginalText="select 1", viewExpandedText="select 1")
+    hive_client.create_table(view)
+    assert hive_client.get_table(database, "v").sd.location is None
+    assert hive_client.get_tables_by_type(database, None, "VIRTUAL_VIEW") == ["v"]
+    hive_client.drop_table_with_environment_context(database, "v", True, EnvironmentContext())
+
+
+def test_listings(hive_client: Any) -> None:
+    database = new_database(hive_client)
+    for name in ("b", "a", "ab"):
+        hive_client.create_table_req(CreateTableRequest(table(database, name, parameters={"comment": name, "p": name})))
+    assert hive_client.get_all_tables(database) == ["a", "ab", "b"]
+    assert hive_client.get_tables(database, "a*|x") == ["a", "ab"]
+    metas = hive_client.get_table_meta(database, "*", [])
+    assert [(each.tableName, each.comments, each.tableType) for each in metas] == [
+        (name, name, "MANAGED_TABLE") for name in ("a", "ab", "b")
+    ]
+    assert hive_client.get_table_meta(database, "a*", ["VIRTUAL_VIEW"]) == []
+
+    def by_filter(text: str, limit: int = -1) -> list[str]:
+        found: list[str] = hive_client.get_table_names_by_filter(database, text, limit)
+        return found
+
+    assert by_filter('hive_filter_field_params__p = "ab"') == ["ab"]
+    assert by_filter('hive_filter_field_params__p LIKE "a%" and hive_filter_field_owner__ = "me"') == ["a", "ab"]
+    assert by_filter('hive_filter_field_params__p LIKE "a%"', 1) == ["a"]
+    with pytest.raises(MetaException):
+        by_filter("nonsense = 1")
+
+
+def test_alter_renames_and_moves_what_is_managed(hive_client: Any) -> None:
+    database, name = new_table(hive_client, [("ds", "string")])
+    hive_client.add_partition(partition(database, name, ["1"], sd=descriptor()))
+    old = hive_client.get_table(database, name)
+    (folder(old.sd.location) / "ds=1" / "data").write_text("x")
+    renamed = hive_client.get_table(database, name)
+    renamed.tableName = "Other"
+    hive_client.alter_table(database, name, renamed)
+    new = hive_client.get_table(database, "other")
+    assert new.sd.location == old.sd.location.removesuffix("/t") + "/other"
+    moved = hive_client.get_partition(database, "other", ["1"])
+    assert moved.sd.location == f"{new.sd.location}/ds=1"
+    assert moved.tableName == "other"
+    assert (folder(moved.sd.location) / "data").exists()
+    assert not folder(old.sd.location).exists()
+    assert hive_client.get_all_tables(database) == ["other"]
+
+
+def test_alter_refuses(hive_client: Any) -> None:
+    database, name = new_table(hive_client, [("ds", "string")])
+    hive_client.create_table(table(database, "taken"))
+
+    def altered(**fields: Any) -> None:
+        changed = hive_client.get_table(database, name)
+        for field, value in fields.items():
+            setattr(changed, field, value)
+        hive_client.alter_table(database, name, changed)
+
+    with pytest.raises(InvalidOperationException, match=f"new table {database}.taken already exists"):
+        altered(tableName="taken")
+    with pytest.raises(InvalidOperationException, match="partition keys"):
+        altered(partitionKeys=columns(("other", "string")))
+    with pytest.raises(InvalidOperationException, match="incompatible"):
+        altered(sd=descriptor(cols=columns(("a", "array<int>"))))
+    with pytest.raises(InvalidOperationException, match="database"):
+        altered(dbName="nowhere")
+    with pytest.raises(InvalidOperationException, match="table not found"):
+        hive_client.alter_table(database, "nope", table(database, "nope"))
+
+
+def test_cascade_reaches_all_partitions(hive_client: Any) -> None:
+    database, name = new_table(hive_client, [("ds", "string")])
+    hive_client.add_partitions([partition(database, name, [str(i)]) for i in range(20)])
+    wider = hive_client.get_table(database, name)
+    wider.sd.cols.append(columns(("new", "bigint"))[0])
+    hive_client.alter_table(database, name, wider)
+    assert {len(each.sd.cols) for each in hive_client.get_partitions(database, name, -1)} == {2}
+    wider.sd.cols.append(columns(("newer", "bigint"))[0])
+    context = EnvironmentContext({"CASCADE": "true"})
+    hive_client.alter_table_with_environment_context(database, name, wider, context)
+    assert {len(each.sd.cols) for each in hive_client.get_partitions(database, name, -1)} == {4}
+
+
+def test_compare_and_swap(hive_client: Any) -> None:
+    database, name = new_table(hive_client, parameters={"metadata_location": "0"})
+    changed = hive_client.get_table(database, name)
+    changed.parameters["metadata_location"] = "1"
+    context = {"expected_parameter_key": "metadata_location", "expected_parameter_value": "0"}
+    hive_client.alter_table_with_environment_context(database, name, changed, EnvironmentContext(context))
+    changed.parameters["metadata_location"] = "2"
+    text = "The table has been modified. The parameter value for key 'metadata_location' is '1'"
+    with pytest.raises(MetaException, match=text):
+        hive_client.alter_table_with_environment_context(database, name, changed, EnvironmentContext(context))
+    request = AlterTableRequest(dbName=database, tableName=name, table=changed)
+    request.expectedParameterKey, request.expectedParameterValue = "metadata_location", "1"
+    hive_client.alter_table_req(request)
+    assert hive_client.get_table(database, name).parameters["metadata_location"] == "2"
+
+
+def test_sixteen_writers_never_lose_a_commit(hive_client: Any, metastore_server: Server) -> None:
+    database, name = new_table(hive_client, parameters={"n": "0"})
+    start, commits = threading.Barrier(16), []
+
+    def write() -> None:
+        with connected(metastore_server) as client:
+            start.wait()
+            for _ in range(5):
+                while True:
+                    mine = client.get_table(database, name)
+                    seen = mine.parameters["n"]
+                    mine.parameters["n"] = str(int(seen) + 1)
+                    context = EnvironmentContext({"expected_parameter_key": "n", "expected_parameter_value": seen})
+                    try:
+                        client.alter_table_with_environment_context(database, name, mine, context)
+                    except MetaException:
+                        continue
+                    commits.append(mine.parameters["n"])
+                    break
+
+    writers = [threading.Thread(target=write) for _ in range(16)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert sorted(map(int, commits)) == list(range(1, 81))
+    assert hive_client.get_table(database, name).parameters["n"] == "80"
+
+
+def test_drop_takes_data_that_lies_elsewhere(hive_client: Any, tmp_path: Path) -> None:
+    database, name = new_table(hive_client, [("ds", "string")])
+    hive_client.add_partition(partition(database, name, ["1"], sd=descriptor(f"{tmp_path}/far")))
+    location = folder(hive_client.get_table(database, name).sd.location)
+    assert (tmp_path / "far").is_dir()
+    hive_client.drop_table_req(DropTableRequest(dbName=database, tableName=name, deleteData=True))
+    assert not (tmp_path / "far").exists()
+    assert not location.exists()
+
+
+def test_a_context_without_properties_is_taken(hive_client: Any) -> None:
+    database = new_database(hive_client)
+    hive_client.create_table_with_environment_context(table(database, "t"), EnvironmentContext(None))
+    same = hive_client.get_table(database, "t")
+    hive_client.alter_table_with_environment_context(database, "t", same, EnvironmentContext(None))
+    assert hive_client.get_table(database, "t") == same
+
+
+def test_sd_of_a_table_may_be_missing_in_alter(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    before = hive_client.get_table(database, name)
+    hive_client.alter_table(database, name, Table(tableName=name, dbName=database, parameters={"a": "b"}, sd=None))
+    after = hive_client.get_table(database, name)
+    assert after.sd == before.sd
+    assert isinstance(after.sd, StorageDescriptor)
+    assert after.parameters["a"] == "b"
+
+
+def test_unknown_methods_leave_the_connection_usable(hive_client: Any) -> None:
+    from thrift.Thrift import TApplicationException
+
+    with pytest.raises(TApplicationException) as caught:
+        hive_client.get_index_names(unique(), "t", -1)
+    assert caught.value.type == TApplicationException.UNKNOWN_METHOD
+    assert caught.value.message == "Invalid method name: 'get_index_names'"
+    assert hive_client.getStatus() == 2
