@@ -137,5 +137,6 @@ def _handlers(context: SparkContext, metastore: MetastoreClient) -> Mapping[str,
     return {
         "scan": lambda question, _: planner.scan(question),
         "plain": lambda question, _: planner.plain(question),
+        "load": lambda question, _: planner.load(question),
         "insert": insert,
     }

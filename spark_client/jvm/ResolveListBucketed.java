@@ -18,6 +18,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.ExternalCommandRunner;
 import org.apache.spark.sql.execution.command.ExternalCommandExecutor;
+import org.apache.spark.sql.execution.command.LoadDataCommand;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -81,6 +82,10 @@ public final class ResolveListBucketed extends Rule {
       CatalogTable table = table(plan);
       if (table == null) return otherwise.apply(plan);
       if (plan instanceof HiveTableRelation) return scan((HiveTableRelation) plan, table);
+      if (plan instanceof LoadDataCommand) {
+        python.ask("load", table.identifier(), new HashMap(), null);
+        return plan;
+      }
       if (plan instanceof InsertIntoHiveTable) {
         InsertIntoHiveTable insert = (InsertIntoHiveTable) plan;
         return insert(table, insert.partition(), insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
@@ -90,31 +95,45 @@ public final class ResolveListBucketed extends Rule {
       return insert(table, insert.partitionSpec(), insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
     }
 
-    /** The list-bucketed table that this node reads or writes, or null. */
-    private static CatalogTable table(Object plan) {
+    /** The skewed table that this node is about, or null. */
+    private CatalogTable table(Object plan) {
       CatalogTable table = null;
       if (plan instanceof HiveTableRelation) {
         table = ((HiveTableRelation) plan).tableMeta();
       } else if (plan instanceof InsertIntoHiveTable) {
-        table = ((InsertIntoHiveTable) plan).table();
+        table = writable(((InsertIntoHiveTable) plan).table());
       } else if (plan instanceof InsertIntoStatement) {
         InsertIntoStatement insert = (InsertIntoStatement) plan;
         boolean ready = insert.table() instanceof HiveTableRelation && insert.query().resolved();
-        if (ready) table = ((HiveTableRelation) insert.table()).tableMeta();
+        if (ready) table = writable(((HiveTableRelation) insert.table()).tableMeta());
+      } else if (plan instanceof LoadDataCommand) {
+        table = session.sessionState().catalog().getTempViewOrPermanentTableMetadata(((LoadDataCommand) plan).table());
       }
       if (table == null) return null;
       boolean skewed = table.unsupportedFeatures().contains("skewed columns") || table.properties().contains(MARK);
       return skewed ? table : null;
     }
 
+    /** Other formats are left to Spark's own writer, as to its reader: see scan. */
+    private CatalogTable writable(CatalogTable table) {
+      return format(table) == null ? null : table;
+    }
+
+    private FileFormat format(CatalogTable table) {
+      String serde = serde(table).toLowerCase();
+      return serde.contains("parquet") ? parquet : serde.contains("orc") ? orc : null;
+    }
+
+    private static String serde(CatalogTable table) {
+      return table.storage().serde().isDefined() ? (String) table.storage().serde().get() : "";
+    }
+
     private LogicalPlan scan(HiveTableRelation plan, CatalogTable table) {
-      String serde = table.storage().serde().isDefined() ? (String) table.storage().serde().get() : "";
-      String name = serde.toLowerCase();
-      FileFormat format = name.contains("parquet") ? parquet : name.contains("orc") ? orc : null;
+      FileFormat format = format(table);
       if (format == null) {
         // Spark's reader of other formats is right as long as no partition has skew directories: Python refuses else.
         Map request = new HashMap();
-        request.put("serde", serde);
+        request.put("serde", serde(table));
         python.ask("plain", table.identifier(), request, null);
         return plan;
       }

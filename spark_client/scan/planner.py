@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from spark_client.errors import UnreadableTableError
+from spark_client.errors import InvalidStatementError, UnreadableTableError
 from spark_client.scan.predicate import predicate
 from spark_client.wire import MetastoreClient
 from spark_client.wire.structs import ScanPartition, ScanPlan, ScanStorage
@@ -37,6 +37,16 @@ class Planner:
                     f"{name} has skew directories that are written with {question['serde']}; only Parquet and ORC can "
                     "be read from such directories: copy it with Hive into a table STORED AS PARQUET"
                 )
+        return {}
+
+    def load(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Refuses LOAD DATA, whose files would lie beside the skew directories, where nothing reads them."""
+        table = self._metastore.get_table(question["database"], question["table"])
+        if table.skew.directories:
+            raise InvalidStatementError(
+                "[Error 10195]: A stored-as-directories table cannot be used as target for LOAD; "
+                f"INSERT INTO {table.full_name} instead"
+            )
         return {}
 
 
