@@ -74,7 +74,7 @@ class Search:
         )
 
     def _reduced(self, tree: Expression, truth: Callable[[Literal], bool | None]) -> Expression:
-        """What is left of the predicate, if only TRUE or FALSE, where of some literals it is known whether they can be."""
+        """What is left of the predicate, if only TRUE or FALSE, where some literals are known to be possible or not."""
         match tree:
             case Constant(truth=constant):
                 return TRUE if constant in (Truth.TRUE, Truth.UNKNOWN) else FALSE

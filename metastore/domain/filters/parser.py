@@ -145,7 +145,8 @@ class _Parser:
 
     def _key(self) -> str:
         token = self._peek()
-        if token.kind is not Kind.NAME and (token.kind is not Kind.WORD or token.keyword in _RESERVED):
+        word = token.kind is Kind.WORD and token.keyword not in _RESERVED and not _NUMBER.fullmatch(token.text)
+        if not word and token.kind is not Kind.NAME:
             raise syntax_error("expected a key", token)
         self._index += 1
         return self._name(token.text)
