@@ -1,12 +1,17 @@
-"""From staged files to the table's directories: what moves where, and what the metastore is told. Pure."""
+"""From staged files to the table's directories: what moves where, and what the metastore is told. Pure.
+
+Whatever an engine finds in a directory that the metastore points to, it reads. So nothing is ever added to such a
+directory: an append makes a new one, with the old files linked or copied into it, and publishing swaps the two. Only
+the directories that receive rows are made anew; other skewed values stay where they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from spark_client.wire.structs import PublishMode, PublishPartition, Skew, Table
+from spark_client.wire.structs import NOT_SKEWED, PublishMode, PublishPartition, Skew, Table
 from spark_client.write.files import parent
 from spark_client.write.names import skew_directories, value_path
 from spark_client.write.snapshot import Existing, Snapshot, Values
@@ -19,7 +24,15 @@ VERSIONS = "_versions"
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A rename of a directory or a file; the directory around `target` is made, `target` itself is not there yet."""
+    """A rename of a directory; the one around `target` is made, `target` itself is not there yet."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What is visible in the directory `source` is to be in the directory `target` as well."""
 
     source: str
     target: str
@@ -27,11 +40,25 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """All of a write: the moves first, then one publication."""
+    """A write, or one partition of it: moves, then copies, then the publication, then the deletion of what it replaced.
 
-    moves: tuple[Move, ...]
-    directories: tuple[str, ...]
-    publications: tuple[PublishPartition, ...]
+    `empty` are locations that must be there although no file is.
+    """
+
+    moves: tuple[Move, ...] = ()
+    copies: tuple[Copy, ...] = ()
+    empty: tuple[str, ...] = ()
+    publications: tuple[PublishPartition, ...] = ()
+    replaced: tuple[str, ...] = ()
+
+    def __add__(self, other: Adoption) -> Adoption:
+        return Adoption(
+            self.moves + other.moves,
+            self.copies + other.copies,
+            self.empty + other.empty,
+            self.publications + other.publications,
+            self.replaced + other.replaced,
+        )
 
 
 def table_root(location: str) -> str:
@@ -54,74 +81,101 @@ class Adopter:
         by_values = {values: list(files) for values, files in groupby(sorted(staged, key=_values), key=_values)}
         if static is not None and (self.overwrite or static not in self.snapshot):
             by_values.setdefault(static, [])
-        moves: list[Move] = []
-        publications = []
+        adoption = Adoption()
         for values, files in by_values.items():
-            some, publication = self._adopt(values, files)
-            moves += some
-            publications.append(publication)
-        new = tuple(p.location for p in publications if p.mode is not PublishMode.APPEND)
-        return Adoption(tuple(moves), new, tuple(publications))
+            existing = self.snapshot.get(values)
+            if existing and not self.overwrite:
+                adoption += self._append(values, files, existing)
+            else:
+                adoption += self._bring(values, files, existing)
+        return adoption
 
-    def _adopt(self, values: Values, files: list[StagedFile]) -> tuple[list[Move], PublishPartition]:
-        existing = self.snapshot.get(values)
-        append = existing is not None and not self.overwrite
-        skew = existing.skew if append and existing else self.table.skew
-        location = existing.location if append and existing else self._new_location(values, existing)
-        targets = _directories(location, skew, skew.locations if append else {})
-        moves = [
-            Move(file.location, f"{targets[file.directory]}/{_name(file.location)}")
-            if append
-            else Move(parent(file.location), targets[file.directory])
-            for file in files
-        ]
-        mode = PublishMode.APPEND if append else PublishMode.OVERWRITE if self.overwrite else PublishMode.CREATE
+    def _bring(self, values: Values, files: list[StagedFile], existing: Existing | None) -> Adoption:
+        """A new partition, or all of an old one anew."""
+        skew = self.table.skew
+        plain = f"{table_root(self.table.location or '')}/{self._name(values)}"
+        location = plain if existing is None and self.is_free(plain) else self._version(values)
+        targets = _directories(location, skew)
+        return Adoption(
+            moves=_moves(files, targets),
+            empty=() if files else (location,),
+            publications=(
+                PublishPartition(
+                    values=values,
+                    mode=PublishMode.OVERWRITE if self.overwrite else PublishMode.CREATE,
+                    location=location,
+                    skewed_locations={tuple(skew.values[n - 1]): targets[n] for n in _numbers(files) if n},
+                    expected_version=existing.version if existing else 0,
+                    parameters=self._parameters(files),
+                    skew=self._published(skew),
+                ),
+            ),
+            replaced=(existing.location,) if existing else (),
+        )
+
+    def _append(self, values: Values, files: list[StagedFile], existing: Existing) -> Adoption:
+        """Anew is each directory that receives rows. The default one is where the location says, so that moves too."""
+        skew, numbers = existing.skew, _numbers(files)
+        moved = 0 in numbers
+        targets = _directories(self._version(values), skew)
+        default = _directories(existing.location, skew)[0]
+        old = [default, *(skew.locations.get(tuple(value), "") for value in skew.values)]
+        copies = tuple(Copy(old[n], targets[n]) for n in numbers if old[n])
+        new = {tuple(skew.values[n - 1]): targets[n] for n in numbers if n}
         publication = PublishPartition(
             values=values,
-            mode=mode,
-            location=location,
-            skewed_locations={
-                tuple(skew.values[number - 1]): targets[number]
-                for number in sorted({file.directory for file in files} - {0})
-            },
-            expected_version=existing.version if existing else 0,
-            parameters=self._parameters(files),
-            # Without directories the metastore may go by the table: its skew is only a remark then.
-            skew=None if skew.columns and not skew.is_list_bucketed and not append else skew,
+            # In the metastore's words an append keeps the location.
+            mode=PublishMode.OVERWRITE if moved else PublishMode.APPEND,
+            location=self._version(values) if moved else existing.location,
+            skewed_locations={**skew.locations, **new} if moved else new,
+            expected_version=existing.version,
+            parameters=self._parameters(files, existing if moved else None),
+            skew=self._published(skew) if moved else skew,
         )
-        return list(dict.fromkeys(moves)), publication
+        return Adoption(
+            _moves(files, targets), copies, publications=(publication,), replaced=tuple(copy.source for copy in copies)
+        )
 
-    def _new_location(self, values: Values, existing: Existing | None) -> str:
+    def _name(self, values: Values) -> str:
+        return value_path([column.name for column in self.table.partition_columns], values)
+
+    def _version(self, values: Values) -> str:
         root = table_root(self.table.location or "")
-        name = value_path([column.name for column in self.table.partition_columns], values)
-        plain = f"{root}/{name}"
-        if existing is None and self.is_free(plain):
-            return plain
-        return f"{root}/{VERSIONS}/{self.query_id}/{name}".rstrip("/")
+        return f"{root}/{VERSIONS}/{self.query_id}/{self._name(values)}".rstrip("/")
 
-    def _parameters(self, files: list[StagedFile]) -> dict[str, str]:
-        return {
-            QUERY_ID: self.query_id,
-            "numFiles": str(len(files)),
-            "numRows": str(sum(file.rows for file in files)),
-            "totalSize": str(sum(file.size for file in files)),
+    def _published(self, skew: Skew) -> Skew | None:
+        """The skew as it lies on the disk; one without directories is only a remark, which follows the table's."""
+        if skew.is_list_bucketed or not skew.columns:
+            return skew
+        return None if skew == self.table.skew else NOT_SKEWED
+
+    def _parameters(self, files: list[StagedFile], before: Existing | None = None) -> dict[str, str]:
+        """Counts of this write; together with those of the partition `before`, as far as they are known."""
+        counts = {
+            "numFiles": len(files),
+            "numRows": sum(file.rows for file in files),
+            "totalSize": sum(file.size for file in files),
         }
+        if before:
+            known = {name: before.parameters.get(name, "") for name in counts}
+            counts = {name: count + int(known[name]) for name, count in counts.items() if known[name].isdigit()}
+        return {QUERY_ID: self.query_id, **{name: str(count) for name, count in counts.items()}}
 
 
-def _directories(location: str, skew: Skew, known: Mapping[Values, str]) -> list[str]:
-    """Directory 0 is the default one; a value that has a location keeps it, wherever that is."""
+def _directories(location: str, skew: Skew) -> list[str]:
+    """Directory 0 is the default one, or the only one."""
     if not skew.is_list_bucketed:
         return [location]
-    default, *names = skew_directories(skew.columns, skew.values)
-    return [
-        f"{location}/{default}",
-        *(known.get(tuple(value), f"{location}/{name}") for value, name in zip(skew.values, names, strict=True)),
-    ]
+    return [f"{location}/{name}" for name in skew_directories(skew.columns, skew.values)]
+
+
+def _moves(files: list[StagedFile], targets: list[str]) -> tuple[Move, ...]:
+    return tuple(dict.fromkeys(Move(parent(file.location), targets[file.directory]) for file in files))
+
+
+def _numbers(files: list[StagedFile]) -> list[int]:
+    return sorted({file.directory for file in files})
 
 
 def _values(file: StagedFile) -> Values:
     return file.values
-
-
-def _name(location: str) -> str:
-    return location.rpartition("/")[2]

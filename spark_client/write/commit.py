@@ -13,7 +13,7 @@ from spark_client.errors import (
     SparkClientError,
     WriteUncertainError,
 )
-from spark_client.wire.structs import PublishMode, PublishPartition, Table
+from spark_client.wire.structs import PublishPartition, Table
 from spark_client.write.adoption import QUERY_ID, VERSIONS, Adopter, Adoption, table_root
 from spark_client.write.files import Files, is_below, parent
 from spark_client.write.journal import FILE_ERRORS, Journal
@@ -71,7 +71,7 @@ class Commit:
         try:
             journal.run(adoption, self._context.on_step)
             self._context.on_step("adopted")
-            replaced = self._publish(adoption, snapshot) if adoption.publications else ()
+            replaced = self._publish(adoption) if adoption.publications else ()
         except BaseException:
             if not self.may_be_visible:
                 journal.undo()
@@ -94,7 +94,7 @@ class Commit:
                 )
         return after
 
-    def _publish(self, adoption: Adoption, snapshot: Snapshot) -> tuple[str, ...]:
+    def _publish(self, adoption: Adoption) -> tuple[str, ...]:
         """Publishes; a lost answer is asked for again: with expected versions the same call cannot happen twice."""
         write, metastore = self._write, self._context.metastore
         lost: Exception | None = None
@@ -106,11 +106,10 @@ class Commit:
                 )
             except AnswerLostError as error:
                 lost = error
-            except PublishConflictError as error:
-                if lost and self._is_visible(adoption.publications):
-                    return _replaced_by(adoption.publications, snapshot)
+            except PublishConflictError:
                 if lost:
-                    raise self._uncertain(error) from error
+                    self._check_visible(adoption.publications)
+                    return adoption.replaced
                 self.may_be_visible = False
                 raise
             except SparkClientError as error:
@@ -119,26 +118,33 @@ class Commit:
                 self.may_be_visible = False
                 raise
             else:
-                return (*result.replaced, *_replaced_by(adoption.publications, snapshot))
+                return (*result.replaced, *adoption.replaced)
         raise self._uncertain(lost) from lost
 
-    def _is_visible(self, publications: Sequence[PublishPartition]) -> bool:
-        """True if a partition says that this write was the last to change it."""
+    def _check_visible(self, publications: Sequence[PublishPartition]) -> None:
+        """Raises WriteUncertainError unless a partition says that this write was the last to change it."""
+        try:
+            visible = any(self._was_changed_by_us(publication) for publication in publications)
+        except SparkClientError as error:
+            raise self._uncertain(error) from error
+        if not visible:
+            raise self._uncertain(None)
+
+    def _was_changed_by_us(self, publication: PublishPartition) -> bool:
         table, metastore = self._write.table, self._context.metastore
-        for publication in publications:
-            if publication.values:
-                found = metastore.get_partition(table.database, table.name, publication.values)
-                parameters = found.parameters if found else {}
-            else:
-                parameters = metastore.get_table(table.database, table.name).parameters
-            if parameters.get(QUERY_ID) == self._write.query_id:
-                return True
-        return False
+        if publication.values:
+            found = metastore.get_partition(table.database, table.name, publication.values)
+            parameters = found.parameters if found else {}
+        else:
+            parameters = metastore.get_table(table.database, table.name).parameters
+        return parameters.get(QUERY_ID) == self._write.query_id
 
     def _uncertain(self, error: Exception | None) -> WriteUncertainError:
+        reason = error or "another writer came after it"
+        name, query_id = self._write.table.full_name, self._write.query_id
         return WriteUncertainError(
-            f"whether write {self._write.query_id} to {self._write.table.full_name} is visible is not known ({error}); "
-            f"its files are left: look for {QUERY_ID} in the table before running it again"
+            f"whether write {query_id} to {name} is visible is not known ({reason}); its files are left: "
+            f"look for {query_id} in the parameter {QUERY_ID} before running it again"
         )
 
     def _is_free(self, location: str) -> bool:
@@ -158,12 +164,3 @@ class Commit:
             while f"/{VERSIONS}/" in above:
                 self._files.delete_if_empty(above)
                 above = parent(above)
-
-
-def _replaced_by(publications: Sequence[PublishPartition], snapshot: Snapshot) -> tuple[str, ...]:
-    """Where the overwritten partitions were; the metastore knows of more, such as skewed locations elsewhere."""
-    return tuple(
-        snapshot[publication.values].location
-        for publication in publications
-        if publication.mode is PublishMode.OVERWRITE and publication.values in snapshot
-    )

@@ -11,6 +11,8 @@ from spark_client.errors import WriteFailedError
 
 # The second argument of Hadoop's FileSystem.delete.
 _WITH_CONTENTS, _ONLY_IF_EMPTY = True, False
+# And of its FileUtil.copy.
+_KEEP_SOURCE = False
 
 
 class Files:
@@ -20,7 +22,8 @@ class Files:
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        self._path: Any = spark._jvm.org.apache.hadoop.fs.Path  # noqa: SLF001 - the only way to the JVM
+        self._jvm: Any = spark._jvm  # noqa: SLF001 - the only way to Hadoop
+        self._path: Any = self._jvm.org.apache.hadoop.fs.Path
         self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
 
     def exists(self, location: str) -> bool:
@@ -53,21 +56,36 @@ class Files:
         except Py4JJavaError:
             return False
 
-    def delete_visible(self, location: str) -> None:
-        """All in it but what begins with `_` or `.`, as Hive's overwrite does; and itself if nothing is left."""
+    def visible(self, location: str) -> list[str]:
+        """The files and directories in it but what begins with `_` or `.`; none if it is not there."""
         path, system = self._at(location)
         if not system.exists(path):
-            return
-        for status in system.listStatus(path):
-            child = status.getPath()
-            if not child.getName().startswith(("_", ".")):
-                system.delete(child, _WITH_CONTENTS)
+            return []
+        children = (str(status.getPath().toString()) for status in system.listStatus(path))
+        return [child for child in children if not name_of(child).startswith(("_", "."))]
+
+    def delete_visible(self, location: str) -> None:
+        """All in it that engines would read, as Hive's overwrite does; and itself if nothing is left."""
+        for child in self.visible(location):
+            self.delete(child)
         self.delete_if_empty(location)
 
-    def qualified(self, location: str) -> str:
-        """The location with its scheme, as the file system writes it (`file:/…`)."""
-        path, system = self._at(location)
-        return str(system.makeQualified(path).toString())
+    def link_or_copy(self, source: str, target: str) -> None:
+        """The same file, or directory of files, at a second place: as a hard link where the file system has them."""
+        path, system = self._at(source)
+        if system.getScheme() == "file" and system.getFileStatus(path).isFile():
+            try:
+                self._jvm.java.nio.file.Files.createLink(self._local(target), self._local(source))
+            except Py4JJavaError:
+                pass  # Another disk, or one without links.
+            else:
+                return
+        to, other = self._at(target)
+        if not self._jvm.org.apache.hadoop.fs.FileUtil.copy(system, path, other, to, _KEEP_SOURCE, self._conf):
+            raise WriteFailedError(f"cannot copy {source} to {target}")
+
+    def _local(self, location: str) -> Any:
+        return self._jvm.java.io.File(self._path(location).toUri().getPath()).toPath()
 
     def _at(self, location: str) -> tuple[Any, Any]:
         path = self._path(location)
@@ -77,6 +95,11 @@ class Files:
 def parent(location: str) -> str:
     """The directory that holds it."""
     return location.rstrip("/").rpartition("/")[0]
+
+
+def name_of(location: str) -> str:
+    """The last part."""
+    return location.rstrip("/").rpartition("/")[2]
 
 
 def is_below(location: str, directory: str) -> bool:

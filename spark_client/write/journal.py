@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from spark_client.errors import WriteFailedError
-from spark_client.write.adoption import Adoption
-from spark_client.write.files import Files, parent
+from spark_client.write.adoption import Adoption, Copy
+from spark_client.write.files import Files, name_of, parent
 
 _log = logging.getLogger(__name__)
 # What a file operation in the JVM may raise.
 FILE_ERRORS = (Py4JError, PySparkException, WriteFailedError)
+# Where files cannot be linked they are copied through the driver: several streams at a time.
+_STREAMS = 8
 
 
 class Journal:
-    """Runs the moves of an adoption; `undo` puts everything back where it came from."""
+    """Runs the moves and copies of an adoption; `undo` puts everything back where it came from."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._moves: list[tuple[str, str]] = []
+        self._moved: list[tuple[str, str]] = []
+        self._copied: list[str] = []
         self._made: list[str] = []
         self._known: set[str] = set()
 
@@ -31,36 +34,49 @@ class Journal:
         """Raises what the file system raises; then call `undo`."""
         for move in adoption.moves:
             self._make_directory(parent(move.target))
-            self._moves.append((move.source, move.target))
+            self._moved.append((move.source, move.target))
             self._files.rename(move.source, move.target)
             on_step("moved")
-        for location in adoption.directories:
+        for copy in adoption.copies:
+            self._copy(copy)
+            on_step("copied")
+        for location in adoption.empty:
             self._make_directory(location)
 
     def undo(self) -> None:
         """As far as it can: what cannot be put back is logged, and bears the query id in its name."""
-        for source, target in reversed(self._moves):
-            try:
-                if self._files.exists(target) and not self._files.exists(source):
-                    self._files.rename(target, source)
-            except FILE_ERRORS as error:
-                _log.warning("could not take back %s: %s", target, error)
+        for target in self._copied:
+            self._try(self._files.delete, target)
+        for source, target in reversed(self._moved):
+            if self._try(self._files.exists, target):
+                self._try(self._files.rename, target, source)
         for location in reversed(self._made):
-            with suppress(*FILE_ERRORS):
-                self._files.delete_if_empty(location)
-        self._moves.clear()
-        self._made.clear()
+            self._try(self._files.delete_if_empty, location)
+        for memory in (self._copied, self._moved, self._made):
+            memory.clear()
         self._known.clear()
 
+    def _copy(self, copy: Copy) -> None:
+        sources = self._files.visible(copy.source)
+        targets = [f"{copy.target}/{name_of(source)}" for source in sources]
+        self._copied += targets
+        with ThreadPoolExecutor(_STREAMS) as streams:
+            list(streams.map(self._files.link_or_copy, sources, targets))
+
     def _make_directory(self, location: str) -> None:
-        if location in self._known:
-            return
         missing = []
         directory = location
-        while directory and not self._files.exists(directory):
+        while directory not in self._known and not self._files.exists(directory):
             missing.append(directory)
             directory = parent(directory)
         self._made += reversed(missing)
         if missing:
             self._files.make_directory(location)
-        self._known |= {location, *missing}
+        self._known |= {location, directory, *missing}
+
+    def _try(self, operation: Callable[..., bool | None], *locations: str) -> bool:
+        try:
+            return bool(operation(*locations))
+        except FILE_ERRORS as error:
+            _log.warning("could not take back %s: %s", locations[0], error)
+            return False

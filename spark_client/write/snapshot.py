@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Skew, Storage, Table
+from spark_client.wire.structs import Partition, Skew, Storage, Table
 from spark_client.write.names import DEFAULT_PARTITION
 
 Values = tuple[str, ...]
@@ -20,6 +20,7 @@ class Existing:
     version: int
     skew: Skew
     storage: Storage
+    parameters: Mapping[str, str]
 
 
 Snapshot = Mapping[Values, Existing]
@@ -52,18 +53,18 @@ def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str,
     plan = metastore.plan_scan(table.database, table.name, _static_predicate(table, static) or None)
     prefix = tuple(static[column.name] for column in table.partition_columns if column.name in static)
     found = {
-        partition.values: Existing(partition.location, partition.version, table.skew, table.storage)
+        partition.values: Existing(partition.location, partition.version, table.skew, table.storage, table.parameters)
         for partition in plan.partitions
         if partition.values[: len(prefix)] == prefix
     }
     if not table.partition_columns or not with_skew:
         return found
     own = {partition.values: partition for partition in metastore.get_partitions(table.database, table.name, prefix)}
-    return {
-        values: Existing(own[values].location, existing.version, own[values].skew, own[values].storage)
-        for values, existing in found.items()
-        if values in own
-    }
+    return {values: _own(own[values], existing.version) for values, existing in found.items() if values in own}
+
+
+def _own(partition: Partition, version: int) -> Existing:
+    return Existing(partition.location, version, partition.skew, partition.storage, partition.parameters)
 
 
 def other_skews(snapshot: Snapshot, table: Table) -> list[tuple[Skew, Sequence[Values]]]:

@@ -1,0 +1,248 @@
+"""All of a write is visible or nothing of it: errors at each step, killed writers, rivals, and lost answers."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_client import errors
+from spark_client.context import Context
+from spark_client.wire import MetastoreClient
+from spark_client.wire.structs import PublishPartition, PublishResult, Table
+from spark_client.write.insert import insert_into
+from tests.spark.tables import change_skew, files_below, folder, frame, make_table, skewed, stored_rows
+
+SCHEMA = "id long, x int, m int"
+OLD = [(1, 7, 1), (2, 0, 1), (3, 7, 2)]
+NEW = [(11, 7, 1), (12, 8, 1), (13, 0, 3), (14, 7, 3)]
+
+
+class Interruption(Exception):  # noqa: N818 - stands for any error
+    """What a test throws into a write."""
+
+
+def write(context: Context, name: str, rows: Sequence[tuple[int, int, int]], *, overwrite: bool) -> None:
+    insert_into(context, f"default.{name}", frame(context.spark, SCHEMA, *rows), partition={}, overwrite=overwrite)
+
+
+@pytest.fixture
+def table(context: Context, table_name: str) -> Table:
+    """A table with the OLD rows."""
+    made = make_table(context.metastore, table_name, "id bigint, x int", "m int", skew=skewed("x", "7", "8"))
+    write(context, table_name, OLD, overwrite=False)
+    return made
+
+
+def ids(context: Context, table: Table) -> list[int]:
+    return sorted(row[0] for row in stored_rows(context, table))
+
+
+def fail_at(step: str, number: int) -> Callable[[str], None]:
+    """Raises at the `number`-th time of that step."""
+    seen = []
+
+    def on_step(name: str) -> None:
+        seen.append(name)
+        if name == step and seen.count(step) == number:
+            raise Interruption(step)
+
+    return on_step
+
+
+@pytest.mark.parametrize("overwrite", [False, True], ids=["append", "overwrite"])
+@pytest.mark.parametrize(
+    ("step", "number"), [("planned", 1), ("staged", 1), ("moved", 1), ("moved", 4), ("adopted", 1)]
+)
+def test_an_error_before_publishing_leaves_no_trace(
+    context: Context, table: Table, step: str, number: int, overwrite: bool
+) -> None:
+    assert table.location is not None
+    before = files_below(table.location)
+    folders = {path for path in folder(table.location).rglob("*") if path.is_dir()}
+    with pytest.raises(Interruption):
+        write(replace(context, on_step=fail_at(step, number)), table.name, NEW, overwrite=overwrite)
+    assert files_below(table.location) == before
+    left = {path for path in folder(table.location).rglob("*") if path.is_dir()} - folders
+    assert {path.name for path in left} <= {"_staging"}
+    assert ids(context, table) == [1, 2, 3]
+    write(context, table.name, NEW, overwrite=overwrite)
+    assert ids(context, table) == ([3, 11, 12, 13, 14] if overwrite else [1, 2, 3, 11, 12, 13, 14])
+
+
+@pytest.mark.parametrize("step", ["published", "cleaned"])
+def test_an_error_after_publishing_leaves_the_new_rows(context: Context, table: Table, step: str) -> None:
+    with pytest.raises(Interruption):
+        write(replace(context, on_step=fail_at(step, 1)), table.name, NEW, overwrite=True)
+    assert ids(context, table) == [3, 11, 12, 13, 14]
+    assert not list((folder(table.location or "") / "_staging").iterdir())
+
+
+KILLED = """
+import os, sys
+from pyspark.sql import SparkSession
+from spark_client.context import Context
+from spark_client.wire import MetastoreClient
+from spark_client.write.insert import insert_into
+
+uri, table, step, overwrite = sys.argv[1:]
+settings = {"spark.ui.enabled": "false", "spark.driver.memory": "512m", "spark.sql.shuffle.partitions": "1"}
+spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+context = Context(spark, MetastoreClient(uri), lambda name: os._exit(9) if name == step else None)
+data = spark.sql("SELECT * FROM VALUES (11L, 7, 1), (12L, 8, 1), (13L, 0, 3), (14L, 7, 3)")
+insert_into(context, table, data, partition={}, overwrite=overwrite == "overwrite")
+"""
+
+
+@pytest.mark.parametrize(("step", "mode"), [("staged", "append"), ("adopted", "append"), ("adopted", "overwrite")])
+def test_a_killed_writer_leaves_only_what_bears_its_name(
+    context: Context, table: Table, tmp_path: Path, step: str, mode: str
+) -> None:
+    assert table.location is not None
+    before = files_below(table.location)
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    uri = str(context.metastore.addresses[0])
+    arguments = [sys.executable, str(script), uri, f"default.{table.name}", step, mode]
+    root = Path(__file__).parents[2]
+    killed = subprocess.run(
+        arguments, cwd=root, env={**_environment(), "PYTHONPATH": str(root)}, capture_output=True, check=False
+    )
+    assert killed.returncode == 9, killed.stderr.decode()[-2000:]
+    assert ids(context, table) == [1, 2, 3]
+    left = files_below(table.location) - before
+    assert before <= files_below(table.location)
+    assert left
+    assert all(re.search(r"\d{8}_\d{6}_\d{5}_\w{5}", name) for name in left)
+    write(context, table.name, NEW, overwrite=mode == "overwrite")
+    assert ids(context, table) == ([3, 11, 12, 13, 14] if mode == "overwrite" else [1, 2, 3, 11, 12, 13, 14])
+
+
+def _environment() -> dict[str, str]:
+    """Without the settings by which this process' own JVM was started."""
+    import os
+
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+
+
+def rival(context: Context, action: Callable[[], None]) -> Context:
+    """A context in which somebody else acts just before the write is published."""
+    acted = []
+
+    def on_step(name: str) -> None:
+        if name == "adopted" and not acted:
+            acted.append(name)
+            action()
+
+    return replace(context, on_step=on_step)
+
+
+def test_two_appends_at_once_both_arrive(context: Context, table: Table) -> None:
+    other = [(21, 7, 1), (22, 0, 3)]
+    ours = rival(context, lambda: write(context, table.name, other, overwrite=False))
+    write(ours, table.name, NEW, overwrite=False)
+    assert ids(context, table) == [1, 2, 3, 11, 12, 13, 14, 21, 22]
+
+
+def test_an_append_follows_a_partition_that_was_overwritten_meanwhile(context: Context, table: Table) -> None:
+    ours = rival(context, lambda: write(context, table.name, [(21, 7, 1)], overwrite=True))
+    write(ours, table.name, NEW, overwrite=False)
+    assert ids(context, table) == [3, 11, 12, 13, 14, 21]
+
+
+def test_an_append_does_not_guess_when_the_skew_has_changed(context: Context, table: Table) -> None:
+    def reskew() -> None:
+        change_skew(context.metastore, table, skewed("x", "0"))
+        write(context, table.name, [(21, 7, 1)], overwrite=True)
+
+    before = ids(context, table)
+    with pytest.raises(errors.PublishConflictError, match="run the INSERT again"):
+        write(rival(context, reskew), table.name, NEW, overwrite=False)
+    assert ids(context, table) == sorted({*before, 21} - {1, 2})
+
+
+def test_an_overwrite_meets_a_conflict(context: Context, table: Table) -> None:
+    ours = rival(context, lambda: write(context, table.name, [(21, 7, 1)], overwrite=False))
+    with pytest.raises(errors.PublishConflictError):
+        write(ours, table.name, NEW, overwrite=True)
+    assert ids(context, table) == [1, 2, 3, 21]
+    assert not list((folder(table.location or "") / "_staging").iterdir())
+    assert not (folder(table.location or "") / "m=3").exists()
+
+
+class Lossy(MetastoreClient):
+    """Loses answers: before the call reaches the server, or after. `answers` says which, call by call."""
+
+    answers: list[str]
+
+    def publish(
+        self, database: str, table: str, query_id: str, partitions: Sequence[PublishPartition]
+    ) -> PublishResult:
+        fate = self.answers.pop(0) if self.answers else "arrives"
+        if fate == "unreachable":
+            raise errors.MetastoreUnavailableError("nobody is there")
+        if fate == "lost before":
+            raise errors.AnswerLostError("broke off")
+        result = super().publish(database, table, query_id, partitions)
+        if fate == "lost after":
+            raise errors.AnswerLostError("broke off")
+        return result
+
+
+@pytest.fixture
+def lossy(context: Context) -> Iterator[Callable[..., Context]]:
+    """Makes contexts whose answers are lost."""
+    with Lossy([str(address) for address in context.metastore.addresses]) as client:
+
+        def make(*answers: str) -> Context:
+            client.answers = list(answers)
+            return replace(context, metastore=client)
+
+        yield make
+
+
+@pytest.mark.parametrize("overwrite", [False, True], ids=["append", "overwrite"])
+@pytest.mark.parametrize("fate", ["lost before", "lost after"])
+def test_a_lost_answer_is_found_again(
+    context: Context, table: Table, lossy: Callable[..., Context], fate: str, overwrite: bool
+) -> None:
+    write(lossy(fate), table.name, NEW, overwrite=overwrite)
+    assert ids(context, table) == ([3, 11, 12, 13, 14] if overwrite else [1, 2, 3, 11, 12, 13, 14])
+    assert not list((folder(table.location or "") / "_staging").iterdir())
+    if overwrite:
+        assert not (folder(table.location or "") / "m=1").exists()
+
+
+@pytest.mark.parametrize("answers", [["lost after"] * 3, ["lost after", "unreachable"], ["lost before"] * 3])
+def test_what_may_be_visible_is_not_removed(
+    context: Context,
+    table: Table,
+    lossy: Callable[..., Context],
+    monkeypatch: pytest.MonkeyPatch,
+    answers: list[str],
+) -> None:
+    visible = answers[0] == "lost after"
+    silent = lossy(*answers)
+    monkeypatch.setattr(silent.metastore, "get_partition", _unreachable)
+    with pytest.raises(errors.WriteUncertainError, match="is not known"):
+        write(silent, table.name, NEW, overwrite=False)
+    assert ids(context, table) == ([1, 2, 3, 11, 12, 13, 14] if visible else [1, 2, 3])
+
+
+def _unreachable(*_: Any) -> None:
+    raise errors.MetastoreUnavailableError("nobody is there")
+
+
+def test_a_metastore_that_is_gone_when_publishing_leaves_no_trace(
+    context: Context, table: Table, lossy: Callable[..., Context]
+) -> None:
+    before = files_below(table.location or "")
+    with pytest.raises(errors.MetastoreUnavailableError):
+        write(lossy("unreachable"), table.name, NEW, overwrite=False)
+    assert files_below(table.location or "") == before
