@@ -39,6 +39,7 @@ def complete_partition(partition: Partition, table: Table, partition_id: int | N
     """Fills what is missing from the table, and checks. Raises InvalidInputError, InvalidObjectError."""
     keys = key_names(table)
     check_values(keys, partition.values)
+    partition.catName, partition.dbName, partition.tableName = table.catName, table.dbName, table.tableName
     if partition.sd is None:
         partition.sd = inherited_descriptor(table)
     if partition.sd.cols is None:

@@ -42,9 +42,7 @@ def test_costumes_of_newer_clients_do_the_same(hive_client: Any) -> None:
     name = unique("db")
     hive_client.create_database_req(CreateDatabaseRequest(databaseName=name, parameters={"k": "v"}))
     assert hive_client.get_database_req(GetDatabaseRequest(name=name, catalogName="hive")).parameters == {"k": "v"}
-    hive_client.drop_database_req(
-        DropDatabaseRequest(name=name, ignoreUnknownDb=False, deleteData=True, cascade=False)
-    )
+    hive_client.drop_database_req(DropDatabaseRequest(name=name, ignoreUnknownDb=False, deleteData=True, cascade=False))
     with pytest.raises(NoSuchObjectException, match=name):
         hive_client.get_database(name)
     hive_client.drop_database_req(DropDatabaseRequest(name=name, ignoreUnknownDb=True, deleteData=True, cascade=False))
@@ -83,7 +81,11 @@ def test_alter_keeps_what_is_not_said_and_refuses_a_rename(hive_client: Any, tmp
     before = hive_client.get_database(name)
     hive_client.alter_database(name, Database(name=name, parameters={"a": "b"}))
     after = hive_client.get_database(name)
-    assert (after.locationUri, after.createTime, after.parameters) == (before.locationUri, before.createTime, {"a": "b"})
+    assert (after.locationUri, after.createTime, after.parameters) == (
+        before.locationUri,
+        before.createTime,
+        {"a": "b"},
+    )
     hive_client.alter_database(name, Database(name=name, locationUri=f"{tmp_path}/elsewhere"))
     assert hive_client.get_database(name).locationUri == f"file:{tmp_path}/elsewhere"
     with pytest.raises(MetaException, match="cannot be renamed"):

@@ -1,0 +1,286 @@
+"""Partitions, as clients of every version see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import columns, descriptor, new_table, partition, skewed
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AddPartitionsRequest,
+    AlreadyExistsException,
+    DropPartitionsRequest,
+    EnvironmentContext,
+    GetPartitionsByNamesRequest,
+    GetPartitionsPsWithAuthRequest,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    PartitionsRequest,
+    RequestPartsSpec,
+)
+
+KEYS = [("ds", "string"), ("n", "int")]
+MISSING = (MetaException, InvalidObjectException)
+
+
+@pytest.fixture
+def filled(hive_client: Any) -> tuple[str, str]:
+    """Two days of three numbers."""
+    database, name = new_table(hive_client, KEYS)
+    new = [partition(database, name, [day, str(n)]) for day in ("a", "b") for n in (1, 2, 10)]
+    assert hive_client.add_partitions(new) == 6
+    return database, name
+
+
+def folder(location: str) -> Path:
+    return Path(location.removeprefix("file:"))
+
+
+def test_what_goes_in_comes_out(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True, cols=columns(("a", "int")))
+    sd.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/x/a=1"}
+    added = hive_client.add_partition(partition(database, name, ["A b/é=%", "7"], sd=sd, parameters={"k": "v"}))
+    found = hive_client.get_partition(database, name, ["A b/é=%", "7"])
+    assert found == added
+    table = hive_client.get_table(database, name)
+    assert found.sd.location == f"{table.sd.location}/ds=A b%2Fé%3D%25/n=7"
+    assert folder(found.sd.location).is_dir()
+    assert found.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "file:/x/a=1"}
+    assert (found.dbName, found.tableName, found.catName) == (database, name, "hive")
+    assert found.parameters["k"] == "v"
+    assert int(found.parameters["transient_lastDdlTime"]) >= found.createTime > 0
+    assert hive_client.get_partition_names(database, name, -1) == ["ds=A b%2Fé%3D%25/n=7"]
+    assert hive_client.get_partition_by_name(database, name, "n=7/ds=A b%2Fé%3D%25/x=1") == found
+    assert hive_client.get_partition_with_auth(database, name, ["A b/é=%", "7"], "u", []) == found
+
+
+def test_a_partition_takes_from_its_table_what_it_does_not_say(hive_client: Any) -> None:
+    sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
+    database, name = new_table(hive_client, KEYS, sd=sd)
+    found = hive_client.append_partition(database, name, ["x", "1"])
+    assert found.sd.inputFormat == sd.inputFormat
+    assert found.sd.skewedInfo.skewedColValues == [["1"]]
+    assert found.sd.storedAsSubDirectories
+    assert hive_client.append_partition_by_name(database, name, "ds=y/n=1").values == ["y", "1"]
+    with pytest.raises(InvalidObjectException, match="incomplete partition name - missing n"):
+        hive_client.append_partition_by_name(database, name, "ds=y")
+
+
+def test_limits(hive_client: Any, filled: tuple[str, str]) -> None:
+    for maximum, count in ((-1, 6), (0, 0), (1, 1), (32767, 6), (-32768, 6)):
+        assert len(hive_client.get_partitions(*filled, maximum)) == count
+        assert len(hive_client.get_partition_names(*filled, maximum)) == count
+        assert len(hive_client.get_partitions_ps(*filled, ["", ""], maximum)) == count
+        assert len(hive_client.get_partitions_by_filter(*filled, "", maximum)) == count
+    names = hive_client.get_partition_names(*filled, -1)
+    assert names == sorted(names)
+    assert [each.values for each in hive_client.get_partitions(*filled, 2)] == [["a", "1"], ["a", "10"]]
+    assert len(hive_client.get_partitions_req(PartitionsRequest(None, *filled)).partitions) == 6
+
+
+def test_by_names_and_by_values(hive_client: Any, filled: tuple[str, str]) -> None:
+    assert len(hive_client.get_partitions_by_names(*filled, ["ds=a/n=1", "ds=b/n=10", "nope", "ds=a/n=1"])) == 2
+    request = GetPartitionsByNamesRequest(*filled, ["ds=a/n=1"])
+    assert [each.values for each in hive_client.get_partitions_by_names_req(request).partitions] == [["a", "1"]]
+    assert hive_client.get_partition_names_ps(*filled, ["b"], -1) == ["ds=b/n=1", "ds=b/n=10", "ds=b/n=2"]
+    assert hive_client.get_partition_names_ps(*filled, ["", "10"], -1) == ["ds=a/n=10", "ds=b/n=10"]
+    assert hive_client.get_partition_names_ps(*filled, ["", "01"], -1) == []
+    assert hive_client.get_partition_names_ps(*filled, ["_", ""], -1) == []  # no wildcards of LIKE
+    with_auth = GetPartitionsPsWithAuthRequest(None, *filled, ["a", "2"])
+    assert [each.values for each in hive_client.get_partitions_ps_with_auth_req(with_auth).partitions] == [["a", "2"]]
+    with pytest.raises(MetaException, match="Incorrect number of partition values"):
+        hive_client.get_partitions_ps(*filled, ["a", "1", "x"], -1)
+
+
+def test_unknown_tables(hive_client: Any, filled: tuple[str, str]) -> None:
+    database, _ = filled
+    assert hive_client.get_partition_names(database, "nope", -1) == []
+    for call in (
+        lambda: hive_client.get_partitions(database, "nope", -1),
+        lambda: hive_client.get_partition(database, "nope", ["1"]),
+        lambda: hive_client.get_partitions_by_names(database, "nope", ["a=1"]),
+        lambda: hive_client.get_partitions_by_filter("nowhere", "t", "a=1", -1),
+    ):
+        with pytest.raises(NoSuchObjectException):
+            call()
+    with pytest.raises(InvalidObjectException, match="table or database do not exist"):
+        hive_client.add_partition(partition(database, "nope", ["1"]))
+
+
+def test_adding_is_all_or_nothing(hive_client: Any, filled: tuple[str, str]) -> None:
+    new = [partition(*filled, [day, "1"]) for day in ("c", "a")]
+    with pytest.raises(AlreadyExistsException, match="ds=c/n=1"):
+        hive_client.add_partitions(new)
+    assert len(hive_client.get_partition_names(*filled, -1)) == 6
+    assert not folder(f"{hive_client.get_table(*filled).sd.location}/ds=c").exists()
+    result = hive_client.add_partitions_req(AddPartitionsRequest(*filled, new, ifNotExists=True))
+    assert [each.values for each in result.partitions] == [["c", "1"]]
+    quiet = AddPartitionsRequest(*filled, new, ifNotExists=True, needResult=False)
+    assert hive_client.add_partitions_req(quiet).partitions is None
+
+
+@pytest.mark.parametrize("values", [[], ["a"], ["a", "1", "2"], ["a\0", "1"], ["x" * 10_000, "1"], ["é" * 1_500, "1"]])
+def test_bad_values_are_refused(hive_client: Any, filled: tuple[str, str], values: list[str]) -> None:
+    for call in (
+        lambda: hive_client.add_partition(partition(*filled, values)),
+        lambda: hive_client.append_partition(*filled, values),
+        lambda: hive_client.add_partitions([partition(*filled, values)]),
+    ):
+        with pytest.raises(MISSING):
+            call()
+    assert len(hive_client.get_partition_names(*filled, -1)) == 6
+
+
+def test_bad_lists_are_refused(hive_client: Any, filled: tuple[str, str]) -> None:
+    database, _ = filled
+    new = partition(*filled, ["z", "1"])
+    with pytest.raises(MetaException, match="Duplicate partitions in the list"):
+        hive_client.add_partitions_req(AddPartitionsRequest(*filled, [new, new], ifNotExists=True))
+    with pytest.raises(MetaException, match="does not belong to target table"):
+        hive_client.add_partitions([new, partition(database, "other", ["y", "1"])])
+    with pytest.raises(MetaException, match="database and table name must be set"):
+        hive_client.add_partitions([new, Partition(values=["y", "1"])])
+    with pytest.raises(MetaException, match="root"):
+        hive_client.add_partition(partition(*filled, ["z", "1"], sd=descriptor("file:/")))
+    assert hive_client.add_partitions([]) == 0
+    assert len(hive_client.get_partition_names(*filled, -1)) == 6
+
+
+def test_empty_and_default_values(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    hive_client.add_partition(partition(database, name, ["", "1"]))
+    hive_client.add_partition(partition(database, name, ["a", "__HIVE_DEFAULT_PARTITION__"]))
+    assert hive_client.get_partition_names(database, name, -1) == [
+        "ds=__HIVE_DEFAULT_PARTITION__/n=1",
+        "ds=a/n=__HIVE_DEFAULT_PARTITION__",
+    ]
+    assert hive_client.get_partition(database, name, ["", "1"]).values == ["", "1"]
+    found = hive_client.get_partitions_by_filter(database, name, "n > 0", -1)
+    assert [each.values for each in found] == [["", "1"]]
+
+
+def test_drop(hive_client: Any, filled: tuple[str, str]) -> None:
+    location = folder(hive_client.get_table(*filled).sd.location)
+    assert hive_client.drop_partition(*filled, ["a", "1"], True)
+    assert not (location / "ds=a" / "n=1").exists()
+    assert (location / "ds=a" / "n=2").exists()
+    assert hive_client.drop_partition_by_name(*filled, "n=2/ds=a", False)
+    assert (location / "ds=a" / "n=2").exists()
+    for call in (
+        lambda: hive_client.drop_partition(*filled, ["a", "1"], True),
+        lambda: hive_client.drop_partition_by_name(*filled, "ds=a", True),
+        lambda: hive_client.drop_partition_with_environment_context(*filled, ["zz", "1"], True, EnvironmentContext()),
+    ):
+        with pytest.raises(NoSuchObjectException):
+            call()
+    names = RequestPartsSpec(names=["ds=b/n=1", "ds=b/n=2", "nope"])
+    with pytest.raises(NoSuchObjectException, match="Some partitions to drop are missing"):
+        hive_client.drop_partitions_req(DropPartitionsRequest(*filled, names, deleteData=True, ifExists=False))
+    dropped = hive_client.drop_partitions_req(DropPartitionsRequest(*filled, names, deleteData=True))
+    assert [each.values for each in dropped.partitions] == [["b", "1"], ["b", "2"]]
+    hive_client.drop_partition(*filled, ["b", "10"], True)
+    assert not (location / "ds=b").exists()  # its last partition took it along
+    assert hive_client.get_partition_names(*filled, -1) == ["ds=a/n=10"]
+
+
+def test_alter(hive_client: Any, filled: tuple[str, str], tmp_path: Path) -> None:
+    changed = hive_client.get_partition(*filled, ["a", "1"])
+    created = changed.createTime
+    changed.parameters = {"k": "v", "transient_lastDdlTime": "0"}
+    changed.sd.location = f"{tmp_path}/new"
+    changed.createTime = 1
+    hive_client.alter_partition(*filled, changed)
+    found = hive_client.get_partition(*filled, ["a", "1"])
+    assert found.sd.location == f"file:{tmp_path}/new"
+    assert found.createTime == created
+    assert int(found.parameters["transient_lastDdlTime"]) > 0
+    several = hive_client.get_partitions_ps(*filled, ["b"], -1)
+    for each in several:
+        each.parameters["all"] = "yes"
+    hive_client.alter_partitions_with_environment_context(*filled, several, EnvironmentContext())
+    assert all("all" in each.parameters for each in hive_client.get_partitions_ps(*filled, ["b"], -1))
+    several[0].values = ["nope", "1"]
+    several[1].parameters["all"] = "no"
+    with pytest.raises(InvalidOperationException, match="ds=nope/n=1"):
+        hive_client.alter_partitions(*filled, several)
+    assert {each.parameters["all"] for each in hive_client.get_partitions_ps(*filled, ["b"], -1)} == {"yes"}
+    without = Partition(values=["b", "1"], sd=None, parameters={})
+    hive_client.alter_partition(*filled, without)
+    assert hive_client.get_partition(*filled, ["b", "1"]).sd == several[0].sd
+
+
+def test_rename(hive_client: Any, filled: tuple[str, str]) -> None:
+    old = hive_client.get_partition(*filled, ["a", "1"])
+    (folder(old.sd.location) / "data").write_text("x")
+    old.values = ["z", "26"]
+    hive_client.rename_partition(*filled, ["a", "1"], old)
+    new = hive_client.get_partition(*filled, ["z", "26"])
+    assert new.sd.location.endswith("/ds=z/n=26")
+    assert (folder(new.sd.location) / "data").exists()
+    with pytest.raises(NoSuchObjectException):
+        hive_client.get_partition(*filled, ["a", "1"])
+    with pytest.raises(InvalidOperationException, match="already exists"):
+        hive_client.rename_partition(*filled, ["z", "26"], Partition(values=["a", "2"]))
+    with pytest.raises(InvalidOperationException, match="doesn't exist"):
+        hive_client.rename_partition(*filled, ["q", "1"], Partition(values=["q", "2"]))
+    assert (folder(new.sd.location) / "data").exists()
+
+
+def test_statistics_of_a_folder_that_was_there(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    place = folder(hive_client.get_table(database, name).sd.location) / "ds=a" / "n=1"
+    place.mkdir(parents=True)
+    (place / "f").write_text("12345")
+    (place / "_hidden").write_text("1")
+    found = hive_client.add_partition(partition(database, name, ["a", "1"]))
+    assert (found.parameters["numFiles"], found.parameters["totalSize"]) == ("1", "5")
+    assert hive_client.get_partition(database, name, ["a", "1"]) == found
+
+
+def test_names_as_functions(hive_client: Any) -> None:
+    assert hive_client.partition_name_to_vals("a=1%2F2/b=x") == ["1/2", "x"]
+    assert hive_client.partition_name_to_spec("a=1%2F2/B=x") == {"a": "1/2", "b": "x"}
+    assert hive_client.partition_name_to_vals("") == []
+    assert hive_client.partition_name_has_valid_characters(["a", "é b"], True)
+    assert not hive_client.partition_name_has_valid_characters(["a\0"], False)
+    with pytest.raises(MetaException):
+        hive_client.partition_name_has_valid_characters(["a\0"], True)
+
+
+def test_what_one_process_writes_another_reads_at_once(database_url: str, start_metastore: Any) -> None:
+    first, second = start_metastore(database_url), start_metastore(database_url)
+    with connected(first) as one, connected(second) as two:
+        database, name = new_table(one, [("n", "int")])
+        for n in range(30):
+            writer, reader = (one, two) if n % 2 else (two, one)
+            writer.add_partition(partition(database, name, [str(n)]))
+            assert len(reader.get_partitions(database, name, -1)) == n + 1
+            table = writer.get_table(database, name)
+            table.parameters["n"] = str(n)
+            writer.alter_table(database, name, table)
+            assert reader.get_table(database, name).parameters["n"] == str(n)
+
+
+def test_a_killed_worker_loses_nothing_that_was_acknowledged(fresh_metastore_server: Server) -> None:
+    import os
+    import signal
+    import subprocess
+
+    with connected(fresh_metastore_server) as client:
+        database, name = new_table(client, [("n", "int")])
+        acknowledged = [client.add_partition(partition(database, name, [str(n)])).values for n in range(20)]
+    children = subprocess.run(
+        ["pgrep", "-P", str(fresh_metastore_server.process.pid)], capture_output=True, text=True, check=True
+    )
+    for child in children.stdout.split():
+        os.kill(int(child), signal.SIGKILL)
+    with connected(fresh_metastore_server) as client:
+        found = client.get_partitions(database, name, -1)
+    assert sorted(each.values for each in found) == sorted(acknowledged)

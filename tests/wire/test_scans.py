@@ -1,0 +1,234 @@
+"""Planning scans and publishing writes, over the wire."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import columns, descriptor, new_table, partition, skewed
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    InvalidObjectException,
+    MetaException,
+    NoSuchObjectException,
+)
+from thrift_idl.gen.metastore.ttypes import (
+    ConflictException,
+    PredicateNode,
+    PredicateOperator,
+    PublishMode,
+    PublishPartition,
+    PublishRequest,
+    ScanRequest,
+    SkewedLocation,
+)
+
+OPERATOR = PredicateOperator
+
+
+def equal(column: str, value: str) -> PredicateNode:
+    return PredicateNode(OPERATOR.EQUAL, column, [value])
+
+
+def both(*nodes: PredicateNode) -> list[PredicateNode]:
+    return [*nodes, PredicateNode(OPERATOR.AND, operands=len(nodes))]
+
+
+@pytest.fixture
+def skewed_table(metastore_client: Any) -> tuple[str, str]:
+    sd = descriptor(
+        cols=columns(("dest", "string"), ("n", "int")),
+        skewedInfo=skewed(["dest"], [["ATL"], ["LAX"]]),
+        storedAsSubDirectories=True,
+    )
+    return new_table(metastore_client, [("month", "int")], sd=sd)
+
+
+def entry(table: str, month: int, mode: int = PublishMode.OVERWRITE, **fields: Any) -> PublishPartition:
+    location = fields.pop("location", f"file:/w/{table}/month={month}")
+    places = [SkewedLocation([value], f"{location}/dest={value}") for value in fields.pop("values_found", ("ATL",))]
+    return PublishPartition([str(month)], mode, location, places, **fields)
+
+
+def publish(client: Any, table: tuple[str, str], *entries: PublishPartition) -> Any:
+    return client.publish(PublishRequest(*table, "query", list(entries)))
+
+
+def planned(client: Any, table: tuple[str, str], predicate: list[PredicateNode]) -> dict[str, list[str]]:
+    plan = client.plan_scan(ScanRequest(*table, predicate))
+    return {
+        each.values[0]: [directory.location.removeprefix(each.location) for directory in each.directories]
+        for each in plan.partitions
+    }
+
+
+DEFAULT = "/HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
+
+
+def test_partitions_and_directories_are_pruned(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
+    for month in range(1, 13):
+        values = ("ATL", "LAX") if month % 2 else ("ATL",)
+        publish(metastore_client, skewed_table, entry("t", month, values_found=values))
+
+    def plan(*nodes: PredicateNode) -> dict[str, list[str]]:
+        return planned(metastore_client, skewed_table, both(*nodes))
+
+    assert plan(equal("month", "2"), equal("dest", "ATL")) == {"2": ["/dest=ATL"]}
+    assert plan(equal("month", "02"), equal("dest", "LAX")) == {"2": []}  # no such rows in this month
+    assert plan(equal("month", "3"), equal("dest", "BOS")) == {"3": [DEFAULT]}
+    assert plan(PredicateNode(OPERATOR.LESS, "month", ["3"]), equal("dest", "ATL")) == {
+        "1": ["/dest=ATL"],
+        "2": ["/dest=ATL"],
+    }
+    either = PredicateNode(OPERATOR.IN, "dest", ["LAX", "BOS"])
+    assert plan(equal("month", "1"), either) == {"1": ["/dest=LAX", DEFAULT]}
+    everything = planned(metastore_client, skewed_table, [])
+    assert len(everything) == 12
+    assert everything["1"] == ["/dest=ATL", "/dest=LAX", DEFAULT]
+    unknown = both(equal("month", "1"), PredicateNode(OPERATOR.UNKNOWN))
+    assert planned(metastore_client, skewed_table, unknown) == {"1": everything["1"]}
+
+
+def test_totals(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
+    publish(metastore_client, skewed_table, *(entry("t", month) for month in range(1, 6)))
+    plan = metastore_client.plan_scan(ScanRequest(*skewed_table, both(equal("month", "1")), withTotals=True))
+    assert (len(plan.partitions), plan.partitionsTotal, plan.directoriesTotal) == (1, 5, 2)
+    assert metastore_client.plan_scan(ScanRequest(*skewed_table)).partitionsTotal is None
+    (storage,) = plan.storages
+    assert [column.name for column in storage.columns] == ["dest", "n"]
+    assert "Parquet" in storage.inputFormat
+
+
+def test_partitions_of_every_kind_stand_side_by_side(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
+    publish(metastore_client, skewed_table, entry("t", 1))
+    metastore_client.add_partition(partition(*skewed_table, ["2"], sd=descriptor()))
+    other = [["BOS"]]
+    publish(
+        metastore_client,
+        skewed_table,
+        entry("t", 3, values_found=("BOS",), skewedColNames=["dest"], skewedColValues=other),
+        entry("t", 4, values_found=(), skewedColNames=[], skewedColValues=[]),
+    )
+    plan = planned(metastore_client, skewed_table, [equal("dest", "BOS")])
+    assert plan == {"1": [DEFAULT], "2": [""], "3": ["/dest=BOS"], "4": [""]}
+    stored = metastore_client.get_partition(*skewed_table, ["3"])
+    assert stored.sd.skewedInfo.skewedColValues == other
+
+
+def test_a_partition_without_any_place_is_read_whole(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
+    metastore_client.append_partition(*skewed_table, ["1"])
+    assert planned(metastore_client, skewed_table, [equal("dest", "BOS")]) == {"1": [DEFAULT, ""]}
+
+
+def test_unpartitioned_tables(metastore_client: Any) -> None:
+    table = new_table(metastore_client)
+    plan = metastore_client.plan_scan(ScanRequest(*table, [equal("a", "1")]))
+    location = metastore_client.get_table(*table).sd.location
+    assert [(each.values, [d.location for d in each.directories]) for each in plan.partitions] == [([], [location])]
+    new = PublishPartition([], PublishMode.OVERWRITE, "file:/w/new", [], expectedVersion=plan.tableVersion)
+    assert publish(metastore_client, table, new).replaced == [location]
+    with pytest.raises(ConflictException):
+        publish(metastore_client, table, new)
+    assert metastore_client.get_table(*table).sd.location == "file:/w/new"
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        [PredicateNode(OPERATOR.AND, operands=2)],
+        [PredicateNode(OPERATOR.EQUAL, "month", None)],
+        [PredicateNode(OPERATOR.EQUAL, None, ["1"])],
+        [equal("month", "1"), equal("month", "2")],
+        [PredicateNode(99, "month", ["1"])],
+        [equal("month", "1")] * 20_000,
+    ],
+)
+def test_malformed_predicates_are_refused(
+    metastore_client: Any, skewed_table: tuple[str, str], predicate: list[PredicateNode]
+) -> None:
+    with pytest.raises(MetaException):
+        metastore_client.plan_scan(ScanRequest(*skewed_table, predicate))
+
+
+def test_predicates_that_are_wrong_for_the_type_keep_everything(
+    metastore_client: Any, skewed_table: tuple[str, str]
+) -> None:
+    publish(metastore_client, skewed_table, entry("t", 1))
+    metastore_client.add_partition(partition(*skewed_table, ["x1"]))  # not a number, for us
+    assert set(planned(metastore_client, skewed_table, [equal("month", "nonsense")])) == {"1", "x1"}
+    assert set(planned(metastore_client, skewed_table, [equal("month", "1")])) == {"1", "x1"}
+    assert set(planned(metastore_client, skewed_table, [equal("month", "2")])) == {"x1"}
+    depth = [equal("month", "1"), *[PredicateNode(OPERATOR.NOT)] * 5_000]
+    assert set(planned(metastore_client, skewed_table, depth)) == {"1", "x1"}
+
+
+def test_publishing_is_one_transaction(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
+    first = publish(metastore_client, skewed_table, entry("t", 1, expectedVersion=0), entry("t", 2, expectedVersion=0))
+    assert (first.versions, first.replaced) == ([1, 1], [])
+    with pytest.raises(ConflictException, match="month=2 has version 1, but the writer saw that it did not exist"):
+        publish(metastore_client, skewed_table, entry("t", 3), entry("t", 2, expectedVersion=0))
+    with pytest.raises(AlreadyExistsException):
+        publish(metastore_client, skewed_table, entry("t", 3), entry("t", 2, PublishMode.CREATE))
+    with pytest.raises(MetaException, match="Duplicate"):
+        publish(metastore_client, skewed_table, entry("t", 3), entry("t", 3))
+    with pytest.raises((MetaException, InvalidObjectException)):
+        publish(metastore_client, skewed_table, entry("t", 3), PublishPartition([], PublishMode.OVERWRITE, "x", []))
+    with pytest.raises(NoSuchObjectException):
+        publish(metastore_client, (skewed_table[0], "nope"), entry("t", 1))
+    assert metastore_client.get_partition_names(*skewed_table, -1) == ["month=1", "month=2"]
+
+
+def test_overwriting_swaps_and_appending_adds_up(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
+    statistics = {"numRows": "5", "totalSize": "50", "numFiles": "1"}
+    publish(metastore_client, skewed_table, entry("t", 1, parameters=statistics))
+    more = entry("t", 1, PublishMode.APPEND, values_found=("LAX",), parameters=statistics, expectedVersion=1)
+    assert publish(metastore_client, skewed_table, more).versions == [2]
+    found = metastore_client.get_partition(*skewed_table, ["1"])
+    assert {key: found.parameters[key] for key in statistics} == {"numRows": "10", "totalSize": "100", "numFiles": "2"}
+    assert set(found.sd.skewedInfo.skewedColValueLocationMaps) == {("ATL",), ("LAX",)}
+    swap = entry("t", 1, location="file:/w/t/_versions/q/month=1", parameters={"numRows": "1"})
+    result = publish(metastore_client, skewed_table, swap)
+    assert (result.versions, result.replaced) == ([3], ["file:/w/t/month=1"])
+    found = metastore_client.get_partition(*skewed_table, ["1"])
+    assert found.sd.location == "file:/w/t/_versions/q/month=1"
+    assert set(found.sd.skewedInfo.skewedColValueLocationMaps) == {("ATL",)}
+    assert found.parameters["numRows"] == "1"
+    assert "numFiles" not in found.parameters
+    with pytest.raises(ConflictException):
+        publish(metastore_client, skewed_table, entry("t", 1, PublishMode.APPEND))  # where it was before
+    other = {"skewedColNames": ["dest"], "skewedColValues": [["BOS"]]}
+    with pytest.raises(ConflictException, match="skew"):
+        publish(metastore_client, skewed_table, entry("t", 1, PublishMode.APPEND, location=swap.location, **other))
+
+
+def test_of_two_writers_that_saw_the_same_one_wins(
+    metastore_client: Any, metastore_server: Server, skewed_table: tuple[str, str]
+) -> None:
+    publish(metastore_client, skewed_table, entry("t", 1), entry("t", 2))
+    start, won, lost = threading.Barrier(8), [], []
+
+    def write(number: int) -> None:
+        with connected(metastore_server) as client:
+            start.wait()
+            entries = [
+                entry("t", month, location=f"file:/w/t/{number}/month={month}", expectedVersion=1)
+                for month in ((1, 2) if number % 2 else (2, 1))
+            ]
+            try:
+                publish(client, skewed_table, *entries)
+                won.append(number)
+            except ConflictException:
+                lost.append(number)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len(won) == 1
+    assert len(lost) == 7
+    places = {each.sd.location for each in metastore_client.get_partitions(*skewed_table, -1)}
+    assert places == {f"file:/w/t/{won[0]}/month={month}" for month in (1, 2)}
