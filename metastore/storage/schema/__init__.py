@@ -1,6 +1,8 @@
 """The tables of the database, one file per noun. `metadata` is all of them; the migrations must agree with it."""
 
 from metastore.storage.schema.base import metadata
+from metastore.storage.schema.column_statistics import TABLE_ITSELF, column_statistics
+from metastore.storage.schema.constraints import table_constraints
 from metastore.storage.schema.databases import catalogs, databases
 from metastore.storage.schema.descriptors import (
     column_lists,
@@ -9,19 +11,28 @@ from metastore.storage.schema.descriptors import (
     storage_descriptors,
     storage_formats,
 )
+from metastore.storage.schema.functions import functions
 from metastore.storage.schema.partitions import partitions
+from metastore.storage.schema.properties import metastore_properties
 from metastore.storage.schema.tables import skewed_locations, tables
+from metastore.storage.schema.types import types
 
 __all__ = [
+    "TABLE_ITSELF",
     "catalogs",
     "column_lists",
+    "column_statistics",
     "databases",
+    "functions",
     "metadata",
+    "metastore_properties",
     "partitions",
     "skew_specifications",
     "skew_values",
     "skewed_locations",
     "storage_descriptors",
     "storage_formats",
+    "table_constraints",
     "tables",
+    "types",
 ]

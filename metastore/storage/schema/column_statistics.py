@@ -1,0 +1,22 @@
+"""Column statistics: one row for each column of a table or partition, and each engine that counted."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Table
+
+from metastore.storage.schema.base import Name, encoded_column, metadata
+
+# As with skewed locations, partitions are not referred to by a foreign key: the repository that drops them removes
+# their statistics with one statement. Those of the table itself have TABLE_ITSELF for a partition.
+TABLE_ITSELF = 0
+
+column_statistics = Table(
+    "column_statistics",
+    metadata,
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True),
+    Column("partition_id", BigInteger, primary_key=True),
+    Column("engine", Name, primary_key=True),
+    Column("column_name", Name, primary_key=True),
+    Column("analyzed_at", BigInteger, nullable=False),  # seconds since 1970
+    encoded_column(),
+)
