@@ -34,6 +34,22 @@ class ConflictError(MetastoreError):
     """Somebody else changed the object that the caller had seen."""
 
 
+class LockNotFoundError(NotFoundError):
+    """A lock is not there: never requested, released, or not renewed in time."""
+
+
+class TransactionNotFoundError(NotFoundError):
+    """A transaction is not there, or has been committed."""
+
+
+class TransactionAbortedError(InvalidOperationError):
+    """A transaction has been aborted: by its owner, by a conflict, or because it was not renewed in time."""
+
+
+class TransactionOpenError(InvalidOperationError):
+    """A lock belongs to an open transaction, and ends with it."""
+
+
 class UnavailableError(MetastoreError):
     """The database, or a file system, does not answer or refuses."""
 

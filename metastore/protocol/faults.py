@@ -12,8 +12,12 @@ from metastore.errors import (
     InvalidInputError,
     InvalidObjectError,
     InvalidOperationError,
+    LockNotFoundError,
     MetastoreError,
     NotFoundError,
+    TransactionAbortedError,
+    TransactionNotFoundError,
+    TransactionOpenError,
     UnavailableError,
 )
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -22,7 +26,11 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
+    NoSuchLockException,
     NoSuchObjectException,
+    NoSuchTxnException,
+    TxnAbortedException,
+    TxnOpenException,
     UnknownDBException,
     UnknownTableException,
 )
@@ -47,6 +55,10 @@ _EXCEPTIONS: dict[type[MetastoreError], tuple[type[TException], ...]] = {
     InvalidObjectError: (InvalidObjectException, MetaException, InvalidOperationException, NoSuchObjectException),
     InvalidOperationError: (InvalidOperationException, MetaException, InvalidObjectException),
     InvalidInputError: (MetaException, InvalidObjectException, InvalidInputException, InvalidOperationException),
+    LockNotFoundError: (NoSuchLockException, MetaException),
+    TransactionNotFoundError: (NoSuchTxnException, MetaException),
+    TransactionAbortedError: (TxnAbortedException, MetaException),
+    TransactionOpenError: (TxnOpenException, MetaException),
     ConflictError: (ConflictException, MetaException, InvalidOperationException),
     UnavailableError: (MetaException,),
 }
