@@ -5,11 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-from metastore.domain.partition_names import check_values, partition_name
 from metastore.errors import AlreadyExistsError, InvalidOperationError
 from metastore.services.databases import Clock
 from metastore.services.moves import Move, moved, relocate
-from metastore.services.partition_rules import check_distinct, complete_partition, key_names
+from metastore.services.partition_rules import PartitionRules, check_distinct
 from metastore.services.table_rules import DDL_TIME, MANAGED
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition
@@ -36,17 +35,14 @@ class PartitionAlterService:
         """
         with self._store.transaction() as work:
             stored = found(work, catalog, database, table)
-            struct = stored.encoded.decode()
-            keys = key_names(struct)
-            for partition in new:
-                check_values(keys, partition.values)
-            names = [partition_name(keys, partition.values) for partition in new]
+            rules = PartitionRules(stored.encoded.decode())
+            names = [rules.name(partition.values) for partition in new]
             there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
             missing = sorted(set(names) - there.keys())
             if missing:
                 raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")
             pairs = zip(names, new, strict=True)
-            changed = [self._successor(there[name], copy.deepcopy(partition), struct) for name, partition in pairs]
+            changed = [self._successor(rules, there[name], partition) for name, partition in pairs]
             check_distinct(changed)
             work.partitions_write.update(stored.ref, changed)
 
@@ -58,22 +54,21 @@ class PartitionAlterService:
         try:
             with self._store.transaction() as work:
                 stored = found(work, catalog, database, table)
-                struct = stored.encoded.decode()
-                keys = key_names(struct)
-                check_values(keys, values)
-                old_name = partition_name(keys, values)
+                rules = PartitionRules(stored.encoded.decode())
+                old_name = rules.name(values)
                 there = work.partitions.select_stored(stored.ref, named([old_name]), lock=True)
                 if not there:
                     raise InvalidOperationError(f"alter is not possible: partition {old_name} doesn't exist")
-                changed = self._successor(there[0], copy.deepcopy(new), struct)
-                move = _move(struct, there[0], changed)
+                changed = self._successor(rules, there[0], new)
+                move = _move(rules.table, there[0], changed)
                 work.partitions_write.update(stored.ref, [changed])
                 with moved(self._warehouse, move):
                     work.commit()
         except AlreadyExistsError:
             raise InvalidOperationError(f"Partition already exists: {database}.{table}{list(new.values)}") from None
 
-    def _successor(self, old: StoredPartition, new: Partition, table: Table) -> NamedPartition:
+    def _successor(self, rules: PartitionRules, old: StoredPartition, new: Partition) -> NamedPartition:
+        new = copy.deepcopy(new)  # the call may be made again
         new.createTime = old.partition.createTime
         if new.sd is None:
             new.sd = old.partition.sd
@@ -81,7 +76,7 @@ class PartitionAlterService:
             new.sd.cols = old.partition.sd.cols
         if not new.sd.location:
             new.sd.location = old.partition.sd.location
-        changed = complete_partition(new, table, old.id)
+        changed = rules.complete(new, old.id)
         if new.sd.location:
             new.sd.location = paths.require_not_root(new.sd.location)
         if new.parameters.get(DDL_TIME, "0") == "0":

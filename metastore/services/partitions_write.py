@@ -8,7 +8,7 @@ from metastore.domain.partition_names import check_values, partition_name, value
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.databases import Clock, owns_data
 from metastore.services.directories import delete_directories, new_directories
-from metastore.services.partition_rules import check_distinct, prepare, updates_statistics
+from metastore.services.partition_rules import PartitionRules, check_distinct, updates_statistics
 from metastore.services.table_rules import fill_statistics, is_view
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition, StoredTable
@@ -52,17 +52,15 @@ class PartitionWriteService:
                         f"Unable to add partition because table or database do not exist: {database}.{table}"
                     )
                 struct = stored.encoded.decode()
-                now = self._clock()
-                adding = [prepare(partition, struct, now) for partition in new]
+                rules, now = PartitionRules(struct), self._clock()
+                adding = [rules.prepare(partition, now) for partition in new]
                 check_distinct(adding)
                 if if_not_exists:
                     there = set(work.partitions.names(stored.ref, named([each.name for each in adding])))
                     adding = [each for each in adding if each.name not in there]
-                locations = [each.partition.sd.location for each in adding if not is_view(struct)]
-                if updates_statistics(context or {}):
-                    self._fill_statistics(adding)
+                missing = self._look(adding, fill=updates_statistics(context or {})) if not is_view(struct) else []
                 work.partitions_write.insert(stored.ref, adding)
-                for location in locations:
+                for location in missing:
                     make_directory(location)
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {database}.{table}") from None
@@ -138,11 +136,16 @@ class PartitionWriteService:
         for location in locations:
             self._warehouse.delete_empty_parents(location, table.sd.location)
 
-    def _fill_statistics(self, new: Sequence[NamedPartition]) -> None:
+    def _look(self, new: Sequence[NamedPartition], *, fill: bool) -> list[str]:
+        """The locations that are not there yet; `fill`: those that are give their partitions statistics."""
+        missing = []
         for each in new:
             location, parameters = each.partition.sd.location, each.partition.parameters
-            if location and "numFiles" not in parameters and self._warehouse.exists(location):
+            if not self._warehouse.exists(location):
+                missing.append(location)
+            elif fill and "numFiles" not in parameters:
                 fill_statistics(parameters, self._warehouse.statistics(location))
+        return missing
 
 
 def _values_of(keys: list[str], name: str) -> list[str]:

@@ -6,10 +6,9 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from metastore.domain.partition_names import check_values, partition_name
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.databases import Clock
-from metastore.services.partition_rules import check_distinct, complete_partition, inherited_descriptor, key_names
+from metastore.services.partition_rules import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.table_rules import DDL_TIME
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition, StoredTable
@@ -49,17 +48,15 @@ class PublishingService:
     def _publish_partitions(
         self, work: UnitOfWork, stored: StoredTable, table: Table, entries: Sequence[PublishPartition]
     ) -> PublishResult:
-        keys = key_names(table)
-        for entry in entries:
-            check_values(keys, entry.values)
-        names = [partition_name(keys, entry.values) for entry in entries]
+        rules = PartitionRules(table)
+        names = [rules.name(entry.values) for entry in entries]
         there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
         replaced: list[str] = []
         published: list[NamedPartition] = []
         for name, entry in zip(names, entries, strict=True):
             old = there.get(name)
             _check_seen(f"{table.dbName}.{table.tableName} partition {name}", entry, old.version if old else 0)
-            published.append(self._published(table, entry, old))
+            published.append(self._published(rules, entry, old))
             if old and entry.mode == PublishMode.OVERWRITE:
                 replaced += _replaced(old.partition.sd, published[-1].partition.sd)
         check_distinct(published)
@@ -69,18 +66,18 @@ class PublishingService:
             versions=[there[name].version + 1 if name in there else 1 for name in names], replaced=replaced
         )
 
-    def _published(self, table: Table, entry: PublishPartition, old: StoredPartition | None) -> NamedPartition:
+    def _published(self, rules: PartitionRules, entry: PublishPartition, old: StoredPartition | None) -> NamedPartition:
         if old and entry.mode == PublishMode.APPEND:
             partition = _appended(old, entry)
         else:
             created = old.partition.createTime if old else self._clock()
             kept = old.partition.parameters if old else {}
-            partition = Partition(values=entry.values, createTime=created, sd=inherited_descriptor(table))
+            partition = Partition(values=entry.values, createTime=created, sd=inherited_descriptor(rules.table))
             partition.parameters = {key: value for key, value in kept.items() if key not in STATISTICS}
             partition.parameters |= entry.parameters or {}
             _place(partition.sd, entry)
         partition.parameters[DDL_TIME] = str(self._clock())
-        return complete_partition(partition, table, old.id if old else None)
+        return rules.complete(partition, old.id if old else None)
 
     def _publish_table(
         self, work: UnitOfWork, stored: StoredTable, entries: Sequence[PublishPartition]

@@ -98,12 +98,11 @@ class Descriptors:
             old_id, format_id, format_digest, format_encoded, skew_id, skew_digest, skew_encoded = row
             descriptor = Descriptor(
                 columns=columns,
-                format=Shared(bytes(format_digest), bytes(format_encoded), {}),
-                skew=Shared(bytes(skew_digest), bytes(skew_encoded), {}),
+                format=Shared(bytes(format_digest), bytes(format_encoded), dict),
+                skew=Shared(bytes(skew_digest), bytes(skew_encoded), dict),
                 skew_values=(),
             )
-            parts = {"columns_id": columns_id, "format_id": format_id, "skew_id": skew_id}
-            new[old_id] = Shared(descriptor.digest, descriptor.encoded, parts)
+            new[old_id] = _row(descriptor, columns_id, format_id, skew_id)
         stored = self._store_shared(storage_descriptors, list(new.values()))
         return {old_id: stored[shared.digest] for old_id, shared in new.items()}
 
@@ -111,18 +110,7 @@ class Descriptors:
         columns = self._store_shared(column_lists, [d.columns for d in descriptors])
         formats = self._store_shared(storage_formats, [d.format for d in descriptors])
         skews = self._store_skews(descriptors)
-        rows = [
-            Shared(
-                d.digest,
-                d.encoded,
-                {
-                    "columns_id": columns[d.columns.digest],
-                    "format_id": formats[d.format.digest],
-                    "skew_id": skews[d.skew.digest],
-                },
-            )
-            for d in descriptors
-        ]
+        rows = [_row(d, columns[d.columns.digest], formats[d.format.digest], skews[d.skew.digest]) for d in descriptors]
         return self._store_shared(storage_descriptors, rows)
 
     def _store_skews(self, descriptors: list[Descriptor]) -> dict[bytes, int]:
@@ -142,7 +130,7 @@ class Descriptors:
         known = self._ids(table, unique)
         new = [part for digest, part in unique.items() if digest not in known]
         if new:
-            rows = [{"digest": part.digest, "encoded": part.encoded, **part.row} for part in new]
+            rows = [{"digest": part.digest, "encoded": part.encoded, **part.row()} for part in new]
             self._connection.execute(insert(table).values(rows).on_conflict_do_nothing())
             known |= self._ids(table, {part.digest for part in new})
         return known
@@ -150,3 +138,8 @@ class Descriptors:
     def _ids(self, table: Table, digests: Iterable[bytes]) -> dict[bytes, int]:
         query = select(table.c.digest, table.c.id).where(table.c.digest.in_(list(digests)))
         return {bytes(row.digest): row.id for row in self._connection.execute(query)}
+
+
+def _row(descriptor: Descriptor, columns_id: int, format_id: int, skew_id: int) -> Shared:
+    parts = {"columns_id": columns_id, "format_id": format_id, "skew_id": skew_id}
+    return Shared(descriptor.digest, descriptor.encoded, lambda: parts)

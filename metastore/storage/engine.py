@@ -10,6 +10,8 @@ from metastore.settings import Settings
 def make_engine(settings: Settings, url: str) -> Engine:
     """An engine whose sessions wait neither for locks nor for statements without end.
 
+    Sessions commit each statement unless told to begin a transaction (`unit_of_work`): a read is one round trip.
+
     Args:
         settings: `pool_size` connections, `lock_timeout` and `statement_timeout` in seconds.
         url: a PostgreSQL URL with the psycopg2 driver.
@@ -22,6 +24,7 @@ def make_engine(settings: Settings, url: str) -> Engine:
         url,
         pool_size=settings.pool_size,
         max_overflow=0,
+        isolation_level="AUTOCOMMIT",
         pool_timeout=settings.statement_timeout,
         connect_args={"options": options, "application_name": "metastore", "connect_timeout": 10},
     )

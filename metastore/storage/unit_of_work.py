@@ -22,24 +22,38 @@ class UnitOfWork:
 
     def __init__(self, connection: Connection, cache: DescriptorCache) -> None:
         self._connection = connection
+        self._in_transaction = False
         descriptors = Descriptors(connection, cache)
         self.databases = Databases(connection)
         self.tables = Tables(connection, descriptors)
         self.partitions = Partitions(connection, descriptors)
         self.partitions_write = PartitionsWrite(connection, descriptors)
 
+    def begin(self) -> None:
+        """Opens the transaction that all repositories join."""
+        self._connection.exec_driver_sql("BEGIN")
+        self._in_transaction = True
+
     def commit(self) -> None:
-        """Commits now, where something outside the database must be undone if that fails.
+        """Commits, if that was not done yet: early where something outside must be undone if it fails.
 
         Raises:
             UnavailableError: the connection broke during the commit; whether it happened is not known.
         """
+        if not self._in_transaction:
+            return
         try:
-            self._connection.commit()
+            self._connection.exec_driver_sql("COMMIT")
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise UnavailableError(f"The connection broke during the commit: {translate(error)}") from error
             raise
+        self._in_transaction = False
+
+    def rollback(self) -> None:
+        """Undoes what was not committed."""
+        if self._in_transaction and not self._connection.invalidated:
+            self._connection.exec_driver_sql("ROLLBACK")
 
 
 class Store:
@@ -47,13 +61,12 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._reading = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._cache = DescriptorCache()
 
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:
         """Statements that stand for themselves: no transaction block, each sees all that is committed."""
-        with translated(), self._reading.connect() as connection:
+        with translated(), self._engine.connect() as connection:
             yield UnitOfWork(connection, self._cache)
 
     @contextmanager
@@ -61,8 +74,13 @@ class Store:
         """Everything inside is committed at the end, or nothing of it."""
         with translated(), self._engine.connect() as connection:
             work = UnitOfWork(connection, self._cache)
-            yield work
-            work.commit()
+            work.begin()
+            try:
+                yield work
+                work.commit()
+            except BaseException:
+                work.rollback()
+                raise
 
     def close(self) -> None:
         self._engine.dispose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ class Shared:
 
     digest: bytes
     encoded: bytes
-    row: dict[str, Any]
+    row: Callable[[], dict[str, Any]]  # what an administrator reads; made only when the content is new
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,9 @@ def shared_part(sd: StorageDescriptor) -> Descriptor:
     skew = SkewedInfo(skewedColNames=info.skewedColNames, skewedColValues=info.skewedColValues)
     values = tuple(tuple(value) for value in info.skewedColValues)
     return Descriptor(
-        columns=_shared(encode_fields(columns), {"columns": columns_json(sd.cols)}),
-        format=_shared(encode_fields(_format(sd)), _format_row(sd)),
-        skew=_shared(encode_fields(skew), {"column_names": info.skewedColNames}),
+        columns=_shared(encode_fields(columns), lambda: {"columns": columns_json(sd.cols)}),
+        format=_shared(encode_fields(_format(sd)), lambda: _format_row(sd)),
+        skew=_shared(encode_fields(skew), lambda: {"column_names": info.skewedColNames}),
         skew_values=values,
     )
 
@@ -91,7 +92,7 @@ def complete(sd: StorageDescriptor | None) -> StorageDescriptor:
     return sd
 
 
-def _shared(encoded: bytes, row: dict[str, Any]) -> Shared:
+def _shared(encoded: bytes, row: Callable[[], dict[str, Any]]) -> Shared:
     return Shared(hashlib.sha256(encoded).digest(), encoded, row)
 
 
