@@ -12,9 +12,14 @@ from metastore.storage.schema.descriptors import (
     storage_formats,
 )
 from metastore.storage.schema.functions import functions
+from metastore.storage.schema.materialized_views import materialized_view_sources
+from metastore.storage.schema.partition_events import partition_events
 from metastore.storage.schema.partitions import partitions
+from metastore.storage.schema.privileges import privileges
 from metastore.storage.schema.properties import metastore_properties
+from metastore.storage.schema.roles import role_grants, roles
 from metastore.storage.schema.tables import skewed_locations, tables
+from metastore.storage.schema.tokens import delegation_tokens, master_keys
 from metastore.storage.schema.types import types
 
 __all__ = [
@@ -23,10 +28,17 @@ __all__ = [
     "column_lists",
     "column_statistics",
     "databases",
+    "delegation_tokens",
     "functions",
+    "master_keys",
+    "materialized_view_sources",
     "metadata",
     "metastore_properties",
+    "partition_events",
     "partitions",
+    "privileges",
+    "role_grants",
+    "roles",
     "skew_specifications",
     "skew_values",
     "skewed_locations",

@@ -1,0 +1,46 @@
+"""Privileges: who may do what with which object. They are kept and told; nobody is refused anything by them."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, text
+
+from metastore.storage.schema.base import Name, id_column, metadata
+
+privileges = Table(
+    "privileges",
+    metadata,
+    id_column(),
+    Column("object_type", Integer, nullable=False),  # Hive's HiveObjectType
+    # The object itself: a database, or a table; of the whole metastore (GLOBAL) neither.
+    Column("database_id", BigInteger, ForeignKey("databases.id", ondelete="CASCADE"), index=True),
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), index=True),
+    # As with skewed_locations, no foreign key: the repository of partitions removes them.
+    Column("partition_id", BigInteger),
+    Column("column_name", Name),
+    Column("principal_type", Integer, nullable=False),
+    Column("principal", Name, nullable=False),
+    Column("privilege", Name, nullable=False),
+    Column("grantor", Name),
+    Column("grantor_type", Integer),
+    Column("grant_option", Boolean, nullable=False),
+    Column("authorizer", Name),
+    Column("create_time", Integer, nullable=False),
+    Index("privileges_partition_id_idx", "partition_id", postgresql_where=text("partition_id IS NOT NULL")),
+    Index("privileges_principal_idx", "principal_type", "principal"),
+)
+
+# One grant of one privilege by one grantor. Nulls are equal here, which PostgreSQL 14 can say in an expression only.
+Index(
+    "privileges_grant_idx",
+    privileges.c.object_type,
+    text("COALESCE(database_id, 0)"),
+    text("COALESCE(table_id, 0)"),
+    text("COALESCE(partition_id, 0)"),
+    text("COALESCE(column_name, '')"),
+    privileges.c.principal_type,
+    privileges.c.principal,
+    privileges.c.privilege,
+    text("COALESCE(grantor, '')"),
+    text("COALESCE(authorizer, '')"),
+    unique=True,
+)
