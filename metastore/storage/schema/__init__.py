@@ -2,6 +2,7 @@
 
 from metastore.storage.schema.base import metadata
 from metastore.storage.schema.column_statistics import TABLE_ITSELF, column_statistics
+from metastore.storage.schema.compactions import compactions
 from metastore.storage.schema.constraints import table_constraints
 from metastore.storage.schema.databases import catalogs, databases
 from metastore.storage.schema.descriptors import (
@@ -12,6 +13,7 @@ from metastore.storage.schema.descriptors import (
     storage_formats,
 )
 from metastore.storage.schema.functions import functions
+from metastore.storage.schema.locks import lock_components, locks
 from metastore.storage.schema.materialized_views import materialized_view_sources
 from metastore.storage.schema.partition_events import partition_events
 from metastore.storage.schema.partitions import partitions
@@ -20,16 +22,21 @@ from metastore.storage.schema.properties import metastore_properties
 from metastore.storage.schema.roles import role_grants, roles
 from metastore.storage.schema.tables import skewed_locations, tables
 from metastore.storage.schema.tokens import delegation_tokens, master_keys
+from metastore.storage.schema.transactions import transaction_components, transaction_counter, transactions
 from metastore.storage.schema.types import types
+from metastore.storage.schema.write_ids import write_id_counters, write_ids
 
 __all__ = [
     "TABLE_ITSELF",
     "catalogs",
     "column_lists",
     "column_statistics",
+    "compactions",
     "databases",
     "delegation_tokens",
     "functions",
+    "lock_components",
+    "locks",
     "master_keys",
     "materialized_view_sources",
     "metadata",
@@ -46,5 +53,10 @@ __all__ = [
     "storage_formats",
     "table_constraints",
     "tables",
+    "transaction_components",
+    "transaction_counter",
+    "transactions",
     "types",
+    "write_id_counters",
+    "write_ids",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sqlalchemy import BigInteger, Column, Identity, LargeBinary, MetaData
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
 from sqlalchemy.types import Text
 
 metadata = MetaData(
@@ -40,3 +42,8 @@ def encoded_column() -> Column[bytes]:
 def json_column(name: str) -> Column[object]:
     """A JSON object that is passed through."""
     return Column(name, JSONB, nullable=False)
+
+
+def time_column(name: str, *, nullable: bool = True) -> Column[datetime]:
+    """A moment of the database's clock."""
+    return Column(name, TIMESTAMP(timezone=True), nullable=nullable)
