@@ -12,8 +12,10 @@ import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,7 +45,7 @@ class EmbeddedPostgres:
         self._folder = _usable(data_dir) / "postgres"
         self._connections = max(_LEAST_CONNECTIONS, connections + _SPARE_CONNECTIONS)
         self._lock = (data_dir / "postgres.lock").open("a")
-        self._server: Any = None
+        self._server: Any = None  # once it has started
         try:
             self._start()
             self.url = self._address(DATABASE).render_as_string(hide_password=False)
@@ -63,6 +65,8 @@ class EmbeddedPostgres:
             self._server.cleanup()
             if self._alone():
                 self._server.stop()
+        elif self._alone():
+            self._stop_half_started()
         self._lock.close()
 
     def __enter__(self) -> Self:
@@ -87,9 +91,10 @@ class EmbeddedPostgres:
             fcntl.flock(self._lock, fcntl.LOCK_UN)  # that process died in the middle: one of us starts again
         else:
             self._prepare()
-        self._server = _handle(self._folder)
-        with _plain_locale():
-            self._server.start()
+        server = _handle(self._folder)
+        with _plain_locale(), _uninterrupted():
+            server.start()
+            self._server = server
         fcntl.flock(self._lock, fcntl.LOCK_SH)
 
     def _initialised(self) -> bool:
@@ -108,8 +113,14 @@ class EmbeddedPostgres:
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
         (self._folder / "metastore.conf").write_text(f"max_connections = {self._connections}\n")
-        if not _is_postgres(self._folder / "postmaster.pid"):
+        if _postmaster(self._folder) is None:
             (self._folder / "postmaster.pid").unlink(missing_ok=True)
+
+    def _stop_half_started(self) -> None:
+        """Ctrl-C in a terminal reaches the tool that starts the server, too, but no longer the server."""
+        pid = _postmaster(self._folder)
+        if pid is not None:
+            os.kill(pid, signal.SIGINT)  # PostgreSQL's fast shutdown
 
     def _address(self, database: str) -> URL:
         host = str(self._server.get_postmaster_info().socket_dir)
@@ -143,6 +154,24 @@ def _plain_locale() -> Iterator[None]:
             os.environ["LC_ALL"] = before
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Signals that end us wait until the server has started: else nobody would know of it, to stop it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
+    handlers = {number: signal.signal(number, lambda caught, _: waiting.append(caught)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in waiting:
+            signal.raise_signal(number)
+
+
 def _handle(folder: Path) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns, when imported, of a missing XDG_RUNTIME_DIR that we do not need
@@ -169,14 +198,14 @@ def _usable(data_dir: Path) -> Path:
     return data_dir
 
 
-def _is_postgres(pid_file: Path) -> bool:
-    """True where the process of a postmaster.pid is PostgreSQL: after a crash its number may be another's by now."""
+def _postmaster(folder: Path) -> int | None:
+    """The server that runs in a folder. After a crash, the number in its file may be another process's by now."""
     try:
-        pid = int(pid_file.read_text().split(maxsplit=1)[0])
+        pid = int((folder / "postmaster.pid").read_text().split(maxsplit=1)[0])
         status = Path(f"/proc/{pid}/status").read_text()
     except (OSError, ValueError, IndexError):
-        return False
-    return "Name:\tpostgres\n" in status and "State:\tZ" not in status
+        return None
+    return pid if "Name:\tpostgres\n" in status and "State:\tZ" not in status else None
 
 
 def _one_line(folder: Path, error: Exception) -> str:
