@@ -86,7 +86,7 @@ def pattern_regex(pattern: str | None) -> str | None:
     try:
         re.compile(regex)
     except (re.error, RecursionError, OverflowError) as error:
-        raise InvalidInputError(f"Invalid name pattern '{pattern}': {error}") from error
+        raise InvalidInputError(f"Invalid name pattern '{_shortened(pattern)}': {error}") from error
     return regex
 
 
@@ -109,3 +109,7 @@ def _translated(pattern: str) -> list[str]:
             parts.append(text.strip())
         position = token.end()
     return parts
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else text[:60] + "…"

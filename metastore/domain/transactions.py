@@ -1,0 +1,134 @@
+"""What a transaction is to those who read: states, kinds of writes, and snapshots (Hive's ValidTxnList)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from metastore.errors import InvalidInputError
+
+OPEN: Final = "open"
+ABORTED: Final = "aborted"
+COMMITTED: Final = "committed"
+
+
+class TransactionType(IntEnum):
+    """The wire's TxnType."""
+
+    DEFAULT = 0
+    REPL_CREATED = 1
+    READ_ONLY = 2
+    COMPACTION = 3
+    MATER_VIEW_REBUILD = 4
+    SOFT_DELETE = 5
+    REBALANCE_COMPACTION = 6
+
+
+class Operation(IntEnum):
+    """What a transaction does to a table or partition: the wire's DataOperationType, and a compaction's own."""
+
+    SELECT = 1
+    INSERT = 2
+    UPDATE = 3
+    DELETE = 4
+    UNSET = 5
+    NO_TXN = 6
+    COMPACT = 7
+
+
+WRITES: Final = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
+CONFLICTING: Final = (Operation.UPDATE, Operation.DELETE)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The transactions whose writes a reader sees: all up to `high_water_mark` but the open and the aborted ones."""
+
+    high_water_mark: int
+    open: frozenset[int]
+    aborted: frozenset[int]
+
+    def sees(self, transaction: int) -> bool:
+        return transaction <= self.high_water_mark and transaction not in self.open and transaction not in self.aborted
+
+    def of(self, transaction: int) -> Snapshot:
+        """As that transaction sees it: itself, and nothing that began after it."""
+        return Snapshot(min(self.high_water_mark, transaction), self.open - {transaction}, self.aborted)
+
+
+class WriteId(NamedTuple):
+    """The number as which a transaction wrote into a table."""
+
+    transaction: int
+    number: int
+
+
+class VisibleWrites(NamedTuple):
+    """What a snapshot sees of a table: all up to a number but the invalid ones, of which those at some places are of
+    aborted transactions."""
+
+    high_water_mark: int
+    invalid: list[int]
+    aborted_at: list[int]
+    min_open: int | None
+
+
+def visible_writes(snapshot: Snapshot, writes: Iterable[WriteId], last: int) -> VisibleWrites:
+    """The rule of Hive's get_valid_write_ids.
+
+    Args:
+        snapshot: of the reader.
+        writes: the known write ids of the table, ascending; those that everybody sees may be missing.
+        last: the last number that was given for the table.
+    """
+    writes = list(writes)
+    known = [write.number for write in writes if write.transaction <= snapshot.high_water_mark]
+    high_water_mark = max(known, default=last)
+    unseen = [write for write in writes if write.number <= high_water_mark and not snapshot.sees(write.transaction)]
+    aborted = [write.transaction in snapshot.aborted for write in unseen]
+    still_open = [write.number for write, is_aborted in zip(unseen, aborted, strict=True) if not is_aborted]
+    return VisibleWrites(
+        high_water_mark,
+        [write.number for write in unseen],
+        [place for place, is_aborted in enumerate(aborted) if is_aborted],
+        min(still_open, default=None),
+    )
+
+
+def parse_snapshot(text: str) -> Snapshot:
+    """Reads what Hive's ValidReadTxnList writes: `mark:least open:open,…:aborted,…`; the lists may be missing.
+
+    Raises InvalidInputError.
+    """
+    mark, *rest = text.split(":")
+    opened, aborted = [*rest[1:3], "", ""][:2]
+    try:
+        return Snapshot(int(mark), _ids(opened), _ids(aborted))
+    except ValueError:
+        raise InvalidInputError(f"{text[:100]!r} is no list of valid transactions: write mark:open:1,2:3") from None
+
+
+def parse_write_ids(text: str) -> tuple[int, list[int]]:
+    """(high-water mark, aborted numbers) of what Hive's ValidReaderWriteIdList writes: `table:mark:least open:open:aborted`.
+
+    Raises InvalidInputError.
+    """
+    table, separator, rest = text.partition(":")
+    if not table or not separator:
+        raise InvalidInputError(f"{text[:100]!r} is no list of valid write ids: write database.table:mark:open:1,2:3")
+    snapshot = parse_snapshot(rest)
+    return snapshot.high_water_mark, sorted(snapshot.aborted)
+
+
+def bit_set(places: Iterable[int]) -> bytes:
+    """The bytes of a Java BitSet with these bits set: little-endian, without trailing zeros."""
+    bits = 0
+    for place in places:
+        bits |= 1 << place
+    return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
+
+
+def _ids(text: str) -> frozenset[int]:
+    return frozenset(int(each) for each in text.split(",") if each)
