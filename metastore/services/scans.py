@@ -37,8 +37,10 @@ class ScanService:
                 total = work.partitions.count(stored.ref) if with_totals else None
             else:
                 rows, total = [_whole_table(stored)], 1
-            descriptors = work.partitions.descriptors(rows, stored.encoded.decode().sd)
-        shapes = {number: _shape(sd, predicate) for number, sd in descriptors.items()}
+            own = stored.encoded.decode().sd
+            descriptors = work.partitions.descriptors(rows, own)
+        types = {column.name: column.type for column in own.cols}
+        shapes = {number: _shape(sd, types, predicate) for number, sd in descriptors.items()}
         order = {number: position for position, number in enumerate(shapes)}
         partitions = [_partition(row, shapes[row.descriptor_id], order[row.descriptor_id]) for row in rows]
         return ScanPlan(
@@ -59,12 +61,13 @@ class _Shape:
     keeps_default: bool
 
 
-def _shape(sd: StorageDescriptor, predicate: Expression) -> _Shape:
+def _shape(sd: StorageDescriptor, table_types: Mapping[str, str], predicate: Expression) -> _Shape:
     info = sd.skewedInfo
     if not (sd.storedAsSubDirectories and info.skewedColNames and info.skewedColValues):
         return _Shape(None, frozenset(), keeps_default=True)
     skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
-    types = {column.name: column.type for column in sd.cols}
+    # A column whose type has changed since: the values were placed by the old one, the predicate means the new one.
+    types = {column.name: column.type for column in sd.cols if table_types.get(column.name) == column.type}
     kept, keeps_default = directories_to_read(skew, types, predicate)
     return _Shape(skew, frozenset(kept), keeps_default)
 

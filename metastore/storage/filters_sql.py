@@ -10,11 +10,11 @@ from sqlalchemy import ColumnElement, all_, and_, any_, false, func, literal, or
 
 from metastore.domain.expression import (
     And,
+    Atom,
     Compare,
     Constant,
     Expression,
     In,
-    Leaf,
     Like,
     Not,
     NullSafeEqual,
@@ -93,8 +93,8 @@ def _condition(expression: Expression, leaf_condition: LeafCondition) -> Conditi
     return leaf_condition(expression, negated=False)
 
 
-def _filter_leaf(keys: Sequence[Key], leaf: Leaf, *, negated: bool) -> Condition:
-    position, kind = _position(leaf.column, keys)  # type: ignore[union-attr]  # constants do not come here
+def _filter_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition:
+    position, kind = _position(leaf.column, keys)
     if isinstance(leaf, Like | StartsWith):
         return _text_leaf(leaf, position, negated=negated)
     bad = next((value for value in _values(leaf) if sort_key(kind, value) is None), None)
@@ -106,10 +106,10 @@ def _filter_leaf(keys: Sequence[Key], leaf: Leaf, *, negated: bool) -> Condition
     return _key_leaf(leaf, position, kind, negated=negated)
 
 
-def _scan_leaf(keys: Sequence[Key], leaf: Leaf, *, negated: bool) -> Condition:
-    if leaf.column not in {key.name for key in keys}:  # type: ignore[union-attr]  # constants do not come here
+def _scan_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition:
+    if leaf.column not in {key.name for key in keys}:
         return true()
-    position, kind = _position(leaf.column, keys)  # type: ignore[union-attr]
+    position, kind = _position(leaf.column, keys)
     if isinstance(leaf, Like | StartsWith):
         return _text_leaf(leaf, position, negated=negated) if kind is KeyKind.STRING else true()
     if kind is KeyKind.OTHER or any(sort_key(kind, value) is None for value in _values(leaf)):
@@ -121,7 +121,7 @@ def _scan_leaf(keys: Sequence[Key], leaf: Leaf, *, negated: bool) -> Condition:
     return or_(condition, and_(_key(position).is_(None), _value(position) != DEFAULT_PARTITION))
 
 
-def _key_leaf(leaf: Leaf, position: int, kind: KeyKind, *, negated: bool) -> Condition:
+def _key_leaf(leaf: Atom, position: int, kind: KeyKind, *, negated: bool) -> Condition:
     column = _key(position)
     match leaf:
         case Compare(operator=operator, value=value):
@@ -146,8 +146,8 @@ def _text_leaf(leaf: Like | StartsWith, position: int, *, negated: bool) -> Cond
     return ~starts if negated else starts
 
 
-def _table_leaf(leaf: Leaf, *, negated: bool) -> Condition:
-    column, is_number = _table_column(leaf.column)  # type: ignore[union-attr]  # constants do not come here
+def _table_leaf(leaf: Atom, *, negated: bool) -> Condition:
+    column, is_number = _table_column(leaf.column)
     match leaf:
         case Compare(operator=operator, value=value):
             return _COMPARE[operator](column, _integer(value) if is_number else value)
@@ -172,7 +172,7 @@ def _table_column(name: str) -> tuple[ColumnElement[Any], bool]:
     return columns[field], field is TableField.LAST_ACCESS
 
 
-def _values(leaf: Leaf) -> tuple[str, ...]:
+def _values(leaf: Atom) -> tuple[str, ...]:
     match leaf:
         case Compare(value=value) | NullSafeEqual(value=value):
             return (value,)

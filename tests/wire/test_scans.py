@@ -232,3 +232,15 @@ def test_of_two_writers_that_saw_the_same_one_wins(
     assert len(lost) == 7
     places = {each.sd.location for each in metastore_client.get_partitions(*skewed_table, -1)}
     assert places == {f"file:/w/t/{won[0]}/month={month}" for month in (1, 2)}
+
+
+def test_a_column_that_changed_its_type_prunes_no_directory(
+    metastore_client: Any, skewed_table: tuple[str, str]
+) -> None:
+    by_number = {"skewedColNames": ["n"], "skewedColValues": [["1"], ["2"]]}
+    publish(metastore_client, skewed_table, entry("t", 1, values_found=("1", "2"), **by_number))
+    assert planned(metastore_client, skewed_table, [equal("n", "1")]) == {"1": ["/dest=1"]}
+    widened = metastore_client.get_table(*skewed_table)
+    widened.sd.cols[1].type = "string"
+    metastore_client.alter_table(*skewed_table, widened)
+    assert planned(metastore_client, skewed_table, [equal("n", "1")]) == {"1": ["/dest=1", "/dest=2", DEFAULT]}
