@@ -15,6 +15,7 @@ from metastore.storage.schema.descriptors import (
 from metastore.storage.schema.functions import functions
 from metastore.storage.schema.locks import lock_components, locks
 from metastore.storage.schema.materialized_views import materialized_view_sources
+from metastore.storage.schema.notifications import notification_log, notification_sequence, write_notifications
 from metastore.storage.schema.partition_events import partition_events
 from metastore.storage.schema.partitions import partitions
 from metastore.storage.schema.privileges import privileges
@@ -41,6 +42,8 @@ __all__ = [
     "materialized_view_sources",
     "metadata",
     "metastore_properties",
+    "notification_log",
+    "notification_sequence",
     "partition_events",
     "partitions",
     "privileges",
@@ -59,4 +62,5 @@ __all__ = [
     "types",
     "write_id_counters",
     "write_ids",
+    "write_notifications",
 ]

@@ -1,0 +1,44 @@
+"""The notification log: what changed, numbered without gaps in the order of the commits."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, CheckConstraint, Column, Integer, Table, Text
+
+from metastore.storage.schema.base import Name, metadata
+
+# One row. Whoever appends an event locks it until the commit, so that the numbers follow the commits; a rollback
+# takes its numbers back.
+notification_sequence = Table(
+    "notification_sequence",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("last_event_id", BigInteger, nullable=False),
+    CheckConstraint("id = 1", name="one_row"),
+)
+
+notification_log = Table(
+    "notification_log",
+    metadata,
+    Column("event_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("event_time", Integer, nullable=False),
+    Column("event_type", Text, nullable=False),
+    Column("catalog", Name),  # null: of a transaction
+    Column("database", Name),  # null: of a catalog
+    Column("table_name", Name),  # null: of a database
+    Column("message", Text, nullable=False),
+)
+
+# What a transaction has written (Hive's TXN_WRITE_NOTIFICATION_LOG); asked for by who reads its COMMIT_TXN event.
+write_notifications = Table(
+    "write_notifications",
+    metadata,
+    Column("transaction_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("database", Name, primary_key=True),
+    Column("table_name", Name, primary_key=True),
+    Column("partition", Name, primary_key=True),  # empty: of a table without partitions
+    Column("write_id", BigInteger, nullable=False),
+    Column("table_object", Text, nullable=False),
+    Column("partition_object", Text),
+    Column("files", Text, nullable=False),  # joined with "]", as Hive's ReplChangeManager
+    Column("event_time", Integer, nullable=False, index=True),
+)
