@@ -5,18 +5,25 @@ from __future__ import annotations
 import time
 from importlib.metadata import PackageNotFoundError, version
 
+from metastore.handlers.catalogs import CatalogHandlers
 from metastore.handlers.config import ConfigHandlers
+from metastore.handlers.constraints import ConstraintHandlers
 from metastore.handlers.databases import DatabaseHandlers
 from metastore.handlers.fields import FieldHandlers
+from metastore.handlers.functions import FunctionHandlers
 from metastore.handlers.partition_names import PartitionNameHandlers
 from metastore.handlers.partitions_read import PartitionReadHandlers
 from metastore.handlers.partitions_write import PartitionWriteHandlers
 from metastore.handlers.scans import ScanHandlers
 from metastore.handlers.tables import TableHandlers
+from metastore.handlers.types import TypeHandlers
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
+from metastore.services.catalogs import CatalogService
 from metastore.services.config import ConfigService
+from metastore.services.constraints import ConstraintService
 from metastore.services.databases import DatabaseService
+from metastore.services.functions import FunctionService
 from metastore.services.partitions_alter import PartitionAlterService
 from metastore.services.partitions_read import PartitionReadService
 from metastore.services.partitions_write import PartitionWriteService
@@ -24,6 +31,7 @@ from metastore.services.publishing import PublishingService
 from metastore.services.scans import ScanService
 from metastore.services.tables import TableService
 from metastore.services.tables_alter import TableAlterService
+from metastore.services.types import TypeService
 from metastore.settings import Settings
 from metastore.storage.engine import make_engine
 from metastore.storage.unit_of_work import Store
@@ -51,6 +59,10 @@ class Application:
                 "partitions_write": PartitionWriteHandlers(
                     partitions_write, PartitionAlterService(self._store, warehouse, _now)
                 ),
+                "catalogs": CatalogHandlers(CatalogService(self._store, warehouse, _now)),
+                "types": TypeHandlers(TypeService(self._store)),
+                "functions": FunctionHandlers(FunctionService(self._store, _now)),
+                "constraints": ConstraintHandlers(ConstraintService(self._store)),
                 "scans": ScanHandlers(ScanService(self._store), PublishingService(self._store, _now)),
             },
             FacebookHandlers(_version()),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from metastore.domain.names import pattern_regex
 from metastore.encoded import EncodedStruct
 from metastore.handlers.arguments import database_name, database_pattern, limit, properties, table_name
@@ -36,11 +39,16 @@ class TableHandlers:
         self.create_table_with_environment_context(table, None)
 
     def create_table_with_environment_context(self, table: Table, context: EnvironmentContext | None) -> None:
-        catalog, database = database_name(table.dbName, table.catName)
-        self._tables.create(catalog, database, table, update_statistics=updates_statistics(properties(context)))
+        self._create(table, context, ())
+
+    def create_table_with_constraints(self, table: Table, *constraints: list[Any] | None) -> None:
+        """Hive 2.3 sends primary and foreign keys, later clients six lists."""
+        self._create(table, None, constraints)
 
     def create_table_req(self, request: CreateTableRequest) -> None:
-        self.create_table_with_environment_context(request.table, request.envContext)
+        keys = request.primaryKeys, request.foreignKeys, request.uniqueConstraints
+        rest = request.notNullConstraints, request.defaultConstraints, request.checkConstraints
+        self._create(request.table, request.envContext, (*keys, *rest))
 
     def get_table(self, database: str, name: str) -> EncodedStruct[Table]:
         return self._tables.get(*table_name(database, name))
@@ -118,6 +126,14 @@ class TableHandlers:
     def drop_table_req(self, request: DropTableRequest) -> None:
         name = table_name(request.dbName, request.tableName, request.catalogName)
         self._tables.drop(*name, delete_data=bool(request.deleteData))
+
+    def _create(
+        self, table: Table, context: EnvironmentContext | None, constraints: Sequence[list[Any] | None]
+    ) -> None:
+        catalog, database = database_name(table.dbName, table.catName)
+        together = [each for some in constraints for each in some or []]
+        update_statistics = updates_statistics(properties(context))
+        self._tables.create(catalog, database, table, together, update_statistics=update_statistics)
 
 
 def _unprefix(table: Table) -> None:

@@ -15,7 +15,7 @@ SERVED: dict[str, str] = {
     "config": "set_ugi getMetaConf setMetaConf get_config_value flushCache",
     "databases": """create_database create_database_req get_database get_database_req get_databases get_all_databases
         alter_database alter_database_req drop_database drop_database_req""",
-    "tables": """create_table create_table_with_environment_context create_table_req
+    "tables": """create_table create_table_with_environment_context create_table_with_constraints create_table_req
         get_table get_table_req get_table_objects_by_name get_table_objects_by_name_req
         get_all_tables get_tables get_tables_by_type get_tables_ext get_table_meta get_table_names_by_filter
         alter_table alter_table_with_environment_context alter_table_with_cascade alter_table_req
@@ -37,6 +37,14 @@ SERVED: dict[str, str] = {
         drop_partition_by_name_with_environment_context drop_partition_req drop_partitions_req
         alter_partition alter_partition_with_environment_context alter_partitions
         alter_partitions_with_environment_context alter_partitions_req rename_partition rename_partition_req""",
+    "catalogs": "create_catalog alter_catalog get_catalog get_catalogs drop_catalog get_metastore_db_uuid",
+    "types": "create_type drop_type get_type get_type_all",
+    "functions": """create_function alter_function drop_function get_function get_functions get_functions_req
+        get_all_functions""",
+    "constraints": """add_primary_key add_foreign_key add_unique_constraint add_not_null_constraint
+        add_default_constraint add_check_constraint drop_constraint get_primary_keys get_foreign_keys
+        get_unique_constraints get_not_null_constraints get_default_constraints get_check_constraints
+        get_all_table_constraints""",
     "scans": "plan_scan publish",
 }
 

@@ -15,10 +15,9 @@ class Refusal(NamedTuple):
 NOT_YET = "not served yet"
 
 REFUSED: dict[str, Refusal] = {
-    "catalogs": Refusal(NOT_YET, "create_catalog alter_catalog get_catalog get_catalogs drop_catalog"),
     "tables": Refusal(
         NOT_YET,
-        """create_table_with_constraints truncate_table truncate_table_req translate_table_dryrun
+        """truncate_table truncate_table_req translate_table_dryrun
         update_creation_metadata get_materialization_invalidation_info get_materialized_views_for_rewriting
         get_all_materialized_view_objects_for_rewriting""",
     ),
@@ -28,10 +27,6 @@ REFUSED: dict[str, Refusal] = {
         get_partition_values get_partitions_by_expr get_partitions_pspec get_partitions_spec_by_expr
         get_partitions_with_specs isPartitionMarkedForEvent markPartitionForEvent""",
     ),
-    "functions": Refusal(
-        NOT_YET,
-        "create_function alter_function drop_function get_function get_functions get_functions_req get_all_functions",
-    ),
     "statistics": Refusal(
         NOT_YET,
         """update_table_column_statistics update_table_column_statistics_req update_partition_column_statistics
@@ -39,12 +34,6 @@ REFUSED: dict[str, Refusal] = {
         get_table_statistics_req get_partitions_statistics_req get_aggr_stats_for set_aggr_stats_for
         delete_table_column_statistics delete_partition_column_statistics find_columns_with_stats
         update_transaction_statistics""",
-    ),
-    "constraints": Refusal(
-        NOT_YET,
-        """add_primary_key add_foreign_key add_unique_constraint add_not_null_constraint add_default_constraint
-        add_check_constraint drop_constraint get_primary_keys get_foreign_keys get_unique_constraints
-        get_not_null_constraints get_default_constraints get_check_constraints get_all_table_constraints""",
     ),
     "privileges": Refusal(
         NOT_YET,
@@ -79,7 +68,6 @@ REFUSED: dict[str, Refusal] = {
         """get_delegation_token renew_delegation_token cancel_delegation_token add_token remove_token get_token
         get_all_token_identifiers add_master_key update_master_key remove_master_key get_master_keys""",
     ),
-    "types": Refusal(NOT_YET, "create_type drop_type get_type get_type_all get_metastore_db_uuid"),
     "indexes": Refusal(
         "Hive removed indexes in 3.0",
         "add_index alter_index drop_index_by_name get_index_by_name get_indexes get_index_names",

@@ -19,11 +19,11 @@ from metastore.storage.repositories.databases import StoredDatabase
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
-from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalType, Table
+from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, PrincipalType, Table
 
 Clock = Callable[[], int]
 DEFAULT_DATABASE = "default"
-NOT_EMPTY = "Database {} is not empty. One or more tables exist."
+NOT_EMPTY = "Database {} is not empty. One or more {} exist."
 
 
 class DatabaseService:
@@ -40,16 +40,17 @@ class DatabaseService:
             name=DEFAULT_DATABASE, description="Default Hive database", ownerName="public", ownerType=PrincipalType.ROLE
         )
         with self._store.transaction() as work:
-            work.databases.add_catalog(DEFAULT_CATALOG, self._warehouse.root, "Default catalog for Hive", self._clock())
-            work.databases.insert(DEFAULT_CATALOG, self._completed(DEFAULT_CATALOG, database), if_not_exists=True)
+            catalog = Catalog(DEFAULT_CATALOG, "Default catalog for Hive", self._warehouse.root, self._clock())
+            work.catalogs.insert(catalog, if_not_exists=True)
+            work.databases.insert(DEFAULT_CATALOG, self._completed(work, DEFAULT_CATALOG, database), if_not_exists=True)
 
     def create(self, catalog: str, database: Database) -> None:
         """Raises AlreadyExistsError, InvalidObjectError, NotFoundError (of the catalog)."""
         database.name = fold(database.name)
         check_object_name("database", database.name)
-        database = self._completed(catalog, database)
         try:
             with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+                database = self._completed(work, catalog, database)
                 work.databases.insert(catalog, database)
                 make_directory(database.locationUri)
         except AlreadyExistsError:
@@ -77,7 +78,7 @@ class DatabaseService:
             old = stored.encoded.decode()
             new.name, new.createTime = name, old.createTime
             new.locationUri = new.locationUri or old.locationUri
-            new = self._completed(catalog, new)
+            new = self._completed(work, catalog, new)
             if new.locationUri != old.locationUri:
                 make_directory(new.locationUri)
             work.databases.update(stored.id, new)
@@ -87,40 +88,50 @@ class DatabaseService:
         if name == DEFAULT_DATABASE:
             raise InvalidInputError(f"Can not drop {name} database in catalog {catalog}")
         doomed: list[str] = []
-        try:
-            with self._store.transaction() as work:
-                stored = work.databases.find(catalog, name, lock=True)
-                if stored is None:
-                    if if_exists:
-                        return
-                    raise missing(name)
-                tables = work.tables.find_many(catalog, name, work.tables.names(catalog, name))
-                if tables and not cascade:
-                    raise InvalidOperationError(NOT_EMPTY.format(name))
-                for table in tables:
-                    doomed += data_of(work, table) if delete_data else []
-                    work.tables.delete(table.ref.id)
-                work.databases.delete(stored.id)
-                if delete_data:
-                    doomed.append(stored.encoded.decode().locationUri)
-        except InvalidOperationError:
-            raise InvalidOperationError(NOT_EMPTY.format(name)) from None
+        with self._store.transaction() as work:
+            stored = work.databases.find(catalog, name, lock=True)
+            if stored is None:
+                if if_exists:
+                    return
+                raise missing(name)
+            tables = work.tables.find_many(catalog, name, work.tables.names(catalog, name))
+            if not cascade and (tables or work.functions.names(catalog, name)):
+                raise InvalidOperationError(NOT_EMPTY.format(name, "tables" if tables else "functions"))
+            for table in tables:
+                doomed += data_of(work, table) if delete_data else []
+                work.tables.delete(table.ref.id)
+            work.functions.delete_of(stored.id)
+            work.databases.delete(stored.id)
+            if delete_data:
+                doomed.append(stored.encoded.decode().locationUri)
         delete_directories(self._warehouse, doomed)
 
-    def _completed(self, catalog: str, database: Database) -> Database:
-        database.catalogName = catalog
-        database.parameters = database.parameters or {}
-        database.createTime = database.createTime or self._clock()
-        if database.ownerName and database.ownerType is None:
-            database.ownerType = PrincipalType.USER
-        location = database.locationUri or paths.database_location(self._warehouse.root, database.name)
-        try:
-            # The default database lies in the warehouse itself, which may be a bucket.
-            is_default = database.name == DEFAULT_DATABASE
-            database.locationUri = paths.normalise(location) if is_default else paths.require_not_root(location)
-        except InvalidInputError as error:
-            raise InvalidObjectError(str(error)) from None
-        return database
+    def _completed(self, work: UnitOfWork, catalog: str, database: Database) -> Database:
+        """Databases of the default catalog lie in the warehouse, others in their catalog's place (Hive's Warehouse)."""
+        home = self._warehouse.root
+        if catalog != DEFAULT_CATALOG:
+            stored = work.catalogs.find(catalog)
+            if stored is None:
+                raise NotFoundError(f"No catalog {catalog}")
+            home = stored.locationUri
+        return complete_database(database, catalog, home, self._clock())
+
+
+def complete_database(database: Database, catalog: str, home: str, now: int) -> Database:
+    """Fills gaps. `home` is the place of its catalog, `now` in seconds since 1970. Raises InvalidObjectError."""
+    database.catalogName = catalog
+    database.parameters = database.parameters or {}
+    database.createTime = database.createTime or now
+    if database.ownerName and database.ownerType is None:
+        database.ownerType = PrincipalType.USER
+    location = database.locationUri or paths.database_location(home, database.name)
+    try:
+        # A default database lies in the warehouse itself, which may be a bucket.
+        is_default = database.name == DEFAULT_DATABASE
+        database.locationUri = paths.normalise(location) if is_default else paths.require_not_root(location)
+    except InvalidInputError as error:
+        raise InvalidObjectError(str(error)) from None
+    return database
 
 
 def missing(name: str) -> NotFoundError:

@@ -37,6 +37,12 @@ def delete_directories(warehouse: Warehouse, locations: Iterable[str]) -> None:
         _logged(warehouse.delete_directory, location)
 
 
+def delete_empty_directories(warehouse: Warehouse, locations: Iterable[str]) -> None:
+    """As `delete_directories`, where what still lies in them is not ours to delete."""
+    for location in locations:
+        _logged(warehouse.delete_empty, location)
+
+
 def _logged(action: Callable[[str], object], location: str) -> None:
     try:
         action(location)

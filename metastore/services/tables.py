@@ -8,10 +8,12 @@ from typing import Literal
 from metastore.domain.filters import parse_filter
 from metastore.encoded import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
+from metastore.services.constraint_rules import add_constraints
 from metastore.services.databases import Clock, data_of
 from metastore.services.directories import delete_directories, new_directories
 from metastore.services.table_rules import fill_statistics, is_view, prepare
 from metastore.storage.filters_sql import table_condition
+from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -28,12 +30,21 @@ class TableService:
         self._warehouse = warehouse
         self._clock = clock
 
-    def create(self, catalog: str, database: str, table: Table, *, update_statistics: bool = True) -> None:
-        """Makes the table and its directory.
+    def create(
+        self,
+        catalog: str,
+        database: str,
+        table: Table,
+        constraints: Sequence[Constraint] = (),
+        *,
+        update_statistics: bool = True,
+    ) -> None:
+        """Makes the table, its constraints and its directory.
 
         Raises:
             AlreadyExistsError: a table or view of that name is there.
-            InvalidObjectError: the database is missing, or the table is not well formed.
+            InvalidObjectError: the database is missing, the table or a constraint is not well formed.
+            NotFoundError: the table that a foreign key points to is missing.
         """
         table = prepare(table, catalog, database, self._clock())
         try:
@@ -47,7 +58,8 @@ class TableService:
                     table.sd.location = paths.require_not_root(location)
                     if update_statistics and not table.partitionKeys and self._warehouse.exists(table.sd.location):
                         fill_statistics(table.parameters, self._warehouse.statistics(table.sd.location))
-                work.tables.insert(stored.id, table)
+                table_id = work.tables.insert(stored.id, table)
+                add_constraints(work, catalog, table_id, table, constraints)
                 if not is_view(table):
                     make_directory(table.sd.location)
         except AlreadyExistsError:

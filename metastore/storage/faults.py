@@ -28,6 +28,14 @@ _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
     "tables_database_id_fkey": (InvalidOperationError, "Database is not empty. One or more tables exist."),
     "partitions_table_id_name_key": (AlreadyExistsError, "Partition already exists"),
     "partitions_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
+    "functions_database_id_name_key": (AlreadyExistsError, "Function already exists"),
+    "functions_database_id_fkey": (NotFoundError, "Database was dropped by somebody else"),
+    "column_statistics_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
+    "table_constraints_table_id_name_position_key": (InvalidObjectError, "Constraint name already exists"),
+    "table_constraints_primary_key_idx": (InvalidObjectError, "Primary key already exists"),
+    "table_constraints_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
+    "table_constraints_parent_table_id_fkey": (NotFoundError, "Parent table was dropped by somebody else"),
+    "types_pkey": (AlreadyExistsError, "Type already exists"),
 }
 
 # SQLSTATE, or its class, where no constraint tells more (PostgreSQL documentation, appendix A).

@@ -11,10 +11,14 @@ from sqlalchemy.exc import DBAPIError
 from metastore.errors import UnavailableError
 from metastore.storage.descriptors import DescriptorCache, Descriptors
 from metastore.storage.faults import translate, translated
+from metastore.storage.repositories.catalogs import Catalogs
+from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
+from metastore.storage.repositories.functions import Functions
 from metastore.storage.repositories.partitions import Partitions
 from metastore.storage.repositories.partitions_write import PartitionsWrite
 from metastore.storage.repositories.tables import Tables
+from metastore.storage.repositories.types import Types
 
 
 class UnitOfWork:
@@ -24,10 +28,14 @@ class UnitOfWork:
         self._connection = connection
         self._in_transaction = False
         descriptors = Descriptors(connection, cache)
+        self.catalogs = Catalogs(connection)
         self.databases = Databases(connection)
         self.tables = Tables(connection, descriptors)
         self.partitions = Partitions(connection, descriptors)
         self.partitions_write = PartitionsWrite(connection, descriptors)
+        self.functions = Functions(connection)
+        self.constraints = Constraints(connection)
+        self.types = Types(connection)
 
     def begin(self) -> None:
         """Opens the transaction that all repositories join."""

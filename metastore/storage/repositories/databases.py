@@ -1,4 +1,4 @@
-"""Catalogs and databases."""
+"""Databases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from metastore.encoded import EncodedStruct
 from metastore.storage.mapping.databases import database_row, encoded_database
-from metastore.storage.schema import catalogs, databases
+from metastore.storage.schema import databases
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
 
@@ -23,15 +23,10 @@ class StoredDatabase:
 
 
 class Databases:
-    """Queries on catalogs and databases. Names come folded."""
+    """Queries on databases. Names come folded."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-
-    def add_catalog(self, name: str, location: str, description: str, create_time: int) -> None:
-        """Adds a catalog unless it is there."""
-        row = {"name": name, "location": location, "description": description, "create_time": create_time}
-        self._connection.execute(insert(catalogs).values(row).on_conflict_do_nothing())
 
     def find(self, catalog: str, name: str, *, lock: bool = False) -> StoredDatabase | None:
         """The database, or None. `lock`: nobody else may change or drop it before this transaction ends."""

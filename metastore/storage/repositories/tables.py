@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, select, tuple_, update
 
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import shared_part
@@ -36,6 +36,7 @@ _REFERENCE = (
     tables.c.partition_keys,
     tables.c.version,
 )
+_WHOLE = (*_REFERENCE, tables.c.descriptor_id, tables.c.encoded)
 _JOINED = tables.join(databases, databases.c.id == tables.c.database_id)
 
 
@@ -64,6 +65,12 @@ class Tables:
     def find_many(self, catalog: str, database: str, names: Sequence[str]) -> list[StoredTable]:
         """Those of the named tables that are there, by name."""
         return self._read(self._whole(catalog, database).where(tables.c.name.in_(names)).order_by(tables.c.name))
+
+    def find_named(self, catalog: str, names: Sequence[tuple[str, str]]) -> list[StoredTable]:
+        """Those of the tables that are there; each is named with its database before it."""
+        identity = tuple_(databases.c.name, tables.c.name)
+        query = select(*_WHOLE).select_from(_JOINED).where(databases.c.catalog == catalog, identity.in_(names))
+        return self._read(query)
 
     def names(self, catalog: str, database: str, pattern: str | None = None, kind: str | None = None) -> list[str]:
         """Names in ascending order; `pattern` a regular expression, `kind` a table type, None for all."""
@@ -129,8 +136,7 @@ class Tables:
             self._connection.execute(insert(skewed_locations).values(rows))
 
     def _whole(self, catalog: str, database: str) -> Select[Any]:
-        columns = (*_REFERENCE, tables.c.descriptor_id, tables.c.encoded)
-        return _named(select(*columns).select_from(_JOINED), catalog, database)
+        return _named(select(*_WHOLE).select_from(_JOINED), catalog, database)
 
     def _read(self, query: Select[Any]) -> list[StoredTable]:
         rows = self._connection.execute(query).all()

@@ -1,0 +1,40 @@
+"""Catalogs on the wire, and the identity of the metastore."""
+
+from __future__ import annotations
+
+from metastore.domain.names import fold
+from metastore.services.catalogs import CatalogService
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AlterCatalogRequest,
+    Catalog,
+    CreateCatalogRequest,
+    DropCatalogRequest,
+    GetCatalogRequest,
+    GetCatalogResponse,
+    GetCatalogsResponse,
+)
+
+
+class CatalogHandlers:
+    """`*_catalog*`."""
+
+    def __init__(self, catalogs: CatalogService) -> None:
+        self._catalogs = catalogs
+
+    def create_catalog(self, request: CreateCatalogRequest) -> None:
+        self._catalogs.create(request.catalog or Catalog())
+
+    def alter_catalog(self, request: AlterCatalogRequest) -> None:
+        self._catalogs.alter(fold(request.name), request.newCat or Catalog())
+
+    def get_catalog(self, request: GetCatalogRequest) -> GetCatalogResponse:
+        return GetCatalogResponse(self._catalogs.get(fold(request.name)))
+
+    def get_catalogs(self) -> GetCatalogsResponse:
+        return GetCatalogsResponse(self._catalogs.names())
+
+    def drop_catalog(self, request: DropCatalogRequest) -> None:
+        self._catalogs.drop(fold(request.name), if_exists=bool(request.ifExists))
+
+    def get_metastore_db_uuid(self) -> str:
+        return self._catalogs.identity()

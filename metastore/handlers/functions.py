@@ -1,0 +1,46 @@
+"""Functions on the wire."""
+
+from __future__ import annotations
+
+from metastore.domain.names import DEFAULT_CATALOG, pattern_regex
+from metastore.encoded import EncodedStruct
+from metastore.handlers.arguments import database_name
+from metastore.services.functions import FunctionService
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Function,
+    GetAllFunctionsResponse,
+    GetFunctionsRequest,
+    GetFunctionsResponse,
+)
+
+
+class FunctionHandlers:
+    """`*_function*`."""
+
+    def __init__(self, functions: FunctionService) -> None:
+        self._functions = functions
+
+    def create_function(self, function: Function) -> None:
+        self._functions.create(*database_name(function.dbName, function.catName), function)
+
+    def alter_function(self, database: str, name: str, function: Function) -> None:
+        target = database_name(function.dbName or database).database
+        self._functions.alter(*database_name(database), name, function, target)
+
+    def drop_function(self, database: str, name: str) -> None:
+        self._functions.drop(*database_name(database), name)
+
+    def get_function(self, database: str, name: str) -> EncodedStruct[Function]:
+        return self._functions.get(*database_name(database), name)
+
+    def get_functions(self, database: str, pattern: str | None) -> list[str]:
+        return self._functions.names(*database_name(database), pattern_regex(pattern))
+
+    def get_functions_req(self, request: GetFunctionsRequest) -> GetFunctionsResponse:
+        arguments = *database_name(request.dbName, request.catalogName), pattern_regex(request.pattern)
+        if request.returnNames is False:
+            return GetFunctionsResponse(functions=self._functions.select(*arguments))
+        return GetFunctionsResponse(function_names=self._functions.names(*arguments))
+
+    def get_all_functions(self) -> GetAllFunctionsResponse:
+        return GetAllFunctionsResponse(functions=self._functions.select(DEFAULT_CATALOG))

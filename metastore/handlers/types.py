@@ -1,0 +1,30 @@
+"""Types on the wire."""
+
+from __future__ import annotations
+
+from metastore.domain.names import fold, pattern_regex
+from metastore.encoded import EncodedStruct
+from metastore.services.types import TypeService
+from thrift_idl.gen.hive_metastore.ttypes import Type
+
+
+class TypeHandlers:
+    """`*_type*`."""
+
+    def __init__(self, types: TypeService) -> None:
+        self._types = types
+
+    def create_type(self, new: Type) -> bool:
+        self._types.create(new)
+        return True
+
+    def drop_type(self, name: str) -> bool:
+        self._types.drop(fold(name))
+        return True
+
+    def get_type(self, name: str) -> EncodedStruct[Type]:
+        return self._types.get(fold(name))
+
+    def get_type_all(self, pattern: str | None) -> dict[str, Type]:
+        """Real servers do not implement it; the name is taken for a pattern, as in all other listings."""
+        return self._types.select(pattern_regex(pattern))

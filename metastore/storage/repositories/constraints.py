@@ -1,0 +1,96 @@
+"""Constraints of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, any_, delete, insert, literal, or_, select, true, tuple_
+
+from metastore.encoded import EncodedList
+from metastore.storage.mapping.constraints import KINDS, NamedConstraint, constraint_row, constraint_tail
+from metastore.storage.schema import databases, table_constraints, tables
+from metastore.storage.schema.base import Texts
+
+_PARENTS, _PARENT_DATABASES = tables.alias("parents"), databases.alias("parent_databases")
+_JOINED = (
+    table_constraints.join(tables, tables.c.id == table_constraints.c.table_id)
+    .join(databases, databases.c.id == tables.c.database_id)
+    .outerjoin(_PARENTS, _PARENTS.c.id == table_constraints.c.parent_table_id)
+    .outerjoin(_PARENT_DATABASES, _PARENT_DATABASES.c.id == _PARENTS.c.database_id)
+)
+
+
+class Constraints:
+    """Queries on constraints. Names come folded, structs complete."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def select(self, catalog: str, condition: ColumnElement[bool], *structs: type[Any]) -> list[EncodedList[Any]]:
+        """For each kind of struct the constraints that satisfy a condition, by table, name and position."""
+        query = (
+            select(
+                table_constraints.c.kind,
+                table_constraints.c.encoded,
+                databases.c.name,
+                tables.c.name,
+                _PARENT_DATABASES.c.name,
+                _PARENTS.c.name,
+            )
+            .select_from(_JOINED)
+            .where(databases.c.catalog == catalog, condition)
+            .where(table_constraints.c.kind.in_([KINDS[struct].code for struct in structs]))
+            .order_by(databases.c.name, tables.c.name, table_constraints.c.name, table_constraints.c.position)
+        )
+        kinds = {KINDS[struct].code: KINDS[struct] for struct in structs}
+        heads: dict[str, list[bytes]] = {code: [] for code in kinds}
+        tails: dict[str, list[bytes]] = {code: [] for code in kinds}
+        for code, encoded, database, table, parent_database, parent in self._connection.execute(query):
+            heads[code].append(bytes(encoded))
+            names = (database, table), (parent_database, parent)
+            tails[code].append(constraint_tail(kinds[code], catalog, *names))
+        return [EncodedList(kind.struct, heads[code], tails[code]) for code, kind in kinds.items()]
+
+    def names(self, table_id: int) -> set[str]:
+        """Names that are taken in a table."""
+        query = select(table_constraints.c.name).where(table_constraints.c.table_id == table_id)
+        return set(self._connection.execute(query).scalars())
+
+    def insert(self, table_id: int, new: Sequence[NamedConstraint]) -> None:
+        """Raises InvalidObjectError when a name is taken, or there is a primary key already."""
+        if new:
+            rows = [constraint_row(each) | {"table_id": table_id} for each in new]
+            self._connection.execute(insert(table_constraints), rows)
+
+    def delete(self, table_id: int, name: str) -> int:
+        """Removes a constraint; returns how many columns it had."""
+        named = and_(table_constraints.c.table_id == table_id, table_constraints.c.name == name)
+        return self._connection.execute(delete(table_constraints).where(named)).rowcount
+
+    def delete_on(self, table_id: int, columns: Sequence[str]) -> None:
+        """Removes every constraint that one of the table's columns is part of, or is pointed to by."""
+        gone = any_(literal(list(columns), Texts))
+        other = table_constraints.alias("other")
+        doomed = select(other.c.table_id, other.c.name).where(
+            or_(
+                and_(other.c.table_id == table_id, other.c.column_name == gone),
+                and_(other.c.parent_table_id == table_id, other.c.parent_column_name == gone),
+            )
+        )
+        identity = tuple_(table_constraints.c.table_id, table_constraints.c.name)
+        self._connection.execute(delete(table_constraints).where(identity.in_(doomed)))
+
+
+def of_table(database: str | None, table: str | None) -> ColumnElement[bool]:
+    """The constraints of a table, or of a whole database; None means any."""
+    return and_(*_named(database, databases), *_named(table, tables))
+
+
+def pointing_to(database: str | None, table: str | None) -> ColumnElement[bool]:
+    """The foreign keys that point to a table; None means any."""
+    return and_(*_named(database, _PARENT_DATABASES), *_named(table, _PARENTS))
+
+
+def _named(name: str | None, table: Any) -> list[ColumnElement[bool]]:
+    return [true()] if name is None else [table.c.name == name]
