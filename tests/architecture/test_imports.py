@@ -26,7 +26,6 @@ FORBIDDEN = {
     "migrations.versions": OURS,
     "spark_client.statements": (*WORLD, "pyspark", "py4j", "thrift", "thrift_idl"),
     "spark_client.scan.predicate": (*WORLD, "pyspark", "py4j", "thrift", "thrift_idl"),
-    "spark_client.scan.pruning": (*WORLD, "pyspark", "py4j", "thrift", "thrift_idl"),
 }
 # Room → all of ours that it may import.
 ALLOWED = {
