@@ -11,11 +11,18 @@ from metastore.handlers.constraints import ConstraintHandlers
 from metastore.handlers.databases import DatabaseHandlers
 from metastore.handlers.fields import FieldHandlers
 from metastore.handlers.functions import FunctionHandlers
+from metastore.handlers.hiveserver import HiveServerHandlers
+from metastore.handlers.materialized_views import MaterializedViewHandlers
+from metastore.handlers.notifications import NotificationHandlers
+from metastore.handlers.partition_events import PartitionEventHandlers
 from metastore.handlers.partition_names import PartitionNameHandlers
 from metastore.handlers.partitions_read import PartitionReadHandlers
 from metastore.handlers.partitions_write import PartitionWriteHandlers
+from metastore.handlers.privileges import PrivilegeHandlers
+from metastore.handlers.roles import RoleHandlers
 from metastore.handlers.scans import ScanHandlers
 from metastore.handlers.tables import TableHandlers
+from metastore.handlers.tokens import TokenHandlers
 from metastore.handlers.types import TypeHandlers
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
@@ -24,13 +31,19 @@ from metastore.services.config import ConfigService
 from metastore.services.constraints import ConstraintService
 from metastore.services.databases import DatabaseService
 from metastore.services.functions import FunctionService
+from metastore.services.materialized_views import MaterializedViewService
+from metastore.services.notifications import NotificationService
+from metastore.services.partition_events import PartitionEventService
 from metastore.services.partitions_alter import PartitionAlterService
 from metastore.services.partitions_read import PartitionReadService
 from metastore.services.partitions_write import PartitionWriteService
+from metastore.services.privileges import PrivilegeService
 from metastore.services.publishing import PublishingService
+from metastore.services.roles import RoleService
 from metastore.services.scans import ScanService
 from metastore.services.tables import TableService
 from metastore.services.tables_alter import TableAlterService
+from metastore.services.tokens import TokenService
 from metastore.services.types import TypeService
 from metastore.settings import Settings
 from metastore.storage.engine import make_engine
@@ -47,6 +60,7 @@ class Application:
         self.databases = DatabaseService(self._store, warehouse, _now)
         self.tables = TableService(self._store, warehouse, _now)
         self.partitions = PartitionReadService(self._store)
+        self.notifications = NotificationService(self._store, _now, settings.event_time_to_live)
         partitions_write = PartitionWriteService(self._store, warehouse, _now)
         self._dispatcher = Dispatcher(
             {
@@ -63,6 +77,13 @@ class Application:
                 "types": TypeHandlers(TypeService(self._store)),
                 "functions": FunctionHandlers(FunctionService(self._store, _now)),
                 "constraints": ConstraintHandlers(ConstraintService(self._store)),
+                "notifications": NotificationHandlers(self.notifications),
+                "roles": RoleHandlers(RoleService(self._store, _now)),
+                "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
+                "tokens": TokenHandlers(TokenService(self._store)),
+                "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
+                "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store)),
+                "hiveserver": HiveServerHandlers(),
                 "scans": ScanHandlers(ScanService(self._store), PublishingService(self._store, _now)),
             },
             FacebookHandlers(_version()),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, fold, pattern_regex, split_database
-from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext
+from metastore.errors import InvalidInputError
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, GrantRevokeType
 
 
 class DatabaseName(NamedTuple):
@@ -55,3 +56,10 @@ def table_of(partitions: Sequence[Any]) -> TableName:
     """The table that the first of the partitions names; without one, a name that no table has."""
     first = next((each for each in partitions or [] if each is not None), None)
     return table_name(first.dbName, first.tableName, first.catName) if first else TableName(DEFAULT_CATALOG, "", "")
+
+
+def is_revocation(request_type: int | None) -> bool:
+    """Whether a GrantRevokeType says REVOKE. Raises InvalidInputError for what is neither."""
+    if request_type not in (GrantRevokeType.GRANT, GrantRevokeType.REVOKE):
+        raise InvalidInputError(f"Unknown request type {request_type}")
+    return bool(request_type == GrantRevokeType.REVOKE)

@@ -45,6 +45,19 @@ SERVED: dict[str, str] = {
         add_default_constraint add_check_constraint drop_constraint get_primary_keys get_foreign_keys
         get_unique_constraints get_not_null_constraints get_default_constraints get_check_constraints
         get_all_table_constraints""",
+    "notifications": """get_next_notification get_current_notificationEventId get_notification_events_count
+        fire_listener_event add_write_notification_log add_write_notification_log_in_batch get_all_write_event_info
+        cm_recycle""",
+    "roles": """create_role drop_role get_role_names grant_role revoke_role grant_revoke_role list_roles
+        get_principals_in_role get_role_grants_for_principal""",
+    "privileges": """grant_privileges revoke_privileges grant_revoke_privileges refresh_privileges list_privileges
+        get_privilege_set""",
+    "tokens": """get_delegation_token renew_delegation_token cancel_delegation_token add_token remove_token get_token
+        get_all_token_identifiers add_master_key update_master_key remove_master_key get_master_keys""",
+    "partition_events": "markPartitionForEvent isPartitionMarkedForEvent",
+    "materialized_views": """update_creation_metadata get_materialization_invalidation_info
+        get_materialized_views_for_rewriting get_all_materialized_view_objects_for_rewriting""",
+    "hiveserver": "get_active_resource_plan scheduled_query_poll",
     "scans": "plan_scan publish",
 }
 

@@ -17,15 +17,13 @@ NOT_YET = "not served yet"
 REFUSED: dict[str, Refusal] = {
     "tables": Refusal(
         NOT_YET,
-        """truncate_table truncate_table_req translate_table_dryrun
-        update_creation_metadata get_materialization_invalidation_info get_materialized_views_for_rewriting
-        get_all_materialized_view_objects_for_rewriting""",
+        "truncate_table truncate_table_req translate_table_dryrun",
     ),
     "partitions": Refusal(
         NOT_YET,
         """add_partitions_pspec exchange_partition exchange_partitions get_part_specs_by_filter get_partition_names_req
         get_partition_values get_partitions_by_expr get_partitions_pspec get_partitions_spec_by_expr
-        get_partitions_with_specs isPartitionMarkedForEvent markPartitionForEvent""",
+        get_partitions_with_specs""",
     ),
     "statistics": Refusal(
         NOT_YET,
@@ -34,12 +32,6 @@ REFUSED: dict[str, Refusal] = {
         get_table_statistics_req get_partitions_statistics_req get_aggr_stats_for set_aggr_stats_for
         delete_table_column_statistics delete_partition_column_statistics find_columns_with_stats
         update_transaction_statistics""",
-    ),
-    "privileges": Refusal(
-        NOT_YET,
-        """create_role drop_role get_role_names grant_role revoke_role grant_revoke_role list_roles
-        get_principals_in_role get_role_grants_for_principal get_privilege_set list_privileges grant_privileges
-        revoke_privileges grant_revoke_privileges refresh_privileges""",
     ),
     "locks": Refusal(NOT_YET, "lock check_lock unlock show_locks heartbeat"),
     "transactions": Refusal(
@@ -58,16 +50,6 @@ REFUSED: dict[str, Refusal] = {
         mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid submit_for_cleanup
         get_latest_committed_compaction_info update_compaction_metrics_data remove_compaction_metrics_data""",
     ),
-    "notifications": Refusal(
-        NOT_YET,
-        """get_next_notification get_current_notificationEventId get_notification_events_count fire_listener_event
-        add_write_notification_log add_write_notification_log_in_batch get_all_write_event_info cm_recycle""",
-    ),
-    "tokens": Refusal(
-        NOT_YET,
-        """get_delegation_token renew_delegation_token cancel_delegation_token add_token remove_token get_token
-        get_all_token_identifiers add_master_key update_master_key remove_master_key get_master_keys""",
-    ),
     "indexes": Refusal(
         "Hive removed indexes in 3.0",
         "add_index alter_index drop_index_by_name get_index_by_name get_indexes get_index_names",
@@ -78,9 +60,9 @@ REFUSED: dict[str, Refusal] = {
     ),
     "resource_plans": Refusal(
         "workload management steers HiveServer2's own daemons",
-        """create_resource_plan alter_resource_plan drop_resource_plan get_resource_plan get_active_resource_plan
-        get_all_resource_plans validate_resource_plan create_wm_trigger alter_wm_trigger drop_wm_trigger
-        get_triggers_for_resourceplan create_wm_pool alter_wm_pool drop_wm_pool create_or_update_wm_mapping
+        """create_resource_plan alter_resource_plan drop_resource_plan get_resource_plan get_all_resource_plans
+        validate_resource_plan create_wm_trigger alter_wm_trigger drop_wm_trigger get_triggers_for_resourceplan
+        create_wm_pool alter_wm_pool drop_wm_pool create_or_update_wm_mapping
         drop_wm_mapping create_or_drop_wm_trigger_to_pool_mapping""",
     ),
     "schema_registry": Refusal(
@@ -91,7 +73,7 @@ REFUSED: dict[str, Refusal] = {
     ),
     "scheduled_queries": Refusal(
         "HiveServer2 runs scheduled queries, not the metastore",
-        "scheduled_query_maintenance scheduled_query_poll scheduled_query_progress get_scheduled_query",
+        "scheduled_query_maintenance scheduled_query_progress get_scheduled_query",
     ),
     "replication": Refusal(
         "replication metrics belong to Hive's own replication", "add_replication_metrics get_replication_metrics"

@@ -15,9 +15,15 @@ from metastore.storage.repositories.catalogs import Catalogs
 from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
 from metastore.storage.repositories.functions import Functions
+from metastore.storage.repositories.materialized_views import MaterializedViews
+from metastore.storage.repositories.notifications import Notifications, WriteNotifications
+from metastore.storage.repositories.partition_events import PartitionEvents
 from metastore.storage.repositories.partitions import Partitions
 from metastore.storage.repositories.partitions_write import PartitionsWrite
+from metastore.storage.repositories.privileges import Privileges
+from metastore.storage.repositories.roles import Roles
 from metastore.storage.repositories.tables import Tables
+from metastore.storage.repositories.tokens import Tokens
 from metastore.storage.repositories.types import Types
 
 
@@ -33,9 +39,16 @@ class UnitOfWork:
         self.tables = Tables(connection, descriptors)
         self.partitions = Partitions(connection, descriptors)
         self.partitions_write = PartitionsWrite(connection, descriptors)
+        self.notifications = Notifications(connection)
+        self.write_notifications = WriteNotifications(connection)
         self.functions = Functions(connection)
         self.constraints = Constraints(connection)
         self.types = Types(connection)
+        self.roles = Roles(connection)
+        self.privileges = Privileges(connection)
+        self.tokens = Tokens(connection)
+        self.partition_events = PartitionEvents(connection)
+        self.materialized_views = MaterializedViews(connection)
 
     def begin(self) -> None:
         """Opens the transaction that all repositories join."""

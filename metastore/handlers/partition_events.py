@@ -1,0 +1,37 @@
+"""Partition events on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
+from metastore.handlers.arguments import table_name
+from metastore.services.partition_events import PartitionEventService
+from thrift_idl.gen.hive_metastore.ttypes import InvalidPartitionException, UnknownTableException
+
+
+class PartitionEventHandlers:
+    """`markPartitionForEvent`, `isPartitionMarkedForEvent`."""
+
+    def __init__(self, events: PartitionEventService) -> None:
+        self._events = events
+
+    def markPartitionForEvent(self, database: str, table: str, values: dict[str, str], kind: int) -> None:  # noqa: N802 - the wire's name
+        with _partition_exceptions():
+            self._events.mark(*table_name(database, table), values, kind)
+
+    def isPartitionMarkedForEvent(self, database: str, table: str, values: dict[str, str], kind: int) -> bool:  # noqa: N802 - the wire's name
+        with _partition_exceptions():
+            return self._events.is_marked(*table_name(database, table), values, kind)
+
+
+@contextmanager
+def _partition_exceptions() -> Iterator[None]:
+    """These two methods declare more than others do, and Hive uses it."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise UnknownTableException(str(error)) from None
+    except (InvalidInputError, InvalidObjectError) as error:
+        raise InvalidPartitionException(str(error)) from None

@@ -1,0 +1,73 @@
+"""Privileges on the wire."""
+
+from __future__ import annotations
+
+from metastore.errors import InvalidInputError
+from metastore.handlers.arguments import database_name, is_revocation
+from metastore.services.privilege_rules import ObjectName, Wanted, folded
+from metastore.services.privileges import PrivilegeService
+from thrift_idl.gen.hive_metastore.ttypes import (
+    GrantRevokePrivilegeRequest,
+    GrantRevokePrivilegeResponse,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    PrincipalPrivilegeSet,
+    PrivilegeBag,
+)
+
+
+class PrivilegeHandlers:
+    """`*_privilege*`."""
+
+    def __init__(self, privileges: PrivilegeService) -> None:
+        self._privileges = privileges
+
+    def grant_privileges(self, bag: PrivilegeBag) -> bool:
+        self._privileges.grant(_wanted(bag))
+        return True
+
+    def revoke_privileges(self, bag: PrivilegeBag) -> bool:
+        self._privileges.revoke(_wanted(bag))
+        return True
+
+    def grant_revoke_privileges(self, request: GrantRevokePrivilegeRequest) -> GrantRevokePrivilegeResponse:
+        if is_revocation(request.requestType):
+            self._privileges.revoke(_wanted(request.privileges), option_only=bool(request.revokeGrantOption))
+        else:
+            self._privileges.grant(_wanted(request.privileges))
+        return GrantRevokePrivilegeResponse(success=True)
+
+    def refresh_privileges(
+        self, ref: HiveObjectRef, authorizer: str | None, request: GrantRevokePrivilegeRequest
+    ) -> GrantRevokePrivilegeResponse:
+        self._privileges.refresh(_object(ref), authorizer, _wanted(request.privileges))
+        return GrantRevokePrivilegeResponse(success=True)
+
+    def list_privileges(
+        self, principal: str | None, kind: int | None, ref: HiveObjectRef | None
+    ) -> list[HiveObjectPrivilege]:
+        return self._privileges.select(principal, kind, _object(ref or HiveObjectRef()))
+
+    def get_privilege_set(
+        self, ref: HiveObjectRef, user: str | None, groups: list[str] | None
+    ) -> PrincipalPrivilegeSet:
+        return self._privileges.set_of(_object(ref), user, groups)
+
+
+def _wanted(bag: PrivilegeBag | None) -> list[Wanted]:
+    privileges = (bag.privileges or []) if bag else []
+    if any(each is None or each.hiveObject is None for each in privileges):
+        raise InvalidInputError("A privilege names no object")
+    return [Wanted(_object(each.hiveObject), each) for each in privileges]
+
+
+def _object(ref: HiveObjectRef) -> ObjectName:
+    catalog, database = database_name(ref.dbName, ref.catName)
+    return ObjectName(
+        ref.objectType,
+        catalog,
+        None if ref.dbName is None else database,
+        folded(ref.objectName),
+        tuple(ref.partValues or ()),
+        folded(ref.columnName),
+    )

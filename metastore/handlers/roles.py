@@ -1,0 +1,64 @@
+"""Roles on the wire."""
+
+from __future__ import annotations
+
+from metastore.handlers.arguments import is_revocation
+from metastore.services.roles import RoleService
+from thrift_idl.gen.hive_metastore.ttypes import (
+    GetPrincipalsInRoleRequest,
+    GetPrincipalsInRoleResponse,
+    GetRoleGrantsForPrincipalRequest,
+    GetRoleGrantsForPrincipalResponse,
+    GrantRevokeRoleRequest,
+    GrantRevokeRoleResponse,
+    Role,
+    RolePrincipalGrant,
+)
+
+
+class RoleHandlers:
+    """`*_role*`."""
+
+    def __init__(self, roles: RoleService) -> None:
+        self._roles = roles
+
+    def create_role(self, role: Role) -> bool:
+        self._roles.create(role)
+        return True
+
+    def drop_role(self, name: str) -> bool:
+        self._roles.drop(name)
+        return True
+
+    def get_role_names(self) -> list[str]:
+        return self._roles.names()
+
+    def grant_role(
+        self, role: str, principal: str, kind: int, grantor: str | None, grantor_type: int | None, option: bool
+    ) -> bool:
+        self._roles.grant(RolePrincipalGrant(role, principal, kind, bool(option), None, grantor, grantor_type))
+        return True
+
+    def revoke_role(self, role: str, principal: str, kind: int) -> bool:
+        self._roles.revoke(role, principal, kind)
+        return True
+
+    def grant_revoke_role(self, request: GrantRevokeRoleRequest) -> GrantRevokeRoleResponse:
+        role, principal, kind = request.roleName, request.principalName, request.principalType
+        if is_revocation(request.requestType):
+            self._roles.revoke(role, principal, kind, option_only=bool(request.grantOption))
+        else:
+            self.grant_role(role, principal, kind, request.grantor, request.grantorType, bool(request.grantOption))
+        return GrantRevokeRoleResponse(success=True)
+
+    def list_roles(self, principal: str, kind: int) -> list[Role]:
+        return self._roles.of_principal(principal, kind)
+
+    def get_principals_in_role(self, request: GetPrincipalsInRoleRequest) -> GetPrincipalsInRoleResponse:
+        return GetPrincipalsInRoleResponse(principalGrants=self._roles.members(request.roleName))
+
+    def get_role_grants_for_principal(
+        self, request: GetRoleGrantsForPrincipalRequest
+    ) -> GetRoleGrantsForPrincipalResponse:
+        grants = self._roles.grants_to(request.principal_name, request.principal_type)
+        return GetRoleGrantsForPrincipalResponse(principalGrants=grants)

@@ -1,0 +1,38 @@
+"""What a materialized view says of its making (Hive's CreationMetadata)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from metastore.domain.names import fold
+from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, Table
+
+
+def complete(metadata: CreationMetadata | None, view: Table) -> CreationMetadata | None:
+    """Fills what Java clients insist on. The view's own names are complete."""
+    if metadata is None:
+        return None
+    metadata.catName, metadata.dbName, metadata.tblName = view.catName, view.dbName, view.tableName
+    metadata.tablesUsed = set(metadata.tablesUsed or ())
+    return metadata
+
+
+def sources(metadata: CreationMetadata | None) -> list[tuple[str, str, str]]:
+    """(catalog, database, table) of what the view is made of; folded, each once."""
+    if metadata is None:
+        return []
+    tables = [each.table for each in metadata.sourceTables or [] if each is not None and each.table is not None]
+    named = [(each.catName or metadata.catName, each.dbName, each.tableName) for each in tables]
+    return sorted({_folded(each) for each in [*named, *_split(metadata.tablesUsed or (), metadata)]})
+
+
+def _split(names: Iterable[str], view: CreationMetadata) -> Iterable[tuple[str | None, ...]]:
+    """Names as catalog.database.table, database.table or table: what is missing is the view's."""
+    for name in names:
+        parts = (name or "").split(".")
+        yield (view.catName, view.dbName)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]
+
+
+def _folded(name: tuple[str | None, ...]) -> tuple[str, str, str]:
+    catalog, database, table = name
+    return fold(catalog), fold(database), fold(table)

@@ -1,0 +1,46 @@
+"""Materialized views: tables that remember what they were made of."""
+
+from __future__ import annotations
+
+from metastore.domain.names import DEFAULT_CATALOG
+from metastore.errors import InvalidObjectError, InvalidOperationError
+from metastore.services.materialized_view_rules import complete, sources
+from metastore.services.table_rules import MATERIALIZED_VIEW
+from metastore.services.tables import found
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, Materialization, Table
+
+
+class MaterializedViewService:
+    """Rules of materialized views (Hive's ObjectStore). Names come folded."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def update(self, catalog: str, database: str, name: str, metadata: CreationMetadata | None) -> None:
+        """Says anew what a view was made of. Raises NotFoundError, InvalidOperationError, InvalidObjectError."""
+        if metadata is None:
+            raise InvalidObjectError(f"No creation metadata is given for {database}.{name}")
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, name, lock="change")
+            table = stored.encoded.decode()
+            if table.tableType != MATERIALIZED_VIEW:
+                raise InvalidOperationError(f"{database}.{name} is not a materialized view")
+            table.creationMetadata = complete(metadata, table)
+            work.tables.update(stored.ref.id, stored.ref.database_id, table)
+            work.materialized_views.set_sources(stored.ref.id, sources(table.creationMetadata))
+
+    def invalidation(self) -> Materialization:
+        """What happened to the sources since: anything may have, so that Hive rebuilds a view as a whole."""
+        return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
+
+    def names_for_rewriting(self, catalog: str, database: str) -> list[str]:
+        """Views of a database that a query may be rewritten to use; ascending."""
+        with self._store.read() as work:
+            return [name for _, name in work.materialized_views.for_rewriting(catalog, database)]
+
+    def for_rewriting(self) -> list[Table]:
+        """All such views of the default catalog."""
+        with self._store.read() as work:
+            names = work.materialized_views.for_rewriting(DEFAULT_CATALOG, None)
+            return [stored.encoded.decode() for stored in work.tables.find_named(DEFAULT_CATALOG, names)]

@@ -1,0 +1,132 @@
+"""Privileges as they are sent, one grant each, with their objects found (Hive's ObjectStore)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from metastore.domain.names import fold
+from metastore.domain.partition_names import check_values, partition_name
+from metastore.errors import InvalidObjectError, NotFoundError
+from metastore.storage.repositories.privileges import Grant, TableIds, Target
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalType
+
+DATABASE, TABLE, PARTITION, COLUMN = (
+    HiveObjectType.DATABASE,
+    HiveObjectType.TABLE,
+    HiveObjectType.PARTITION,
+    HiveObjectType.COLUMN,
+)
+
+
+class ObjectName(NamedTuple):
+    """What a privilege is on, as clients name it; folded. `kind` is a HiveObjectType."""
+
+    kind: int | None
+    catalog: str
+    database: str | None = None
+    table: str | None = None
+    values: tuple[str, ...] = ()
+    column: str | None = None
+
+    def __str__(self) -> str:
+        names = ".".join(each for each in (self.database, self.table, self.column) if each)
+        return names + (f" partition {list(self.values)}" if self.values else "")
+
+
+class Wanted(NamedTuple):
+    """A privilege to be granted or revoked."""
+
+    object: ObjectName
+    privilege: HiveObjectPrivilege
+
+
+def grants_of(work: UnitOfWork, wanted: Sequence[Wanted], now: int) -> list[Grant]:
+    """One grant for each of the privileges that a struct names, commas between. `now` in seconds since 1970.
+
+    Raises NotFoundError for an object or role that is not there, InvalidObjectError for what is no privilege.
+    """
+    _check_roles(work, wanted)
+    names = [each.object for each in wanted]
+    targets = found_targets(work, names)
+    grants = []
+    for each, name, target in zip(wanted, names, targets, strict=True):
+        if target is None:
+            raise NotFoundError(f"There is no privilege on {name}: it is not there")
+        grants += list(_grants(each.privilege, target, now))
+    return grants
+
+
+def found_targets(work: UnitOfWork, names: Sequence[ObjectName]) -> list[Target | None]:
+    """Where the named objects are, in order; None for what is not there.
+
+    Raises InvalidObjectError for a name that is none, InvalidInputError for wrong partition values.
+    """
+    if not names:
+        return []
+    tables = work.privileges.tables([(each.catalog, each.database, each.table) for each in names])
+    wanted = [_partition(name, ids) for name, ids in zip(names, tables, strict=True)]
+    partitions = work.privileges.partitions([each for each in wanted if each]) if any(wanted) else {}
+    return [
+        _target(name, ids, partition and partitions.get(partition), partition is not None)
+        for name, ids, partition in zip(names, tables, wanted, strict=True)
+    ]
+
+
+def _partition(name: ObjectName, ids: TableIds | None) -> tuple[int, str] | None:
+    """Table id and name of the partition that is meant, if one is."""
+    if name.kind not in (PARTITION, COLUMN) or not name.values or ids is None or ids.table_id is None:
+        return None
+    check_values(ids.keys, name.values)
+    return ids.table_id, partition_name(ids.keys, name.values)
+
+
+def _target(name: ObjectName, ids: TableIds | None, partition: int | None, of_partition: bool) -> Target | None:
+    if name.kind == HiveObjectType.GLOBAL:
+        return Target(HiveObjectType.GLOBAL)
+    if name.kind is None or name.kind not in (DATABASE, TABLE, PARTITION, COLUMN):
+        raise InvalidObjectError(f"Privileges are not kept for objects of type {name.kind}")
+    if ids is None or (name.kind != DATABASE and ids.table_id is None) or (of_partition and partition is None):
+        return None
+    if name.kind == DATABASE:
+        return Target(DATABASE, database_id=ids.database_id)
+    if name.kind == PARTITION and not of_partition:
+        raise InvalidObjectError(f"A privilege on a partition of {name} needs the partition's values")
+    return Target(name.kind, None, ids.table_id, partition, name.column if name.kind == COLUMN else None)
+
+
+def _grants(wanted: HiveObjectPrivilege, target: Target, now: int) -> Iterator[Grant]:
+    info = wanted.grantInfo
+    if not wanted.principalName or wanted.principalType is None:
+        raise InvalidObjectError("A privilege needs the name and the type of a principal")
+    if target.kind == COLUMN and not target.column:
+        raise InvalidObjectError("A privilege on a column needs the column's name")
+    privileges = [each.strip() for each in (info.privilege or "").split(",") if each.strip()] if info else []
+    if not privileges:
+        raise InvalidObjectError(f"No privilege is named for {wanted.principalName}")
+    for privilege in privileges:
+        yield Grant(
+            target=target,
+            principal_type=wanted.principalType,
+            principal=wanted.principalName,
+            privilege=privilege,
+            grantor=info.grantor,
+            grantor_type=info.grantorType,
+            grant_option=bool(info.grantOption),
+            authorizer=wanted.authorizer,
+            create_time=now,
+        )
+
+
+def _check_roles(work: UnitOfWork, wanted: Sequence[Wanted]) -> None:
+    privileges = [each.privilege for each in wanted]
+    roles = {each.principalName for each in privileges if each.principalType == PrincipalType.ROLE} - {None}
+    missing = sorted(roles - work.roles.exist(sorted(roles))) if roles else []
+    if missing:
+        raise NotFoundError(f"Role {missing[0]} does not exist")
+
+
+def folded(name: str | None) -> str | None:
+    """As `fold`, but what is not named stays so."""
+    return None if name is None else fold(name)

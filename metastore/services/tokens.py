@@ -1,0 +1,67 @@
+"""Delegation tokens and the master keys that sign them: kept for the servers that make and check them."""
+
+from __future__ import annotations
+
+from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
+from metastore.storage.unit_of_work import Store
+
+
+class TokenService:
+    """Rules of tokens (Hive's ObjectStore). What is kept is opaque text."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def issue(self) -> str:
+        """Raises InvalidOperationError: a delegation token stands for a Kerberos identity, and here there is none."""
+        raise InvalidOperationError(
+            "Delegation tokens can be issued, renewed and cancelled only over Kerberos, which this metastore does not "
+            "speak; connect without one (hive.metastore.sasl.enabled=false)"
+        )
+
+    def add(self, identifier: str | None, token: str | None) -> bool:
+        """False where the identifier has a token already, which stays. Raises InvalidInputError without both."""
+        if identifier is None or token is None:
+            raise InvalidInputError("A token needs an identifier and a text")
+        with self._store.transaction() as work:
+            return work.tokens.insert(identifier, token)
+
+    def remove(self, identifier: str) -> bool:
+        """False where there was none."""
+        with self._store.transaction() as work:
+            return work.tokens.delete(identifier)
+
+    def get(self, identifier: str) -> str:
+        """Empty where there is none: the wire has no other way to say it."""
+        with self._store.read() as work:
+            return work.tokens.find(identifier) or ""
+
+    def identifiers(self) -> list[str]:
+        """Ascending."""
+        with self._store.read() as work:
+            return work.tokens.identifiers()
+
+    def add_key(self, key: str | None) -> int:
+        """Returns the key's number. Raises InvalidInputError without a key."""
+        if key is None:
+            raise InvalidInputError("A master key needs a text")
+        with self._store.transaction() as work:
+            return work.tokens.insert_key(key)
+
+    def update_key(self, number: int, key: str | None) -> None:
+        """Raises NotFoundError, InvalidInputError without a key."""
+        if key is None:
+            raise InvalidInputError("A master key needs a text")
+        with self._store.transaction() as work:
+            if not work.tokens.update_key(number, key):
+                raise NotFoundError(f"No key found with keyId: {number}")
+
+    def remove_key(self, number: int) -> bool:
+        """False where there was none."""
+        with self._store.transaction() as work:
+            return work.tokens.delete_key(number)
+
+    def keys(self) -> list[str]:
+        """The oldest first."""
+        with self._store.read() as work:
+            return work.tokens.keys()

@@ -1,0 +1,57 @@
+"""Materialized views: which there are, and what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, delete, select, text
+
+from metastore.storage.schema import databases, materialized_view_sources, tables
+
+_SOURCES = text("""
+    INSERT INTO materialized_view_sources (view_id, source_id)
+    SELECT DISTINCT cast(:view_id AS bigint), t.id
+    FROM unnest(cast(:catalog AS text[]), cast(:database AS text[]), cast(:name AS text[]))
+        AS source(catalog, database, name)
+    JOIN databases AS d ON d.catalog = source.catalog AND d.name = source.database
+    JOIN tables AS t ON t.database_id = d.id AND t.name = source.name
+    WHERE t.id <> :view_id
+""")
+
+
+class MaterializedViews:
+    """Queries on materialized views."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def set_sources(self, view_id: int, sources: Sequence[tuple[str, str, str]]) -> None:
+        """Replaces what a view is made of: (catalog, database, table), folded. What is not there is left out."""
+        mine = materialized_view_sources.c.view_id == view_id
+        self._connection.execute(delete(materialized_view_sources).where(mine))
+        columns = zip(*sources, strict=True) if sources else ((), (), ())
+        arrays = dict(zip(("catalog", "database", "name"), map(list, columns), strict=True))
+        self._connection.execute(_SOURCES, arrays | {"view_id": view_id})
+
+    def of_source(self, table_id: int) -> list[str]:
+        """The views that are made of a table, as database.view, ascending."""
+        query = (
+            select(databases.c.name, tables.c.name)
+            .join(tables, tables.c.database_id == databases.c.id)
+            .join(materialized_view_sources, materialized_view_sources.c.view_id == tables.c.id)
+            .where(materialized_view_sources.c.source_id == table_id)
+            .order_by(databases.c.name, tables.c.name)
+        )
+        return [f"{database}.{name}" for database, name in self._connection.execute(query)]
+
+    def for_rewriting(self, catalog: str, database: str | None) -> list[tuple[str, str]]:
+        """(database, view) of those that a query may be rewritten to use, ascending. No database: of all."""
+        query = (
+            select(databases.c.name, tables.c.name)
+            .join(tables, tables.c.database_id == databases.c.id)
+            .where(databases.c.catalog == catalog, tables.c.type == "MATERIALIZED_VIEW", tables.c.rewrite_enabled)
+            .order_by(databases.c.name, tables.c.name)
+        )
+        if database is not None:
+            query = query.where(databases.c.name == database)
+        return [(row[0], row[1]) for row in self._connection.execute(query)]

@@ -1,0 +1,238 @@
+"""Privileges. Each method is a constant number of statements, however many privileges it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, Connection, Text, any_, delete, func, literal, or_, select, text, update
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from metastore.storage.mapping.privileges import object_privilege
+from metastore.storage.schema import databases, partitions, privileges, tables
+from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, PrincipalType
+
+
+class TableIds(NamedTuple):
+    """A database or table by its ids; `keys` are the names of the partition columns."""
+
+    database_id: int
+    table_id: int | None
+    keys: tuple[str, ...]
+
+
+class Target(NamedTuple):
+    """What a privilege is on. `kind` is a HiveObjectType; what does not apply is None."""
+
+    kind: int
+    database_id: int | None = None
+    table_id: int | None = None
+    partition_id: int | None = None
+    column: str | None = None
+
+
+class Grant(NamedTuple):
+    """One privilege of one principal, as one grantor gave it. Times in seconds since 1970."""
+
+    target: Target
+    principal_type: int
+    principal: str
+    privilege: str
+    grantor: str | None
+    grantor_type: int | None
+    grant_option: bool
+    authorizer: str | None
+    create_time: int
+
+
+class Stored(NamedTuple):
+    """A grant with its id."""
+
+    id: int
+    grant: Grant
+
+
+_TARGET = {
+    "object_type": "int",
+    "database_id": "bigint",
+    "table_id": "bigint",
+    "partition_id": "bigint",
+    "column_name": "text",
+}
+_COLUMNS = _TARGET | {
+    "principal_type": "int",
+    "principal": "text",
+    "privilege": "text",
+    "grantor": "text",
+    "grantor_type": "int",
+    "grant_option": "boolean",
+    "authorizer": "text",
+    "create_time": "int",
+}
+_UNNESTED = f"unnest({', '.join(f'cast(:{name} AS {kind}[])' for name, kind in _COLUMNS.items())})"
+_NAMES = ", ".join(_COLUMNS)
+
+# In one order, so that two grantors of the same privileges wait for each other instead of dying.
+_INSERT = text(f"INSERT INTO privileges ({_NAMES}) SELECT * FROM {_UNNESTED} AS new({_NAMES}) ORDER BY {_NAMES}")  # noqa: S608 - constants
+
+# By the columns of the unique index. Of several grantors' grants the same grantor's is taken, else the oldest.
+_FIND = text(f"""
+    SELECT wanted.number, found.id, found.grant_option
+    FROM {_UNNESTED} WITH ORDINALITY AS wanted({_NAMES}, number)
+    LEFT JOIN LATERAL (
+        SELECT id, grant_option FROM privileges AS one
+        WHERE one.object_type = wanted.object_type
+          AND COALESCE(one.database_id, 0) = COALESCE(wanted.database_id, 0)
+          AND COALESCE(one.table_id, 0) = COALESCE(wanted.table_id, 0)
+          AND COALESCE(one.partition_id, 0) = COALESCE(wanted.partition_id, 0)
+          AND COALESCE(one.column_name, '') = COALESCE(wanted.column_name, '')
+          AND one.principal_type = wanted.principal_type AND one.principal = wanted.principal
+          AND one.privilege = wanted.privilege
+        ORDER BY one.grantor IS NOT DISTINCT FROM wanted.grantor DESC, one.id LIMIT 1
+    ) AS found ON true
+    ORDER BY wanted.number
+""")  # noqa: S608 - constants
+
+_TABLES = text("""
+    SELECT d.id AS database_id, t.id AS table_id, t.partition_keys
+    FROM unnest(cast(:catalog AS text[]), cast(:database AS text[]), cast(:name AS text[]))
+         WITH ORDINALITY AS wanted(catalog, database, name, number)
+    LEFT JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
+    LEFT JOIN tables AS t ON t.database_id = d.id AND t.name = wanted.name
+    ORDER BY wanted.number
+""")
+
+_PARTITIONS = text("""
+    SELECT p.table_id, p.name, p.id
+    FROM unnest(cast(:table_id AS bigint[]), cast(:name AS text[])) AS wanted(table_id, name)
+    JOIN partitions AS p ON p.table_id = wanted.table_id AND p.name = wanted.name
+    ORDER BY p.id FOR KEY SHARE OF p
+""")
+
+
+class Privileges:
+    """Queries on privileges."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def tables(self, names: Sequence[tuple[str, str | None, str | None]]) -> list[TableIds | None]:
+        """Ids by (catalog, database, table), in their order; of a missing database None, of a missing table no id."""
+        catalog, database, name = zip(*names, strict=True)
+        parameters = {"catalog": list(catalog), "database": list(database), "name": list(name)}
+        return [
+            None
+            if row.database_id is None
+            else TableIds(row.database_id, row.table_id, tuple(key["name"] for key in row.partition_keys or ()))
+            for row in self._connection.execute(_TABLES, parameters)
+        ]
+
+    def partitions(self, names: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
+        """Ids by (table id, name), of those that are there; they stay until this transaction ends."""
+        parameters = {"table_id": [each[0] for each in names], "name": [each[1] for each in names]}
+        return {(row.table_id, row.name): row.id for row in self._connection.execute(_PARTITIONS, parameters)}
+
+    def insert(self, grants: Sequence[Grant]) -> None:
+        """Raises AlreadyExistsError when one of them is there, or twice among them."""
+        self._connection.execute(_INSERT, _arrays(grants))
+
+    def find(self, grants: Sequence[Grant]) -> list[tuple[int | None, bool]]:
+        """Id and grant option of the grants to these principals, in order; no id where there is none."""
+        return [(row.id, bool(row.grant_option)) for row in self._connection.execute(_FIND, _arrays(grants))]
+
+    def granted_by(self, authorizer: str | None, target: Target) -> list[Stored]:
+        """All grants of one authorizer on the target (a column's without a name: on any column), kept until the end."""
+        query = select(privileges).where(_on(target), privileges.c.authorizer.is_not_distinct_from(authorizer))
+        return [Stored(row.id, _grant(row)) for row in self._connection.execute(query.with_for_update())]
+
+    def delete(self, ids: Sequence[int]) -> None:
+        self._connection.execute(delete(privileges).where(_identified(ids)))
+
+    def delete_of_role(self, name: str) -> None:
+        """Removes what was granted to a role."""
+        of_role = (privileges.c.principal_type == PrincipalType.ROLE) & (privileges.c.principal == name)
+        self._connection.execute(delete(privileges).where(of_role))
+
+    def delete_option(self, ids: Sequence[int]) -> None:
+        """Takes only the right to grant on."""
+        self._connection.execute(update(privileges).where(_identified(ids)).values(grant_option=False))
+
+    def select(
+        self, target: Target | None, principal: str | None = None, principal_type: int | None = None
+    ) -> list[HiveObjectPrivilege]:
+        """Those of the principal (None: anybody) on the target, in the order in which they were granted.
+
+        What the target leaves open may be anything; only columns are those of the table where it names no partition.
+        """
+        conditions = [] if target is None else [_within(target)]
+        if principal is not None:
+            conditions.append(privileges.c.principal == principal)
+        if principal_type is not None:
+            conditions.append(privileges.c.principal_type == principal_type)
+        return self._select(*conditions)
+
+    def select_of(
+        self, target: Target, user: str | None, groups: Sequence[str], roles: Sequence[str]
+    ) -> list[HiveObjectPrivilege]:
+        """Those of a user, of groups and of roles, on exactly the target."""
+        kinds = {PrincipalType.USER: [user] if user else [], PrincipalType.GROUP: groups, PrincipalType.ROLE: roles}
+        principals = [
+            (privileges.c.principal_type == kind) & (privileges.c.principal == any_(literal(list(names), ARRAY(Text))))
+            for kind, names in kinds.items()
+        ]
+        return self._select(_on(target), or_(*principals))
+
+    def _select(self, *conditions: Any) -> list[HiveObjectPrivilege]:
+        joined = (
+            privileges.outerjoin(tables, tables.c.id == privileges.c.table_id)
+            .outerjoin(databases, databases.c.id == func.coalesce(privileges.c.database_id, tables.c.database_id))
+            .outerjoin(partitions, partitions.c.id == privileges.c.partition_id)
+        )
+        query = select(
+            privileges,
+            databases.c.catalog,
+            databases.c.name.label("database"),
+            tables.c.name.label("table"),
+            partitions.columns["values"].label("partition_values"),
+        ).select_from(joined)
+        rows = self._connection.execute(query.where(*conditions).order_by(privileges.c.id))
+        return [object_privilege(row) for row in rows]
+
+
+def _within(target: Target) -> Any:
+    """What a listing asks for: None means any, but for the partition of a column."""
+    condition = privileges.c.object_type == target.kind
+    if target.table_id is not None:
+        condition &= privileges.c.table_id == target.table_id
+    elif target.database_id is not None:
+        condition &= privileges.c.database_id == target.database_id
+    if target.partition_id is not None:
+        condition &= privileges.c.partition_id == target.partition_id
+    elif target.table_id is not None:
+        condition &= privileges.c.partition_id.is_(None)
+    return condition if target.column is None else condition & (privileges.c.column_name == target.column)
+
+
+def _on(target: Target) -> Any:
+    """Exactly the target, by the unique index's columns; a column's without a name is any column."""
+    condition = (
+        (privileges.c.object_type == target.kind)
+        & (func.coalesce(privileges.c.database_id, literal(0, BigInteger)) == (target.database_id or 0))
+        & (func.coalesce(privileges.c.table_id, literal(0, BigInteger)) == (target.table_id or 0))
+        & (func.coalesce(privileges.c.partition_id, literal(0, BigInteger)) == (target.partition_id or 0))
+    )
+    return condition if target.column is None else condition & (privileges.c.column_name == target.column)
+
+
+def _arrays(grants: Sequence[Grant]) -> dict[str, list[Any]]:
+    rows = [(*each.target, *each[1:]) for each in grants]
+    return {name: [row[position] for row in rows] for position, name in enumerate(_COLUMNS)}
+
+
+def _grant(row: Any) -> Grant:
+    values = [getattr(row, name) for name in _COLUMNS]
+    return Grant(Target(*values[: len(_TARGET)]), *values[len(_TARGET) :])
+
+
+def _identified(ids: Sequence[int]) -> Any:
+    return privileges.c.id == any_(literal(list(ids), ARRAY(BigInteger)))

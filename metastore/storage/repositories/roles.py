@@ -1,0 +1,121 @@
+"""Roles and their members. Names are taken as they are: clients fold them, Hive's metastore does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, Text, any_, delete, insert, literal, or_, select, text, update
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from metastore.storage.schema import role_grants, roles
+from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant
+
+PUBLIC = "public"
+
+
+class Roles:
+    """Queries on roles. `kind` is a PrincipalType."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def insert(self, role: Role) -> None:
+        """Raises AlreadyExistsError."""
+        row = {"name": role.roleName, "owner": role.ownerName, "create_time": role.createTime}
+        self._connection.execute(insert(roles).values(row))
+
+    def delete(self, name: str) -> None:
+        """Removes a role, its members, and its membership in others."""
+        self._connection.execute(delete(role_grants).where(_to(name, PrincipalType.ROLE)))
+        self._connection.execute(delete(roles).where(roles.c.name == name))
+
+    def names(self) -> list[str]:
+        """Ascending."""
+        return list(self._connection.execute(select(roles.c.name).order_by(roles.c.name)).scalars())
+
+    def exist(self, names: Sequence[str]) -> set[str]:
+        """Those of the roles that are there."""
+        query = select(roles.c.name).where(roles.c.name == any_(literal(list(names), ARRAY(Text))))
+        return set(self._connection.execute(query).scalars())
+
+    def of_principal(self, principal: str, kind: int) -> list[Role]:
+        """The roles that were granted to the principal itself."""
+        query = select(roles).join(role_grants, role_grants.c.role == roles.c.name).where(_to(principal, kind))
+        rows = self._connection.execute(query.order_by(roles.c.name))
+        return [Role(row.name, row.create_time, row.owner) for row in rows]
+
+    def grants_to(self, principal: str, kind: int) -> list[RolePrincipalGrant]:
+        """As `of_principal`, with who granted them."""
+        return self._grants(select(role_grants).where(_to(principal, kind)))
+
+    def members(self, role: str) -> list[RolePrincipalGrant]:
+        return self._grants(select(role_grants).where(role_grants.c.role == role))
+
+    def grant(self, grant: RolePrincipalGrant) -> None:
+        """Raises AlreadyExistsError, NotFoundError for the role."""
+        row = {
+            "role": grant.roleName,
+            "principal_type": grant.principalType,
+            "principal": grant.principalName,
+            "grantor": grant.grantorName,
+            "grantor_type": grant.grantorPrincipalType,
+            "grant_option": grant.grantOption,
+            "grant_time": grant.grantTime,
+        }
+        self._connection.execute(insert(role_grants).values(row))
+
+    def revoke(self, role: str, principal: str, kind: int) -> None:
+        self._connection.execute(delete(role_grants).where(role_grants.c.role == role, _to(principal, kind)))
+
+    def revoke_option(self, role: str, principal: str, kind: int) -> bool:
+        """Takes the right to grant the role on; false where the principal did not have it."""
+        mine = (role_grants.c.role == role, _to(principal, kind), role_grants.c.grant_option)
+        statement = update(role_grants).where(*mine).values(grant_option=False).returning(role_grants.c.role)
+        return self._connection.execute(statement).first() is not None
+
+    def lock_hierarchy(self) -> None:
+        """No other transaction changes who has which role before this one ends."""
+        self._connection.execute(text("LOCK TABLE role_grants IN SHARE ROW EXCLUSIVE MODE"))
+
+    def is_above(self, role: str, other: str) -> bool:
+        """Whether whoever has `other` has `role` by that; a role is above itself."""
+        above = select(literal(other).label("role")).cte("above", recursive=True)
+        above = above.union(_parents(above))
+        return self._connection.execute(select(above.c.role).where(above.c.role == role)).first() is not None
+
+    def all_of(self, user: str | None, groups: Sequence[str]) -> list[str]:
+        """The roles of a user and the groups, with the roles of those roles; ascending. Every user has `public`."""
+        groups_granted = role_grants.c.principal == any_(literal(list(groups), ARRAY(Text)))
+        granted = or_(
+            _to(user, PrincipalType.USER), (role_grants.c.principal_type == PrincipalType.GROUP) & groups_granted
+        )
+        mine = select(role_grants.c.role).where(granted).cte("mine", recursive=True)
+        mine = mine.union(_parents(mine))
+        found = list(self._connection.execute(select(mine.c.role).order_by(mine.c.role)).scalars())
+        return found if user is None else [*found, PUBLIC]
+
+    def _grants(self, query: Select[Any]) -> list[RolePrincipalGrant]:
+        rows = self._connection.execute(query.order_by(role_grants.c.role, role_grants.c.principal))
+        return [
+            RolePrincipalGrant(
+                roleName=row.role,
+                principalName=row.principal,
+                principalType=row.principal_type,
+                grantOption=row.grant_option,
+                grantTime=row.grant_time,
+                grantorName=row.grantor,
+                grantorPrincipalType=row.grantor_type,
+            )
+            for row in rows
+        ]
+
+
+def _to(principal: str | None, kind: int) -> Any:
+    return (role_grants.c.principal_type == kind) & (role_grants.c.principal == principal)
+
+
+def _parents(members: Any) -> Any:
+    """The roles that were granted to the roles of a recursive query."""
+    granted = role_grants.c.principal == members.c.role
+    return select(role_grants.c.role).where(role_grants.c.principal_type == PrincipalType.ROLE, granted)

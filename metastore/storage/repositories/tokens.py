@@ -1,0 +1,55 @@
+"""Delegation tokens and master keys."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from metastore.storage.schema import delegation_tokens, master_keys
+
+
+class Tokens:
+    """Queries on tokens and keys."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def insert(self, identifier: str, token: str) -> bool:
+        """False where the identifier has a token already, which stays."""
+        statement = insert(delegation_tokens).values(identifier=identifier, token=token).on_conflict_do_nothing()
+        return self._connection.execute(statement.returning(delegation_tokens.c.identifier)).first() is not None
+
+    def find(self, identifier: str) -> str | None:
+        query = select(delegation_tokens.c.token).where(delegation_tokens.c.identifier == identifier)
+        return self._connection.execute(query).scalar_one_or_none()
+
+    def delete(self, identifier: str) -> bool:
+        """False where there was none."""
+        statement = delete(delegation_tokens).where(delegation_tokens.c.identifier == identifier)
+        return self._connection.execute(statement.returning(delegation_tokens.c.identifier)).first() is not None
+
+    def identifiers(self) -> list[str]:
+        """Ascending."""
+        query = select(delegation_tokens.c.identifier).order_by(delegation_tokens.c.identifier)
+        return list(self._connection.execute(query).scalars())
+
+    def insert_key(self, key: str) -> int:
+        """Returns its number."""
+        number: int = self._connection.execute(
+            insert(master_keys).values(key=key).returning(master_keys.c.id)
+        ).scalar_one()
+        return number
+
+    def update_key(self, number: int, key: str) -> bool:
+        """False where there is no such key."""
+        statement = update(master_keys).where(master_keys.c.id == number).values(key=key).returning(master_keys.c.id)
+        return self._connection.execute(statement).first() is not None
+
+    def delete_key(self, number: int) -> bool:
+        """False where there was none."""
+        statement = delete(master_keys).where(master_keys.c.id == number).returning(master_keys.c.id)
+        return self._connection.execute(statement).first() is not None
+
+    def keys(self) -> list[str]:
+        """The oldest first."""
+        return list(self._connection.execute(select(master_keys.c.key).order_by(master_keys.c.id)).scalars())
