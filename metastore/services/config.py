@@ -31,6 +31,13 @@ class ConfigService:
             "metastore.warehouse.dir": settings.warehouse,
             "metastore.catalog.default": DEFAULT_CATALOG,
             "hive.exec.default.partition.name": "__HIVE_DEFAULT_PARTITION__",
+            # Impala looks at these before it follows the notification log.
+            "hive.metastore.dml.events": "true",
+            "metastore.dml.events": "true",
+            "hive.metastore.notifications.add.thrift.objects": "true",
+            "hive.metastore.alter.notifications.basic": "false",
+            "hive.metastore.event.db.listener.timetolive": f"{settings.event_time_to_live:g}s",
+            "metastore.event.db.listener.timetolive": f"{settings.event_time_to_live:g}s",
             "metastore.thrift.port": str(settings.port),
             "hive.metastore.port": str(settings.port),
         }

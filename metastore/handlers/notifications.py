@@ -1,0 +1,89 @@
+"""The notification log on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metastore.domain.events import EventFilter
+from metastore.domain.names import fold, split_database
+from metastore.handlers.arguments import table_name
+from metastore.services.notifications import NotificationService
+from thrift_idl.gen.hive_metastore.ttypes import (
+    CmRecycleRequest,
+    CmRecycleResponse,
+    CurrentNotificationEventId,
+    FireEventRequest,
+    FireEventResponse,
+    GetAllWriteEventInfoRequest,
+    NotificationEventRequest,
+    NotificationEventResponse,
+    NotificationEventsCountRequest,
+    NotificationEventsCountResponse,
+    WriteEventInfo,
+    WriteNotificationLogBatchRequest,
+    WriteNotificationLogBatchResponse,
+    WriteNotificationLogRequest,
+    WriteNotificationLogResponse,
+)
+
+ALL = "*"
+
+
+class NotificationHandlers:
+    """`*notification*`, `fire_listener_event`, and what replication asks for."""
+
+    def __init__(self, notifications: NotificationService) -> None:
+        self._notifications = notifications
+
+    def get_current_notificationEventId(self) -> CurrentNotificationEventId:  # noqa: N802 - the wire's name
+        return CurrentNotificationEventId(self._notifications.last())
+
+    def get_next_notification(self, request: NotificationEventRequest) -> NotificationEventResponse:
+        wanted = _filter(request.catName, request.dbName, request.tableNames, request.eventTypeSkipList)
+        return NotificationEventResponse(
+            self._notifications.after(request.lastEvent or 0, wanted, _positive(request.maxEvents))
+        )
+
+    def get_notification_events_count(self, request: NotificationEventsCountRequest) -> NotificationEventsCountResponse:
+        wanted = _filter(request.catName, request.dbName, request.tableNames)
+        limit = _positive(request.limit)
+        return NotificationEventsCountResponse(
+            self._notifications.count(request.fromEventId or 0, request.toEventId, wanted, limit)
+        )
+
+    def fire_listener_event(self, request: FireEventRequest) -> FireEventResponse:
+        name = table_name(request.dbName, request.tableName, request.catName)
+        return FireEventResponse(self._notifications.fire(*name, request.partitionVals, request.data))
+
+    def add_write_notification_log(self, request: WriteNotificationLogRequest) -> WriteNotificationLogResponse:
+        self._notifications.add_writes(*table_name(request.db, request.table), [request])
+        return WriteNotificationLogResponse()
+
+    def add_write_notification_log_in_batch(
+        self, request: WriteNotificationLogBatchRequest
+    ) -> WriteNotificationLogBatchResponse:
+        name = table_name(request.db, request.table, request.catalog)
+        self._notifications.add_writes(*name, request.requestList or [])
+        return WriteNotificationLogBatchResponse()
+
+    def get_all_write_event_info(self, request: GetAllWriteEventInfoRequest) -> list[WriteEventInfo]:
+        wanted = _filter(None, request.dbName, None)
+        table = fold(request.tableName) if request.tableName not in (None, ALL) else None
+        return self._notifications.writes(request.txnId or 0, wanted.database, table)
+
+    def cm_recycle(self, _: CmRecycleRequest) -> CmRecycleResponse:
+        """Nothing is recycled, as in a Hive without a change root (`hive.repl.cm.enabled`, which is off by default)."""
+        return CmRecycleResponse()
+
+
+def _filter(
+    catalog: str | None, database: str | None, tables: Sequence[str] | None, skipped: Sequence[str] | None = None
+) -> EventFilter:
+    prefix, name = split_database(None if database == ALL else database)
+    names = [fold(table) for table in tables or []]
+    return EventFilter(skipped or (), prefix or fold(catalog) or None, name, names)
+
+
+def _positive(number: int | None) -> int | None:
+    """The wire's limits of events: 0 and less, or none, is all."""
+    return number if number and number > 0 else None

@@ -1,0 +1,202 @@
+"""The notification log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, all_, any_, delete, func, literal, select, text, tuple_
+from sqlalchemy.dialects.postgresql import insert
+
+from metastore.domain.events import FORMAT, Event, EventFilter
+from metastore.storage.schema import notification_log, notification_sequence, write_notifications
+from metastore.storage.schema.base import Texts
+from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, WriteEventInfo
+
+FILE_SEPARATOR = "]"
+"""Between files, as in Hive's ReplChangeManager."""
+
+_ROWS = 100_000
+_CHARACTERS = 32 * 2**20
+
+# Every file once, in the order of their coming.
+_JOINED = text(f"""(
+    SELECT string_agg(file, '{FILE_SEPARATOR}' ORDER BY position) FROM (
+        SELECT file, min(position) AS position
+        FROM unnest(string_to_array(write_notifications.files || '{FILE_SEPARATOR}' || excluded.files,
+                                    '{FILE_SEPARATOR}')) WITH ORDINALITY AS given(file, position)
+        GROUP BY file
+    ) AS files
+)""")  # noqa: S608 - only constants of this module
+
+# The numbers are taken and used by one statement. Their row stays locked until the commit: this comes last.
+_APPEND = text("""
+    WITH taken AS (
+        UPDATE notification_sequence SET last_event_id = last_event_id + :count
+        RETURNING last_event_id - :count AS before
+    )
+    INSERT INTO notification_log (event_id, event_time, event_type, catalog, database, table_name, message)
+    SELECT taken.before + new.position, new.time, new.type, new.catalog, new.database, new.table_name, new.message
+    FROM taken, unnest(
+        cast(:time AS int[]), cast(:type AS text[]), cast(:catalog AS text[]), cast(:database AS text[]),
+        cast(:table AS text[]), cast(:message AS text[])
+    ) WITH ORDINALITY AS new(time, type, catalog, database, table_name, message, position)
+    RETURNING event_id
+""")
+
+
+class Write(NamedTuple):
+    """What a transaction has written to one place. `time` in seconds since 1970."""
+
+    transaction_id: int
+    time: int
+    info: WriteEventInfo
+
+
+class Notifications:
+    """Queries on the log."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def append(self, *events: Event) -> list[int]:
+        """Numbers and stores the events; returns their numbers.
+
+        The last thing that a transaction does: from here until it ends, no other one can append.
+        """
+        if not events:
+            return []
+        columns = {name: [getattr(event, name) for event in events] for name in Event._fields}
+        return sorted(self._connection.execute(_APPEND, {**columns, "count": len(events)}).scalars())
+
+    def last(self) -> int:
+        """The newest event's number, 0 before the first."""
+        number: int = self._connection.execute(select(notification_sequence.c.last_event_id)).scalar_one()
+        return number
+
+    def after(self, event_id: int, wanted: EventFilter, limit: int | None) -> list[NotificationEvent]:
+        """The next events, ascending, so many that they are not too large for one answer, but one at least."""
+        log = notification_log.c
+        size = func.octet_length(log.message)
+        before = func.sum(size).over(order_by=log.event_id, rows=(None, 0)) - size
+        page = (
+            select(notification_log, before.label("before"))
+            .where(log.event_id > event_id, *_conditions(wanted))
+            .order_by(log.event_id)
+            .limit(min(limit or _ROWS, _ROWS))
+            .subquery()
+        )
+        query = select(page).where(page.c.before < _CHARACTERS).order_by(page.c.event_id)
+        return [
+            NotificationEvent(
+                eventId=row.event_id,
+                eventTime=row.event_time,
+                eventType=row.event_type,
+                catName=row.catalog,
+                dbName=row.database,
+                tableName=row.table_name,
+                message=row.message,
+                messageFormat=FORMAT,
+            )
+            for row in self._connection.execute(query)
+        ]
+
+    def count(self, after: int, up_to: int | None, wanted: EventFilter) -> int:
+        """How many events there are after one, up to and with another, those of no database included."""
+        log = notification_log.c
+        conditions = [each | log.database.is_(None) for each in _conditions(wanted)]
+        query = select(func.count()).select_from(notification_log).where(log.event_id > after, *conditions)
+        if up_to is not None:
+            query = query.where(log.event_id <= up_to)
+        return self._connection.execute(query).scalar_one()
+
+    def delete_before(self, time: int, limit: int) -> int:
+        """Removes the oldest events up to the first that is not older than `time`; returns how many.
+
+        The newest event stays whatever its age, so that whoever has missed any finds a gap before it.
+        """
+        log, last = notification_log.c, notification_sequence.c.last_event_id
+        young = select(func.min(log.event_id)).where(log.event_time >= time).scalar_subquery()
+        bound = select(func.least(young, last)).scalar_subquery()
+        oldest = select(log.event_id).where(log.event_id < bound).order_by(log.event_id).limit(limit)
+        return self._connection.execute(delete(notification_log).where(log.event_id.in_(oldest))).rowcount
+
+
+class WriteNotifications:
+    """Queries on what transactions have written."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, writes: Sequence[Write]) -> None:
+        """Stores writes to different places; to a place that was written before, files are added."""
+        if not writes:
+            return
+        table = write_notifications
+        new = insert(table).values([_row(each) for each in writes])
+        changed: dict[str, Any] = {
+            name: new.excluded[name] for name in ("table_object", "partition_object", "event_time")
+        }
+        changed["files"] = _JOINED
+        self._connection.execute(new.on_conflict_do_update(constraint="write_notifications_pkey", set_=changed))
+
+    def of(self, transaction_id: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
+        """What the transaction has written, by database and table. None: all."""
+        columns = write_notifications.c
+        query = (
+            select(write_notifications)
+            .where(columns.transaction_id == transaction_id)
+            .order_by(columns.database, columns.table_name, columns.partition)
+        )
+        if database is not None:
+            query = query.where(columns.database == database)
+        if table is not None:
+            query = query.where(columns.table_name == table)
+        return [
+            WriteEventInfo(
+                writeId=row.write_id,
+                database=row.database,
+                table=row.table_name,
+                files=row.files,
+                partition=row.partition,
+                tableObj=row.table_object,
+                partitionObj=row.partition_object,
+            )
+            for row in self._connection.execute(query)
+        ]
+
+    def delete_before(self, time: int, limit: int) -> int:
+        """Removes writes that are older than `time`; returns how many."""
+        columns = write_notifications.c
+        key = tuple_(columns.transaction_id, columns.database, columns.table_name, columns.partition)
+        old = select(*key.clauses).where(columns.event_time < time).limit(limit)
+        return self._connection.execute(delete(write_notifications).where(key.in_(old))).rowcount
+
+
+def _row(write: Write) -> dict[str, Any]:
+    info = write.info
+    return {
+        "transaction_id": write.transaction_id,
+        "database": info.database,
+        "table_name": info.table,
+        "partition": info.partition,
+        "write_id": info.writeId,
+        "table_object": info.tableObj,
+        "partition_object": info.partitionObj,
+        "files": info.files,
+        "event_time": write.time,
+    }
+
+
+def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
+    log = notification_log.c
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.skipped_types:
+        conditions.append(log.event_type != all_(literal(list(wanted.skipped_types), Texts)))
+    if wanted.catalog is not None:
+        conditions.append(log.catalog == wanted.catalog)
+    if wanted.database is not None:
+        conditions.append(log.database == wanted.database)
+    if wanted.tables:
+        conditions.append(log.table_name == any_(literal(list(wanted.tables), Texts)))
+    return conditions
