@@ -22,7 +22,7 @@ class LockType(IntEnum):
 
 
 class Component(NamedTuple):
-    """One object of a lock: a database, a table of it (else None), a partition of that (else None). Names are folded."""
+    """One object of a lock: a database, a table of it (or None), a partition of that (or None). Names are folded."""
 
     type: LockType
     catalog: str
@@ -73,7 +73,8 @@ def blocker(
             continue
         waits_for_us = not lock.granted and any(behind.blockers(component) for component in lock.components)
         (behind if waits_for_us else ahead).add(lock)
-    return min((each for component in requested for each in ahead.blockers(component)), default=None)
+    found = [each for component in requested for each in ahead.blockers(component)]
+    return min(found, key=lambda each: (each.lock, each.position), default=None)
 
 
 def conflicts(requested: Component, standing: Component) -> bool:

@@ -41,6 +41,8 @@ class Operation(IntEnum):
 WRITES: Final = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 CONFLICTING: Final = (Operation.UPDATE, Operation.DELETE)
 
+_EVERYTHING: Final = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -98,10 +100,13 @@ def visible_writes(snapshot: Snapshot, writes: Iterable[WriteId], last: int) -> 
 
 
 def parse_snapshot(text: str) -> Snapshot:
-    """Reads what Hive's ValidReadTxnList writes: `mark:least open:open,…:aborted,…`; the lists may be missing.
+    """Reads what Hive's ValidReadTxnList writes: `mark:least open:open,…:aborted,…`; the lists may be missing. Of
+    nothing, everything is visible.
 
     Raises InvalidInputError.
     """
+    if not text:
+        return Snapshot(_EVERYTHING, frozenset(), frozenset())
     mark, *rest = text.split(":")
     opened, aborted = [*rest[1:3], "", ""][:2]
     try:
@@ -111,7 +116,8 @@ def parse_snapshot(text: str) -> Snapshot:
 
 
 def parse_write_ids(text: str) -> tuple[int, list[int]]:
-    """(high-water mark, aborted numbers) of what Hive's ValidReaderWriteIdList writes: `table:mark:least open:open:aborted`.
+    """(high-water mark, aborted numbers) of what ValidReaderWriteIdList writes in Hive: the table, a colon, a list as
+    `parse_snapshot` reads it.
 
     Raises InvalidInputError.
     """
@@ -124,10 +130,11 @@ def parse_write_ids(text: str) -> tuple[int, list[int]]:
 
 def bit_set(places: Iterable[int]) -> bytes:
     """The bytes of a Java BitSet with these bits set: little-endian, without trailing zeros."""
-    bits = 0
+    places = list(places)
+    bits = bytearray(max(places, default=-8) // 8 + 1)
     for place in places:
-        bits |= 1 << place
-    return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
+        bits[place // 8] |= 1 << place % 8
+    return bytes(bits)
 
 
 def _ids(text: str) -> frozenset[int]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError
 
 from metastore.errors import UnavailableError
 from metastore.storage.descriptors import DescriptorCache, Descriptors
 from metastore.storage.faults import translate, translated
 from metastore.storage.repositories.catalogs import Catalogs
+from metastore.storage.repositories.compactions import Compactions
 from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
 from metastore.storage.repositories.functions import Functions
+from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.materialized_views import MaterializedViews
 from metastore.storage.repositories.notifications import Notifications, WriteNotifications
 from metastore.storage.repositories.partition_events import PartitionEvents
@@ -24,7 +26,10 @@ from metastore.storage.repositories.privileges import Privileges
 from metastore.storage.repositories.roles import Roles
 from metastore.storage.repositories.tables import Tables
 from metastore.storage.repositories.tokens import Tokens
+from metastore.storage.repositories.transaction_writes import TransactionWrites
+from metastore.storage.repositories.transactions import Transactions
 from metastore.storage.repositories.types import Types
+from metastore.storage.repositories.write_ids import WriteIds
 
 
 class UnitOfWork:
@@ -49,6 +54,17 @@ class UnitOfWork:
         self.tokens = Tokens(connection)
         self.partition_events = PartitionEvents(connection)
         self.materialized_views = MaterializedViews(connection)
+        self.transactions = Transactions(connection)
+        self.transaction_writes = TransactionWrites(connection)
+        self.locks = Locks(connection)
+        self.write_ids = WriteIds(connection)
+        self.compactions = Compactions(connection)
+
+    def claim(self, job: str) -> bool:
+        """Whether nobody else, on any server, is at this job; nobody will be, before this transaction ends."""
+        statement = select(func.pg_try_advisory_xact_lock(func.hashtextextended(job, 0)))
+        claimed: bool = self._connection.execute(statement).scalar_one()
+        return claimed
 
     def begin(self) -> None:
         """Opens the transaction that all repositories join."""

@@ -1,0 +1,48 @@
+"""The life of a compaction, and how Hive writes it down (CompactionState, StringableMap)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+INITIATED: Final = "initiated"
+WORKING: Final = "working"
+READY_FOR_CLEANING: Final = "ready for cleaning"
+FAILED: Final = "failed"
+SUCCEEDED: Final = "succeeded"
+DID_NOT_INITIATE: Final = "did not initiate"
+REFUSED: Final = "refused"
+ABORTED: Final = "aborted"
+
+LETTERS: Final = {
+    INITIATED: "i",
+    WORKING: "w",
+    READY_FOR_CLEANING: "r",
+    FAILED: "f",
+    SUCCEEDED: "s",
+    DID_NOT_INITIATE: "a",
+    REFUSED: "c",
+    ABORTED: "x",
+}
+ACTIVE: Final = (INITIATED, WORKING)
+"""Of these at most one of an object."""
+ENDED: Final = (FAILED, SUCCEEDED, DID_NOT_INITIATE, REFUSED, ABORTED)
+
+_STATES = {letter: state for state, letter in LETTERS.items()}
+
+
+def state_of(text: str | None) -> str | None:
+    """A state that is asked for by its letter, as Hive's clients do, or by its name; None for any."""
+    return _STATES.get(text, text.lower()) if text else None
+
+
+def write_properties(properties: Mapping[str, str | None] | None) -> str | None:
+    """As Hive's StringableMap: the number of entries, then each key and value with its length before it."""
+    if properties is None:
+        return None
+    return f"{len(properties)}:" + "".join(_sized(key) + _sized(value) for key, value in properties.items())
+
+
+def _sized(text: str | None) -> str:
+    """Java counts UTF-16 units."""
+    return f"{len((text or '').encode('utf-16-le', 'surrogatepass')) // 2}:{text or ''}"

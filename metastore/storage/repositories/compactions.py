@@ -1,0 +1,166 @@
+"""The compaction queue and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, any_, delete, func, literal, or_, select, text, update
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.types import BigInteger
+
+from metastore.domain.compactions import ABORTED, ACTIVE, ENDED, INITIATED, READY_FOR_CLEANING, SUCCEEDED, WORKING
+from metastore.storage.clock import ago, now
+from metastore.storage.references import TableKey
+from metastore.storage.schema import compactions
+from metastore.storage.table_keys import named, of_table
+
+
+class StoredCompaction(NamedTuple):
+    """One compaction, asked for, at work or ended."""
+
+    id: int
+    catalog: str
+    database: str
+    table: str
+    partition: str | None
+    type: int
+    state: str
+    properties: str | None
+    run_as: str | None
+    worker: str | None
+    worker_version: str | None
+    initiator: str | None
+    initiator_version: str | None
+    pool: str | None
+    bucket_count: int | None
+    order_by: str | None
+    job: str | None
+    error: str | None
+    highest_write_id: int | None
+    transaction: int | None
+    next_transaction: int | None
+    enqueued_at: datetime
+    started_at: datetime | None
+    committed_at: datetime | None
+    ended_at: datetime | None
+
+
+_ALL = tuple(compactions.c)
+_POOL_TIMEOUT = timedelta(hours=12)  # Hive's hive.compactor.worker.pool.timeout: then any worker may take it
+
+_PURGE = text("""
+    DELETE FROM compactions USING (
+        SELECT id, row_number() OVER (
+            PARTITION BY catalog, database, table_name, partition_name, state ORDER BY id DESC
+        ) AS age
+        FROM compactions WHERE state = ANY(:ended)
+    ) AS old
+    WHERE compactions.id = old.id AND old.age > :kept
+""")
+
+
+class Compactions:
+    """Queries on compactions."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def request(self, table: TableKey, partition: str | None, values: dict[str, Any]) -> int | None:
+        """A new request; its id, or None where the object has one already (`standing`). `values`: other columns."""
+        row = values | named(table) | {"partition_name": partition, "state": INITIATED, "enqueued_at": now()}
+        statement = insert(compactions).values(row).on_conflict_do_nothing().returning(compactions.c.id)
+        return self._connection.execute(statement).scalar()
+
+    def standing(self, table: TableKey, partition: str | None, highest_write_id: int) -> StoredCompaction | None:
+        """What makes another compaction of the object needless: one asked for, at work, or done up to that write id."""
+        done = (compactions.c.state == READY_FOR_CLEANING) & (compactions.c.highest_write_id == highest_write_id)
+        same = compactions.c.partition_name.is_not_distinct_from(partition)
+        query = select(*_ALL).where(of_table(compactions, table), same, or_(compactions.c.state.in_(ACTIVE), done))
+        return _first(self._connection.execute(query.order_by(compactions.c.id).limit(1)).all())
+
+    def take(self, pool: str | None, worker: str | None, version: str | None) -> StoredCompaction | None:
+        """Gives the oldest request to a worker; no request is given to two. `pool` None: those of no pool."""
+        nobodys = or_(compactions.c.pool.is_(None), compactions.c.enqueued_at < ago(_POOL_TIMEOUT))
+        query = select(compactions.c.id).where(compactions.c.state == INITIATED)
+        query = query.where(compactions.c.pool == pool if pool else nobodys).order_by(compactions.c.id).limit(1)
+        chosen = query.with_for_update(skip_locked=True).scalar_subquery()
+        taken = {"state": WORKING, "worker": worker, "worker_version": version, "started_at": now()}
+        statement = update(compactions).where(compactions.c.id == chosen).values(taken)
+        return _first(self._connection.execute(statement.returning(*_ALL)).all())
+
+    def change(self, compaction: int, **values: Any) -> bool:
+        """Sets columns of one that has not ended; false if there is none."""
+        chosen = (compactions.c.id == compaction) & compactions.c.state.not_in(ENDED)
+        statement = update(compactions).where(chosen).values(values).returning(compactions.c.id)
+        return self._connection.execute(statement).scalar() is not None
+
+    def end(self, compaction: int, state: str, error: str | None = None) -> StoredCompaction | None:
+        """Ends one that has not ended, and returns it."""
+        chosen = (compactions.c.id == compaction) & compactions.c.state.not_in(ENDED)
+        ended: dict[str, Any] = {"state": state, "ended_at": now()} | ({"error": error} if error is not None else {})
+        return _first(self._connection.execute(update(compactions).where(chosen).values(ended).returning(*_ALL)).all())
+
+    def record(self, table: TableKey, partition: str | None, kind: int, state: str, error: str | None) -> None:
+        """The end of one that was never asked for."""
+        moment = {"enqueued_at": now(), "started_at": now(), "ended_at": now()}
+        row = {"partition_name": partition, "type": kind, "state": state, "error": error, **moment, **named(table)}
+        self._connection.execute(insert(compactions).values(row))
+
+    def abort(self, ids: Sequence[int], reason: str) -> list[int]:
+        """Aborts those that no worker has taken yet; returns them."""
+        chosen = (compactions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))) & (compactions.c.state == INITIATED)
+        statement = update(compactions).where(chosen).values(state=ABORTED, ended_at=now(), error=reason)
+        return list(self._connection.execute(statement.returning(compactions.c.id)).scalars())
+
+    def states(self, ids: Sequence[int]) -> dict[int, str]:
+        query = select(compactions.c.id, compactions.c.state)
+        rows = self._connection.execute(query.where(compactions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))))
+        return {row.id: row.state for row in rows}
+
+    def committed(self, transaction: int, commit_id: int) -> None:
+        """The transaction of a compaction has committed: what it replaced is needed by those up to `commit_id`."""
+        done = {"next_transaction_id": commit_id, "committed_at": now()}
+        self._connection.execute(update(compactions).where(compactions.c.transaction_id == transaction).values(done))
+
+    def select(
+        self, wanted: dict[str, Any], order: Sequence[tuple[str, bool]], limit: int | None
+    ) -> list[StoredCompaction]:
+        """`wanted`: columns and their values, None for any. `order`: columns, and whether they descend; without one the
+        queue first, then the latest."""
+        query = select(*_ALL).where(
+            *(compactions.c[name] == value for name, value in wanted.items() if value is not None)
+        )
+        latest = func.greatest(compactions.c.ended_at, compactions.c.started_at, compactions.c.committed_at)
+        for name, descending in order:
+            query = query.order_by(compactions.c[name].desc() if descending else compactions.c[name])
+        if not order:
+            query = query.order_by(latest.desc().nulls_first(), compactions.c.enqueued_at)
+        rows = self._connection.execute(query.order_by(compactions.c.id).limit(limit))
+        return [StoredCompaction._make(row) for row in rows]
+
+    def latest(self, table: TableKey, partitions: Sequence[str], after: int | None) -> list[StoredCompaction]:
+        """The last compaction that went well, of the table or of each partition. No `partitions`: of all."""
+        well = compactions.c.state.in_((SUCCEEDED, READY_FOR_CLEANING))
+        query = select(*_ALL).where(of_table(compactions, table), well).distinct(compactions.c.partition_name)
+        if partitions:
+            query = query.where(compactions.c.partition_name.in_(partitions))
+        if after is not None:
+            query = query.where(compactions.c.id > after)
+        rows = self._connection.execute(query.order_by(compactions.c.partition_name, compactions.c.id.desc())).all()
+        return sorted((StoredCompaction._make(row) for row in rows), key=lambda each: -each.id)
+
+    def purge(self, kept: int) -> None:
+        """Forgets all but the last of each object and each way to end."""
+        self._connection.execute(_PURGE, {"ended": list(ENDED), "kept": kept})
+
+    def rename_table(self, old: TableKey, new: TableKey) -> None:
+        self._connection.execute(update(compactions).where(of_table(compactions, old)).values(named(new)))
+
+    def forget_table(self, table: TableKey) -> None:
+        self._connection.execute(delete(compactions).where(of_table(compactions, table)))
+
+
+def _first(rows: Sequence[Row[Any]]) -> StoredCompaction | None:
+    return StoredCompaction._make(rows[0]) if rows else None

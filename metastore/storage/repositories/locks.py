@@ -1,0 +1,224 @@
+"""Locks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, any_, delete, insert, literal, or_, select, text, update
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import BigInteger
+
+from metastore.domain.lock_rules import Blocker, Component, LockType, StandingLock
+from metastore.domain.transactions import OPEN
+from metastore.storage.clock import ago, now
+from metastore.storage.references import TableKey
+from metastore.storage.schema import lock_components, locks, transactions
+from metastore.storage.table_keys import named, of_table
+
+
+class Holder(NamedTuple):
+    """Who asks for a lock."""
+
+    transaction: int | None
+    user: str
+    host: str
+    agent: str
+
+
+class ShownLock(NamedTuple):
+    """One object of a lock, as it is listed."""
+
+    id: int
+    position: int
+    holder: Holder
+    component: Component
+    acquired_at: datetime | None
+    heartbeat_at: datetime
+    heartbeat_count: int
+    blocked_by: int | None
+    blocked_by_position: int | None
+
+
+_SPACE = 0x6C6F636B  # "lock"; advisory locks of two numbers are apart from those of one
+_BUCKETS = 1024
+_MANY_TABLES = 64  # of one database: then all locks of the database are looked at
+
+_ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(:space, key) FROM unnest(cast(:keys AS int[])) AS key")
+
+_INSERT_COMPONENTS = text("""
+    INSERT INTO lock_components (lock_id, position, type, catalog, database, table_name, partition_name)
+    SELECT :lock, new.*
+    FROM unnest(
+        cast(:positions AS int[]), cast(:types AS int[]), cast(:catalogs AS text[]), cast(:databases AS text[]),
+        cast(:tables AS text[]), cast(:partitions AS text[])
+    ) AS new
+""")
+
+_COMPONENT = (
+    lock_components.c.type,
+    lock_components.c.catalog,
+    lock_components.c.database,
+    lock_components.c.table_name,
+    lock_components.c.partition_name,
+)
+_GRANTED = locks.c.acquired_at.is_not(None)
+_STANDING = (locks.c.id, locks.c.transaction_id, _GRANTED.label("granted"), *_COMPONENT)
+_JOINED = locks.join(lock_components, lock_components.c.lock_id == locks.c.id)
+
+
+class Locks:
+    """Queries on locks. A time-out is how long one lives without a heartbeat, its own or its transaction's."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def one_at_a_time(self, requested: Iterable[Component]) -> None:
+        """Until this database transaction ends, nobody else asks for locks in these databases: so that of two who
+        ask for the same, the second sees the first."""
+        keys = {crc32(f"{each.catalog}.{each.database}".encode(errors="replace")) % _BUCKETS for each in requested}
+        self._connection.execute(_ONE_AT_A_TIME, {"space": _SPACE, "keys": sorted(keys)})
+
+    def standing(self, requested: Sequence[Component], transaction: int | None, lock: int | None) -> list[StandingLock]:
+        """What `domain.lock_rules.blocker` must know: locks that are near the request or the transaction's own, and
+        granted or older than the lock that asks (None: it is new)."""
+        near = locks.c.id.in_(select(lock_components.c.lock_id).where(or_(*_neighbourhoods(requested))))
+        chosen = near if transaction is None else or_(near, locks.c.transaction_id == transaction)
+        query = select(*_STANDING).select_from(_JOINED).where(chosen)
+        if lock is not None:
+            query = query.where(or_(locks.c.id < lock, _GRANTED), locks.c.id != lock)
+        return _grouped(self._connection.execute(query.order_by(locks.c.id, lock_components.c.position)).all())
+
+    def rename_table(self, old: TableKey, new: TableKey) -> None:
+        self._connection.execute(update(lock_components).where(of_table(lock_components, old)).values(named(new)))
+
+    def insert(self, holder: Holder, requested: Sequence[Component], blocker: Blocker | None) -> int:
+        """A new lock, granted unless something blocks it; its id."""
+        row = {
+            "transaction_id": holder.transaction,
+            "user_name": holder.user,
+            "host_name": holder.host,
+            "agent": holder.agent,
+            "heartbeat_at": now(),
+            "heartbeat_count": 0,
+            **_state(blocker),
+        }
+        lock: int = self._connection.execute(insert(locks).values(row).returning(locks.c.id)).scalar_one()
+        arrays = {
+            "lock": lock,
+            "positions": list(range(1, len(requested) + 1)),
+            "types": [int(each.type) for each in requested],
+            "catalogs": [each.catalog for each in requested],
+            "databases": [each.database for each in requested],
+            "tables": [each.table for each in requested],
+            "partitions": [each.partition for each in requested],
+        }
+        self._connection.execute(_INSERT_COMPONENTS, arrays)
+        return lock
+
+    def find(self, lock: int) -> StandingLock | None:
+        query = select(*_STANDING).select_from(_JOINED)
+        rows = self._connection.execute(query.where(locks.c.id == lock).order_by(lock_components.c.position)).all()
+        return next(iter(_grouped(rows)), None)
+
+    def judge(self, lock: int, blocker: Blocker | None) -> None:
+        """Grants a waiting lock, or remembers what blocks it."""
+        self._connection.execute(update(locks).where(locks.c.id == lock).values(_state(blocker)))
+
+    def heartbeat(self, lock: int, timeout: timedelta) -> bool:
+        """Renews a lock; false if it is not there, or comes too late. A transaction's lock is as alive as that is."""
+        renewed = {"heartbeat_at": now(), "heartbeat_count": locks.c.heartbeat_count + 1}
+        in_time = or_(locks.c.transaction_id.is_not(None), locks.c.heartbeat_at >= ago(timeout))
+        statement = update(locks).where(locks.c.id == lock, in_time).values(renewed).returning(locks.c.id)
+        return self._connection.execute(statement).scalar() is not None
+
+    def release(self, lock: int) -> bool:
+        """Removes a lock, unless it is granted to a transaction; false if nothing was removed."""
+        own = or_(locks.c.transaction_id.is_(None), locks.c.acquired_at.is_(None))
+        statement = delete(locks).where(locks.c.id == lock, own).returning(locks.c.id)
+        return self._connection.execute(statement).scalar() is not None
+
+    def delete_of(self, ended: Sequence[int]) -> None:
+        """Removes the locks of transactions."""
+        of_them = locks.c.transaction_id == any_(literal(list(ended), ARRAY(BigInteger)))
+        self._connection.execute(delete(locks).where(of_them))
+
+    def delete_expired(self, timeout: timedelta) -> list[int]:
+        """Removes the locks that stand for themselves and were not renewed in time; returns them.
+
+        In the order of ids, so that two who do so wait for each other. A heartbeat that comes first is waited for.
+        """
+        late = and_(locks.c.transaction_id.is_(None), locks.c.heartbeat_at < ago(timeout))
+        query = select(locks.c.id).where(late).order_by(locks.c.id).with_for_update()
+        found = list(self._connection.execute(query).scalars())
+        if found:
+            self._connection.execute(delete(locks).where(locks.c.id == any_(literal(found, ARRAY(BigInteger)))))
+        return found
+
+    def alive(self, timeout: timedelta, **wanted: Any) -> list[ShownLock]:
+        """The locks that are not late. `wanted`: columns of a lock or its components and their values, None for any."""
+        columns = {**locks.c, **lock_components.c}
+        own = and_(locks.c.transaction_id.is_(None), locks.c.heartbeat_at >= ago(timeout))
+        inherited = and_(transactions.c.state == OPEN, transactions.c.heartbeat_at >= ago(timeout))
+        heartbeat_at = transactions.c.heartbeat_at
+        query = (
+            select(locks, lock_components.c.position, *_COMPONENT, heartbeat_at.label("transaction_heartbeat_at"))
+            .select_from(_JOINED.outerjoin(transactions, transactions.c.id == locks.c.transaction_id))
+            .where(or_(own, inherited))
+            .where(*(columns[name] == value for name, value in wanted.items() if value is not None))
+        )
+        return [_shown(row) for row in self._connection.execute(query)]
+
+
+def _neighbourhoods(requested: Iterable[Component]) -> list[ColumnElement[bool]]:
+    """Conditions on components: one for each database."""
+    by_database: dict[tuple[str, str], set[str | None]] = {}
+    for each in requested:
+        by_database.setdefault((each.catalog, each.database), set()).add(each.table)
+    return [_neighbourhood(*database, tables) for database, tables in by_database.items()]
+
+
+def _neighbourhood(catalog: str, database: str, tables: set[str | None]) -> ColumnElement[bool]:
+    here = and_(lock_components.c.catalog == catalog, lock_components.c.database == database)
+    if None in tables or len(tables) > _MANY_TABLES:
+        return here
+    table = lock_components.c.table_name
+    return and_(here, or_(table.is_(None), table.in_(tables)))
+
+
+def _grouped(rows: Sequence[Row[Any]]) -> list[StandingLock]:
+    return [
+        StandingLock(first.id, first.transaction_id, first.granted, [_component(row[3:]) for row in of_one])
+        for of_one in (list(each) for _, each in groupby(rows, key=attrgetter("id")))
+        for first in of_one[:1]
+    ]
+
+
+def _component(values: Sequence[Any]) -> Component:
+    return Component(LockType(values[0]), *values[1:])
+
+
+def _state(blocker: Blocker | None) -> dict[str, Any]:
+    return {
+        "acquired_at": None if blocker else now(),
+        "blocked_by": blocker.lock if blocker else None,
+        "blocked_by_position": blocker.position if blocker else None,
+    }
+
+
+def _shown(row: Row[Any]) -> ShownLock:
+    return ShownLock(
+        row.id,
+        row.position,
+        Holder(row.transaction_id, row.user_name, row.host_name, row.agent),
+        _component((row.type, row.catalog, row.database, row.table_name, row.partition_name)),
+        row.acquired_at,
+        row.transaction_heartbeat_at or row.heartbeat_at,
+        row.heartbeat_count,
+        row.blocked_by,
+        row.blocked_by_position,
+    )

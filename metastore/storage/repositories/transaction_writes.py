@@ -1,0 +1,153 @@
+"""What transactions write, and where two that overlap wrote the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, any_, delete, exists, func, literal, or_, select, text, update
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import BigInteger
+
+from metastore.domain.lock_rules import LockType
+from metastore.domain.transactions import ABORTED, COMMITTED, CONFLICTING, Operation
+from metastore.storage.references import TableKey
+from metastore.storage.schema import lock_components, locks, transaction_components, transactions, write_ids
+from metastore.storage.table_keys import named, of_table
+
+
+class Written(NamedTuple):
+    """A table or partition that a transaction writes."""
+
+    table: TableKey
+    partition: str | None
+    operation: Operation
+
+
+class Conflict(NamedTuple):
+    """What another transaction wrote as well, and committed."""
+
+    transaction: int
+    commit_id: int
+    database: str
+    table: str
+    partition: str | None
+
+
+_ADD = text("""
+    INSERT INTO transaction_components (transaction_id, catalog, database, table_name, partition_name, operation)
+    SELECT :transaction, new.*
+    FROM unnest(
+        cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:tables AS text[]), cast(:partitions AS text[]),
+        cast(:operations AS int[])
+    ) AS new
+""")
+
+_own = transaction_components.alias("own")
+_other = transaction_components.alias("other")
+_SAME_TABLE = (
+    (_own.c.catalog == _other.c.catalog)
+    & (_own.c.database == _other.c.database)
+    & (_own.c.table_name == _other.c.table_name)
+)
+
+
+class TransactionWrites:
+    """Queries on the components of transactions."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, transaction: int, written: Sequence[Written]) -> None:
+        """Remembers what a transaction writes."""
+        if not written:
+            return
+        arrays = {
+            "transaction": transaction,
+            "catalogs": [each.table.catalog for each in written],
+            "databases": [each.table.database for each in written],
+            "tables": [each.table.name for each in written],
+            "partitions": [each.partition for each in written],
+            "operations": [int(each.operation) for each in written],
+        }
+        self._connection.execute(_ADD, arrays)
+
+    def forget_whole_table(self, transaction: int, table: TableKey) -> None:
+        """The transaction has told which partitions it writes: no longer any of the table."""
+        own = transaction_components.c.transaction_id == transaction
+        whole = transaction_components.c.partition_name.is_(None)
+        self._connection.execute(
+            delete(transaction_components).where(own, whole, of_table(transaction_components, table))
+        )
+
+    def forget_aborted(self, table: TableKey, partition: str | None, highest_write_id: int) -> None:
+        """What aborted transactions wrote is gone from the files, up to a write id: once that is so for all partitions
+        that a transaction wrote, its write id is forgotten as well."""
+        numbered = (
+            select(write_ids.c.transaction_id)
+            .join(transactions, transactions.c.id == write_ids.c.transaction_id)
+            .where(transactions.c.state == ABORTED, write_ids.c.write_id <= highest_write_id)
+            .where(of_table(write_ids, table))
+        )
+        cleaned = delete(transaction_components).where(
+            transaction_components.c.transaction_id.in_(numbered),
+            or_(literal(partition).is_(None), transaction_components.c.partition_name == partition),
+            of_table(transaction_components, table),
+        )
+        ids = set(self._connection.execute(cleaned.returning(transaction_components.c.transaction_id)).scalars())
+        of_them = write_ids.c.transaction_id == any_(literal(list(ids), ARRAY(BigInteger)))
+        left = exists().where(
+            transaction_components.c.transaction_id == write_ids.c.transaction_id,
+            of_table(transaction_components, table),
+        )
+        self._connection.execute(delete(write_ids).where(of_them, of_table(write_ids, table), ~left))
+
+    def conflict(self, transaction: int, *, trust_locks: bool) -> Conflict | None:
+        """What another transaction updated, and committed while this one was open and updated it too.
+
+        `trust_locks`: what this one holds an exclusive lock on needs no look.
+        """
+        same_partition = _own.c.partition_name.is_not_distinct_from(_other.c.partition_name)
+        told = (_own.c.database, _own.c.table_name, _own.c.partition_name)
+        query = _overlapping(transaction, same_partition, _other.c.transaction_id, transactions.c.commit_id, *told)
+        if trust_locks:
+            query = query.where(~_held_exclusively(transaction))
+        row = self._connection.execute(query.limit(1)).one_or_none()
+        return Conflict(*row) if row else None
+
+    def latest_conflict(self, transaction: int) -> int | None:
+        """The last transaction that updated what this one may update, and committed while this one was open."""
+        within = or_(_own.c.partition_name.is_(None), _own.c.partition_name == _other.c.partition_name)
+        query = _overlapping(transaction, within, func.max(_other.c.transaction_id))
+        return self._connection.execute(query).scalar()
+
+    def rename_table(self, old: TableKey, new: TableKey) -> None:
+        statement = update(transaction_components).where(of_table(transaction_components, old))
+        self._connection.execute(statement.values(named(new)))
+
+    def forget_table(self, table: TableKey) -> None:
+        self._connection.execute(delete(transaction_components).where(of_table(transaction_components, table)))
+
+
+def _overlapping(transaction: int, partitions: ColumnElement[bool], *columns: Any) -> Select[Any]:
+    """Pairs of updates of one object, by this transaction and by one that committed while this one was open."""
+    pairs = _own.join(_other, _SAME_TABLE & partitions).join(transactions, transactions.c.id == _other.c.transaction_id)
+    return (
+        select(*columns)
+        .select_from(pairs)
+        .where(_own.c.transaction_id == transaction, _own.c.operation.in_(CONFLICTING))
+        .where(_other.c.transaction_id != transaction, _other.c.operation.in_(CONFLICTING))
+        .where(transactions.c.state == COMMITTED, transactions.c.commit_id >= transaction)
+    )
+
+
+def _held_exclusively(transaction: int) -> ColumnElement[bool]:
+    table = lock_components.c.table_name
+    return exists().where(
+        locks.c.transaction_id == transaction,
+        lock_components.c.lock_id == locks.c.id,
+        lock_components.c.type.in_((LockType.EXCLUSIVE, LockType.EXCL_WRITE)),
+        lock_components.c.catalog == _own.c.catalog,
+        lock_components.c.database == _own.c.database,
+        or_(table.is_(None), table == _own.c.table_name),
+    )

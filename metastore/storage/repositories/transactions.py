@@ -1,0 +1,145 @@
+"""Transactions of engines: opened, renewed, ended, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, any_, case, delete, exists, func, literal, select, update
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.types import BigInteger
+
+from metastore.domain.transactions import ABORTED, COMMITTED, OPEN
+from metastore.storage.clock import ago, now
+from metastore.storage.schema import transaction_counter, transactions, write_ids
+
+
+class StoredTransaction(NamedTuple):
+    """A transaction as it is told of."""
+
+    id: int
+    state: str
+    type: int
+    user: str
+    host: str
+    agent: str
+    started_at: datetime
+    heartbeat_at: datetime
+    heartbeat_count: int
+
+
+class State(NamedTuple):
+    """What counts of a transaction. One that was not renewed in time is aborted, even before somebody says so."""
+
+    state: str
+    type: int
+
+
+_TOLD = (
+    transactions.c.id,
+    transactions.c.state,
+    transactions.c.type,
+    transactions.c.user_name,
+    transactions.c.host_name,
+    transactions.c.agent,
+    transactions.c.started_at,
+    transactions.c.heartbeat_at,
+    transactions.c.heartbeat_count,
+)
+_COUNTER = 1  # the id of the only row
+
+
+class Transactions:
+    """Queries on transactions. A time-out is how long one lives without a heartbeat."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def count(self, new: int = 0) -> int:
+        """The last id, after giving out `new` more. Until this database transaction ends, nobody opens or commits."""
+        row = insert(transaction_counter).values(id=_COUNTER, last=new)
+        last = {"last": transaction_counter.c.last + new}
+        statement = row.on_conflict_do_update(index_elements=["id"], set_=last).returning(transaction_counter.c.last)
+        counted: int = self._connection.execute(statement).scalar_one()
+        return counted
+
+    def seed(self, last: int) -> None:
+        """Ids continue behind `last`."""
+        self._connection.execute(update(transaction_counter).values(last=last))
+
+    def open(self, count: int, kind: int, user: str, host: str, agent: str) -> list[int]:
+        """New transactions; their ids, ascending."""
+        last = self.count(count)
+        ids = func.generate_series(last - count + 1, last)
+        values = [*map(literal, (OPEN, kind, user, host, agent)), now(), now(), literal(0)]
+        columns = [column.name for column in _TOLD]
+        self._connection.execute(insert(transactions).from_select(columns, select(ids, *values)))
+        return list(range(last - count + 1, last + 1))
+
+    def unfinished(self) -> tuple[int, list[StoredTransaction]]:
+        """The last id that was given, and all transactions up to it that are open or aborted, by id: one snapshot."""
+        unfinished = transactions.c.state.in_((OPEN, ABORTED))
+        query = (
+            select(transaction_counter.c.last, *_TOLD)
+            .select_from(transaction_counter.outerjoin(transactions, unfinished))
+            .order_by(transactions.c.id)
+        )
+        rows = self._connection.execute(query).all()
+        return (rows[0].last if rows else 0), [StoredTransaction._make(row[1:]) for row in rows if row.id is not None]
+
+    def lock(self, ids: Sequence[int], timeout: timedelta) -> dict[int, State]:
+        """Those of the transactions that are there; nobody ends them before this database transaction ends."""
+        late = (transactions.c.state == OPEN) & (transactions.c.heartbeat_at < ago(timeout))
+        state = case((late, ABORTED), else_=transactions.c.state)
+        query = select(transactions.c.id, state, transactions.c.type).where(_among(ids)).order_by(transactions.c.id)
+        return {row[0]: State(*row[1:]) for row in self._connection.execute(query.with_for_update())}
+
+    def heartbeat(self, first: int, last: int, timeout: timedelta) -> list[int]:
+        """Renews those from the first to the last that are open, and were renewed in time; returns them."""
+        wanted = transactions.c.id.between(first, last) & (transactions.c.state == OPEN)
+        renewed = {"heartbeat_at": now(), "heartbeat_count": transactions.c.heartbeat_count + 1}
+        statement = update(transactions).where(wanted, transactions.c.heartbeat_at >= ago(timeout)).values(renewed)
+        return list(self._connection.execute(statement.returning(transactions.c.id)).scalars())
+
+    def ended(self, first: int, last: int) -> dict[int, str]:
+        """The states of those from the first to the last that are not open any more, or not in time."""
+        query = select(transactions.c.id, transactions.c.state).where(transactions.c.id.between(first, last))
+        states = {row.id: row.state for row in self._connection.execute(query)}
+        return {each: ABORTED if state == OPEN else state for each, state in states.items()}
+
+    def commit(self, transaction: int, commit_id: int | None) -> None:
+        """`commit_id`: the last id given so far, None for one that wrote nothing."""
+        ended = {"state": COMMITTED, "commit_id": commit_id, "ended_at": now()}
+        self._connection.execute(update(transactions).where(transactions.c.id == transaction).values(ended))
+
+    def abort(self, ids: Sequence[int]) -> list[int]:
+        """Aborts those that are open; returns them."""
+        return self._abort(_among(ids) & (transactions.c.state == OPEN))
+
+    def abort_expired(self, timeout: timedelta) -> list[int]:
+        """Aborts those that were not renewed in time; returns them."""
+        return self._abort((transactions.c.state == OPEN) & (transactions.c.heartbeat_at < ago(timeout)))
+
+    def purge(self, age: timedelta) -> None:
+        """Forgets the transactions that no reader can ask for: ended that long ago, and either committed before
+        everything open began, or aborted without a write id."""
+        first_open = select(func.min(transactions.c.id)).where(transactions.c.state == OPEN).scalar_subquery()
+        concurrent = func.coalesce(transactions.c.commit_id >= first_open, literal(False))  # noqa: FBT003 - SQL's
+        wrote = exists().where(write_ids.c.transaction_id == transactions.c.id)
+        needless = case((transactions.c.state == COMMITTED, ~concurrent), else_=~wrote)
+        ended_long_ago = transactions.c.ended_at < ago(age)
+        self._connection.execute(delete(transactions).where(ended_long_ago, needless))
+
+    def _abort(self, chosen: ColumnElement[bool]) -> list[int]:
+        """In the order of ids, so that two that abort the same wait for each other."""
+        ids = select(transactions.c.id).where(chosen).order_by(transactions.c.id).with_for_update()
+        found = list(self._connection.execute(ids).scalars())
+        if found:
+            ended = {"state": ABORTED, "ended_at": now()}
+            self._connection.execute(update(transactions).where(_among(found)).values(ended))
+        return found
+
+
+def _among(ids: Sequence[int]) -> ColumnElement[bool]:
+    return transactions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))

@@ -1,0 +1,111 @@
+"""Write ids of tables: by name, and each table's own count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, any_, delete, literal, select, text, update
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.types import BigInteger
+
+from metastore.domain.transactions import WriteId
+from metastore.storage.references import TableKey
+from metastore.storage.schema import write_id_counters, write_ids
+from metastore.storage.table_keys import named, of_table
+
+
+class TableWrites(NamedTuple):
+    """The last write id of a table, and those that not everybody sees, ascending."""
+
+    last: int
+    known: list[WriteId]
+
+
+_INSERT = text("""
+    INSERT INTO write_ids (catalog, database, table_name, transaction_id, write_id)
+    SELECT :catalog, :database, :table_name, new.*
+    FROM unnest(cast(:transactions AS bigint[]), cast(:numbers AS bigint[])) AS new
+""")
+
+_WANTED = """
+    unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:tables AS text[]))
+        AS wanted(catalog, database, table_name)
+"""
+_LAST = text(f"""
+    SELECT counter.catalog, counter.database, counter.table_name, counter.last
+    FROM write_id_counters AS counter JOIN {_WANTED} USING (catalog, database, table_name)
+""")  # noqa: S608 - only constants of this module
+_KNOWN = text(f"""
+    SELECT written.catalog, written.database, written.table_name, written.transaction_id, written.write_id
+    FROM write_ids AS written JOIN {_WANTED} USING (catalog, database, table_name) ORDER BY written.write_id
+""")  # noqa: S608 - only constants of this module
+
+
+class WriteIds:
+    """Queries on write ids."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def count(self, table: TableKey, new: int) -> int:
+        """The table's last write id, after giving out `new` more. Nobody else gets any before this transaction ends."""
+        row = insert(write_id_counters).values(**named(table), last=new)
+        last = {"last": write_id_counters.c.last + new}
+        statement = row.on_conflict_do_update(index_elements=list(named(table)), set_=last)
+        counted: int = self._connection.execute(statement.returning(write_id_counters.c.last)).scalar_one()
+        return counted
+
+    def last(self, table: TableKey) -> int:
+        """The table's last write id, 0 before the first."""
+        query = select(write_id_counters.c.last).where(of_table(write_id_counters, table))
+        return self._connection.execute(query).scalar() or 0
+
+    def seed(self, table: TableKey, last: int) -> bool:
+        """The table's write ids continue behind `last`; false if it has some already."""
+        row = insert(write_id_counters).values(**named(table), last=last).on_conflict_do_nothing()
+        return self._connection.execute(row.returning(write_id_counters.c.last)).scalar() is not None
+
+    def of_transactions(self, table: TableKey, transactions: Sequence[int]) -> list[WriteId]:
+        """The write ids that these transactions have of the table."""
+        query = select(write_ids.c.transaction_id, write_ids.c.write_id).where(_of(table, transactions))
+        return [WriteId._make(row) for row in self._connection.execute(query.order_by(write_ids.c.write_id))]
+
+    def insert(self, table: TableKey, numbers: Sequence[WriteId]) -> None:
+        arrays = {"transactions": [each.transaction for each in numbers], "numbers": [each.number for each in numbers]}
+        self._connection.execute(_INSERT, arrays | named(table))
+
+    def delete(self, table: TableKey, transactions: Sequence[int]) -> None:
+        """Takes back the write ids that these transactions have of the table."""
+        self._connection.execute(delete(write_ids).where(_of(table, transactions)))
+
+    def transaction_of(self, table: TableKey, number: int) -> int | None:
+        """Who has this write id of the table."""
+        query = select(write_ids.c.transaction_id).where(of_table(write_ids, table), write_ids.c.write_id == number)
+        return self._connection.execute(query).scalar()
+
+    def of_tables(self, tables: Sequence[TableKey]) -> dict[TableKey, TableWrites]:
+        """What is known of each of the tables."""
+        wanted = list(dict.fromkeys(tables))
+        catalogs, databases, names = ([each[place] for each in wanted] for place in range(3))
+        arrays: dict[str, Any] = {"catalogs": catalogs, "databases": databases, "tables": names}
+        known: dict[TableKey, list[WriteId]] = {table: [] for table in wanted}
+        # The last ones first: a number that is given in between is above them, and so not seen.
+        last = {TableKey._make(row[:3]): row[3] for row in self._connection.execute(_LAST, arrays)}
+        for row in self._connection.execute(_KNOWN, arrays):
+            known[TableKey._make(row[:3])].append(WriteId._make(row[3:]))
+        return {table: TableWrites(last.get(table, 0), known[table]) for table in wanted}
+
+    def rename_table(self, old: TableKey, new: TableKey) -> None:
+        for rows in (write_id_counters, write_ids):
+            self._connection.execute(update(rows).where(of_table(rows, old)).values(named(new)))
+
+    def forget_table(self, table: TableKey) -> None:
+        for rows in (write_id_counters, write_ids):
+            self._connection.execute(delete(rows).where(of_table(rows, table)))
+
+
+def _of(table: TableKey, transactions: Sequence[int]) -> Any:
+    return of_table(write_ids, table) & (
+        write_ids.c.transaction_id == any_(literal(list(transactions), ARRAY(BigInteger)))
+    )
