@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from metastore.domain.events import EventWriter
 from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
 from metastore.encoded import EncodedStruct
 from metastore.errors import (
@@ -14,6 +15,7 @@ from metastore.errors import (
     NotFoundError,
 )
 from metastore.services.directories import delete_directories, new_directories
+from metastore.services.events import database_text, table_text
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.databases import StoredDatabase
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -53,6 +55,7 @@ class DatabaseService:
                 database = self._completed(work, catalog, database)
                 work.databases.insert(catalog, database)
                 make_directory(database.locationUri)
+                work.notifications.append(EventWriter(self._clock()).create_database(database_text(database)))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Database {database.name} already exists") from None
 
@@ -82,6 +85,8 @@ class DatabaseService:
             if new.locationUri != old.locationUri:
                 make_directory(new.locationUri)
             work.databases.update(stored.id, new)
+            texts = database_text(old), database_text(new)
+            work.notifications.append(EventWriter(self._clock()).alter_database(*texts))
 
     def drop(self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
         """Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default database)."""
@@ -102,8 +107,12 @@ class DatabaseService:
                 work.tables.delete(table.ref.id)
             work.functions.delete_of(stored.id)
             work.databases.delete(stored.id)
+            database = stored.encoded.decode()
             if delete_data:
-                doomed.append(stored.encoded.decode().locationUri)
+                doomed.append(database.locationUri)
+            events = EventWriter(self._clock())
+            dropped = [events.drop_table(table_text(table.encoded.decode())) for table in tables]
+            work.notifications.append(*dropped, events.drop_database(database_text(database)))
         delete_directories(self._warehouse, doomed)
 
     def _completed(self, work: UnitOfWork, catalog: str, database: Database) -> Database:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from metastore.domain.events import DatabaseText, PartitionText, TableText
+from metastore.domain.events import SINGLE, DatabaseText, Event, EventWriter, PartitionText, TableText
 from metastore.encoded_json import encode_json
+from metastore.storage.references import StoredPartition
+from metastore.storage.repositories.partitions_write import NamedPartition
 from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, Table
 
 
@@ -26,3 +28,34 @@ def partition_text(partition: Partition) -> PartitionText:
 def objects(partitions: Iterable[Partition]) -> Iterator[str]:
     """Written one by one, where they are asked for."""
     return (encode_json(partition) for partition in partitions)
+
+
+Befores = Mapping[int | None, PartitionText] | None
+
+
+def befores(stored: Sequence[StoredPartition]) -> Befores:
+    """What partitions are before they change, by id; None for more than have events of their own."""
+    return {each.id: partition_text(each.partition) for each in stored} if len(stored) <= SINGLE else None
+
+
+def alter_partitions(
+    events: EventWriter, table: TableText, before: Befores, after: Sequence[NamedPartition]
+) -> Iterator[Event]:
+    """The events of partitions that have changed, as `befores` saw them and as they are now."""
+    if before is None:
+        yield from events.reread(table)
+        return
+    for each in after:
+        yield events.alter_partition(table, before[each.id], partition_text(each.partition))
+
+
+def write_partitions(
+    events: EventWriter, table: TableText, before: Befores, written: Sequence[tuple[NamedPartition, bool]]
+) -> Iterator[Event]:
+    """The events of a write into partitions, and whether each was replaced. Those without an id are new."""
+    new = [each.partition for each, _ in written if each.id is None]
+    yield from events.add_partitions(table, [partition.values for partition in new], objects(new))
+    old = [(each, replaced) for each, replaced in written if each.id is not None]
+    yield from alter_partitions(events, table, before, [each for each, _ in old])
+    for each, replaced in old if before is not None else ():
+        yield events.insert(table, partition_text(each.partition), replace=replaced)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
+from metastore.domain.events import EventWriter
 from metastore.errors import AlreadyExistsError, InvalidOperationError
 from metastore.services.databases import Clock
+from metastore.services.events import alter_partitions, befores, table_text
 from metastore.services.moves import Move, moved, relocate
 from metastore.services.partition_rules import PartitionRules, check_distinct
 from metastore.services.table_rules import DDL_TIME, MANAGED
@@ -41,10 +43,13 @@ class PartitionAlterService:
             missing = sorted(set(names) - there.keys())
             if missing:
                 raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")
+            before = befores(list(there.values()))
             pairs = zip(names, new, strict=True)
             changed = [self._successor(rules, there[name], partition) for name, partition in pairs]
             check_distinct(changed)
             work.partitions_write.update(stored.ref, changed)
+            events = alter_partitions(EventWriter(self._clock()), table_text(rules.table), before, changed)
+            work.notifications.append(*events)
 
     def rename(self, catalog: str, database: str, table: str, values: Sequence[str], new: Partition) -> None:
         """Gives a partition other values; that of a managed table moves when it lies in its default place.
@@ -59,10 +64,13 @@ class PartitionAlterService:
                 there = work.partitions.select_stored(stored.ref, named([old_name]), lock=True)
                 if not there:
                     raise InvalidOperationError(f"alter is not possible: partition {old_name} doesn't exist")
+                before = befores(there)
                 changed = self._successor(rules, there[0], new)
                 move = _move(rules.table, there[0], changed)
                 work.partitions_write.update(stored.ref, [changed])
+                events = alter_partitions(EventWriter(self._clock()), table_text(rules.table), before, [changed])
                 with moved(self._warehouse, move):
+                    work.notifications.append(*events)
                     work.commit()
         except AlreadyExistsError:
             raise InvalidOperationError(f"Partition already exists: {database}.{table}{list(new.values)}") from None

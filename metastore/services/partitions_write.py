@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from metastore.domain.events import EventWriter
 from metastore.domain.partition_names import check_values, partition_name, values_of
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.databases import Clock, owns_data
 from metastore.services.directories import delete_directories, new_directories
+from metastore.services.events import objects, table_text
 from metastore.services.partition_rules import PartitionRules, check_distinct, updates_statistics
 from metastore.services.table_rules import fill_statistics, is_view
 from metastore.services.tables import found
@@ -62,9 +64,13 @@ class PartitionWriteService:
                 work.partitions_write.insert(stored.ref, adding)
                 for location in missing:
                     make_directory(location)
+                added = [each.partition for each in adding]
+                values = [partition.values for partition in added]
+                events = EventWriter(now).add_partitions(table_text(struct), values, objects(added))
+                work.notifications.append(*events)
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {database}.{table}") from None
-        return [each.partition for each in adding]
+        return added
 
     def append(
         self, catalog: str, database: str, table: str, values: Sequence[str] | None = None, name: str | None = None
@@ -123,6 +129,9 @@ class PartitionWriteService:
                 text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
                 raise NotFoundError(f"{text}. {sorted(missing)}")
             work.partitions_write.delete(stored.ref, [each.id for each in dropped])
+            values = [each.partition.values for each in dropped]
+            events = EventWriter(self._clock()).drop_partitions(table_text(stored.encoded.decode()), values)
+            work.notifications.append(*events)
         if delete_data:
             self._delete_data(stored, dropped)
         return [each.partition for each in dropped]

@@ -6,8 +6,10 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from metastore.domain.events import EventWriter
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.databases import Clock
+from metastore.services.events import befores, table_text, write_partitions
 from metastore.services.partition_rules import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.table_rules import DDL_TIME
 from metastore.services.tables import found
@@ -51,17 +53,20 @@ class PublishingService:
         rules = PartitionRules(table)
         names = [rules.name(entry.values) for entry in entries]
         there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
+        before = befores(list(there.values()))
         replaced: list[str] = []
         published: list[NamedPartition] = []
         for name, entry in zip(names, entries, strict=True):
             old = there.get(name)
             _check_seen(f"{table.dbName}.{table.tableName} partition {name}", entry, old.version if old else 0)
             published.append(self._published(rules, entry, old))
-            if old and entry.mode == PublishMode.OVERWRITE:
+            if old and _replaces(entry):
                 replaced += _replaced(old.partition.sd, published[-1].partition.sd)
         check_distinct(published)
         work.partitions_write.insert(stored.ref, [each for each in published if each.id is None])
         work.partitions_write.update(stored.ref, [each for each in published if each.id is not None])
+        written = [(each, _replaces(entry)) for each, entry in zip(published, entries, strict=True)]
+        work.notifications.append(*write_partitions(EventWriter(self._clock()), table_text(table), before, written))
         return PublishResult(
             versions=[there[name].version + 1 if name in there else 1 for name in names], replaced=replaced
         )
@@ -89,7 +94,7 @@ class PublishingService:
         entry = entries[0]
         table = stored.encoded.decode()
         _check_seen(f"{table.dbName}.{table.tableName}", entry, stored.ref.version)
-        old = copy.deepcopy(table.sd)
+        before, old = table_text(table), copy.deepcopy(table.sd)
         if entry.mode == PublishMode.APPEND:
             _merge(table.sd, table.parameters, entry)
         else:
@@ -97,8 +102,16 @@ class PublishingService:
             _place(table.sd, entry)
         table.parameters[DDL_TIME] = str(self._clock())
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
-        replaced = _replaced(old, table.sd) if entry.mode == PublishMode.OVERWRITE else []
+        events, after = EventWriter(self._clock()), table_text(table)
+        work.notifications.append(
+            events.alter_table(before, after), events.insert(after, None, replace=_replaces(entry))
+        )
+        replaced = _replaced(old, table.sd) if _replaces(entry) else []
         return PublishResult(versions=[stored.ref.version + 1], replaced=replaced)
+
+
+def _replaces(entry: PublishPartition) -> bool:
+    return bool(entry.mode == PublishMode.OVERWRITE)
 
 
 def _check_seen(what: str, entry: PublishPartition, version: int) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from metastore.domain.events import EventWriter
 from metastore.domain.filters import parse_filter
 from metastore.encoded import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.constraint_rules import add_constraints
 from metastore.services.databases import Clock, data_of
 from metastore.services.directories import delete_directories, new_directories
+from metastore.services.events import table_text
 from metastore.services.table_rules import fill_statistics, is_view, prepare
 from metastore.storage.filters_sql import table_condition
 from metastore.storage.mapping.constraints import Constraint
@@ -62,6 +64,7 @@ class TableService:
                 add_constraints(work, catalog, table_id, table, constraints)
                 if not is_view(table):
                     make_directory(table.sd.location)
+                work.notifications.append(EventWriter(self._clock()).create_table(table_text(table)))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
 
@@ -102,6 +105,7 @@ class TableService:
             stored = found(work, catalog, database, name, lock="change")
             doomed = data_of(work, stored) if delete_data else []
             work.tables.delete(stored.ref.id)
+            work.notifications.append(EventWriter(self._clock()).drop_table(table_text(stored.encoded.decode())))
         delete_directories(self._warehouse, doomed)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
+from metastore.domain.events import EventWriter
 from metastore.domain.names import fold
 from metastore.domain.type_strings import can_change
 from metastore.errors import (
@@ -15,6 +16,7 @@ from metastore.errors import (
     InvalidOperationError,
 )
 from metastore.services.databases import Clock, is_true
+from metastore.services.events import table_text
 from metastore.services.moves import Move, moved, relocate
 from metastore.services.table_rules import DDL_TIME, MANAGED, is_view, normalise
 from metastore.storage.references import StoredTable, TableRef
@@ -61,7 +63,10 @@ class TableAlterService:
                 move = self._move(work, stored, old, new)
                 work.tables.update(stored.ref.id, target, new)
                 _follow(work, stored.ref, old, new, move, cascade=cascade)
+                texts = table_text(stored.encoded.decode()), table_text(new)
+                event = EventWriter(self._clock()).alter_table(*texts, truncated=is_truncation(context))
                 with moved(self._warehouse, move):
+                    work.notifications.append(event)
                     work.commit()
         except AlreadyExistsError:
             text = f"alter is not possible: new table {target_database}.{new.tableName} already exists"
@@ -166,6 +171,11 @@ def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Mov
 def _columns(sd: StorageDescriptor) -> list[tuple[str, str, str | None]]:
     columns: list[FieldSchema] = sd.cols
     return [(column.name, column.type, column.comment) for column in columns]
+
+
+def is_truncation(context: Mapping[str, str]) -> bool:
+    """True where the client's context says that the change is a TRUNCATE."""
+    return context.get("alterTableOpType") == "TRUNCATE"
 
 
 def do_cascade(context: Mapping[str, str]) -> bool:
