@@ -6,6 +6,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 
 from metastore.handlers.catalogs import CatalogHandlers
+from metastore.handlers.column_statistics import ColumnStatisticsHandlers
 from metastore.handlers.config import ConfigHandlers
 from metastore.handlers.constraints import ConstraintHandlers
 from metastore.handlers.databases import DatabaseHandlers
@@ -15,6 +16,7 @@ from metastore.handlers.hiveserver import HiveServerHandlers
 from metastore.handlers.materialized_views import MaterializedViewHandlers
 from metastore.handlers.notifications import NotificationHandlers
 from metastore.handlers.partition_events import PartitionEventHandlers
+from metastore.handlers.partition_exchange import PartitionExchangeHandlers
 from metastore.handlers.partition_names import PartitionNameHandlers
 from metastore.handlers.partitions_read import PartitionReadHandlers
 from metastore.handlers.partitions_write import PartitionWriteHandlers
@@ -23,10 +25,13 @@ from metastore.handlers.roles import RoleHandlers
 from metastore.handlers.scans import ScanHandlers
 from metastore.handlers.tables import TableHandlers
 from metastore.handlers.tokens import TokenHandlers
+from metastore.handlers.truncation import TruncationHandlers
 from metastore.handlers.types import TypeHandlers
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.services.catalogs import CatalogService
+from metastore.services.column_statistics_read import ColumnStatisticsReadService
+from metastore.services.column_statistics_write import ColumnStatisticsWriteService
 from metastore.services.config import ConfigService
 from metastore.services.constraints import ConstraintService
 from metastore.services.databases import DatabaseService
@@ -34,6 +39,7 @@ from metastore.services.functions import FunctionService
 from metastore.services.materialized_views import MaterializedViewService
 from metastore.services.notifications import NotificationService
 from metastore.services.partition_events import PartitionEventService
+from metastore.services.partition_exchange import PartitionExchangeService
 from metastore.services.partitions_alter import PartitionAlterService
 from metastore.services.partitions_read import PartitionReadService
 from metastore.services.partitions_write import PartitionWriteService
@@ -44,6 +50,7 @@ from metastore.services.scans import ScanService
 from metastore.services.tables import TableService
 from metastore.services.tables_alter import TableAlterService
 from metastore.services.tokens import TokenService
+from metastore.services.truncation import TruncationService
 from metastore.services.types import TypeService
 from metastore.settings import Settings
 from metastore.storage.engine import make_engine
@@ -76,8 +83,13 @@ class Application:
                 "catalogs": CatalogHandlers(CatalogService(self._store, warehouse, _now)),
                 "types": TypeHandlers(TypeService(self._store)),
                 "functions": FunctionHandlers(FunctionService(self._store, _now)),
+                "column_statistics": ColumnStatisticsHandlers(
+                    ColumnStatisticsReadService(self._store), ColumnStatisticsWriteService(self._store, _now)
+                ),
                 "constraints": ConstraintHandlers(ConstraintService(self._store)),
                 "notifications": NotificationHandlers(self.notifications),
+                "truncation": TruncationHandlers(TruncationService(self._store, warehouse, _now)),
+                "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(self._store, warehouse, _now)),
                 "roles": RoleHandlers(RoleService(self._store, _now)),
                 "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
                 "tokens": TokenHandlers(TokenService(self._store)),

@@ -41,6 +41,11 @@ SERVED: dict[str, str] = {
     "types": "create_type drop_type get_type get_type_all",
     "functions": """create_function alter_function drop_function get_function get_functions get_functions_req
         get_all_functions""",
+    "column_statistics": """update_table_column_statistics update_table_column_statistics_req
+        update_partition_column_statistics update_partition_column_statistics_req
+        get_table_column_statistics get_partition_column_statistics get_table_statistics_req
+        get_partitions_statistics_req get_aggr_stats_for set_aggr_stats_for delete_table_column_statistics
+        delete_partition_column_statistics find_columns_with_stats update_transaction_statistics""",
     "constraints": """add_primary_key add_foreign_key add_unique_constraint add_not_null_constraint
         add_default_constraint add_check_constraint drop_constraint get_primary_keys get_foreign_keys
         get_unique_constraints get_not_null_constraints get_default_constraints get_check_constraints
@@ -48,6 +53,8 @@ SERVED: dict[str, str] = {
     "notifications": """get_next_notification get_current_notificationEventId get_notification_events_count
         fire_listener_event add_write_notification_log add_write_notification_log_in_batch get_all_write_event_info
         cm_recycle""",
+    "truncation": "truncate_table truncate_table_req",
+    "partition_exchange": "exchange_partition exchange_partitions",
     "roles": """create_role drop_role get_role_names grant_role revoke_role grant_revoke_role list_roles
         get_principals_in_role get_role_grants_for_principal""",
     "privileges": """grant_privileges revoke_privileges grant_revoke_privileges refresh_privileges list_privileges

@@ -17,21 +17,13 @@ NOT_YET = "not served yet"
 REFUSED: dict[str, Refusal] = {
     "tables": Refusal(
         NOT_YET,
-        "truncate_table truncate_table_req translate_table_dryrun",
+        "translate_table_dryrun",
     ),
     "partitions": Refusal(
         NOT_YET,
-        """add_partitions_pspec exchange_partition exchange_partitions get_part_specs_by_filter get_partition_names_req
+        """add_partitions_pspec get_part_specs_by_filter get_partition_names_req
         get_partition_values get_partitions_by_expr get_partitions_pspec get_partitions_spec_by_expr
         get_partitions_with_specs""",
-    ),
-    "statistics": Refusal(
-        NOT_YET,
-        """update_table_column_statistics update_table_column_statistics_req update_partition_column_statistics
-        update_partition_column_statistics_req get_table_column_statistics get_partition_column_statistics
-        get_table_statistics_req get_partitions_statistics_req get_aggr_stats_for set_aggr_stats_for
-        delete_table_column_statistics delete_partition_column_statistics find_columns_with_stats
-        update_transaction_statistics""",
     ),
     "locks": Refusal(NOT_YET, "lock check_lock unlock show_locks heartbeat"),
     "transactions": Refusal(

@@ -39,14 +39,19 @@ def befores(stored: Sequence[StoredPartition]) -> Befores:
 
 
 def alter_partitions(
-    events: EventWriter, table: TableText, before: Befores, after: Sequence[NamedPartition]
+    events: EventWriter,
+    table: TableText,
+    before: Befores,
+    after: Sequence[NamedPartition],
+    *,
+    truncated: bool = False,
 ) -> Iterator[Event]:
     """The events of partitions that have changed, as `befores` saw them and as they are now."""
     if before is None:
         yield from events.reread(table)
         return
     for each in after:
-        yield events.alter_partition(table, before[each.id], partition_text(each.partition))
+        yield events.alter_partition(table, before[each.id], partition_text(each.partition), truncated=truncated)
 
 
 def write_partitions(

@@ -53,7 +53,7 @@ def grants_of(work: UnitOfWork, wanted: Sequence[Wanted], now: int) -> list[Gran
     grants = []
     for each, name, target in zip(wanted, names, targets, strict=True):
         if target is None:
-            raise NotFoundError(f"There is no privilege on {name}: it is not there")
+            raise NotFoundError(f"{name} not found")
         grants += list(_grants(each.privilege, target, now))
     return grants
 

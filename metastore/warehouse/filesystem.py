@@ -86,6 +86,17 @@ class Warehouse:
                 return False
             return True
 
+    def empty_directory(self, location: str) -> None:
+        """Deletes all that a directory holds and keeps the directory; makes it where it was not there.
+
+        Raises InvalidOperationError as `delete_directory`.
+        """
+        self._refuse_precious(location)
+        with _opened(location) as (files, path):
+            for each in files.ls(path, detail=False) if files.isdir(path) else ():
+                files.rm(each, recursive=True)
+            files.makedirs(path, exist_ok=True)
+
     def delete_empty(self, location: str) -> bool:
         """Deletes a directory if nothing is in it; true where it did. Never raises because it holds something."""
         self._refuse_precious(location)

@@ -80,7 +80,7 @@ class Roles:
 
     def is_above(self, role: str, other: str) -> bool:
         """Whether whoever has `other` has `role` by that; a role is above itself."""
-        above = select(literal(other).label("role")).cte("above", recursive=True)
+        above = select(literal(other).collate("C").label("role")).cte("above", recursive=True)
         above = above.union(_parents(above))
         return self._connection.execute(select(above.c.role).where(above.c.role == role)).first() is not None
 

@@ -1,0 +1,26 @@
+"""Exchanging partitions on the wire."""
+
+from __future__ import annotations
+
+from metastore.handlers.arguments import table_name
+from metastore.services.partition_exchange import ExchangedTable, PartitionExchangeService
+from thrift_idl.gen.hive_metastore.ttypes import Partition
+
+
+class PartitionExchangeHandlers:
+    """`exchange_partition*`."""
+
+    def __init__(self, exchange: PartitionExchangeService) -> None:
+        self._exchange = exchange
+
+    def exchange_partition(
+        self, values: dict[str, str], database: str, table: str, to_database: str, to_table: str
+    ) -> Partition:
+        """The first of them."""
+        return self.exchange_partitions(values, database, table, to_database, to_table)[0]
+
+    def exchange_partitions(
+        self, values: dict[str, str], database: str, table: str, to_database: str, to_table: str
+    ) -> list[Partition]:
+        source, target = table_name(database, table), table_name(to_database, to_table)
+        return self._exchange.exchange(ExchangedTable(*source), ExchangedTable(*target), values)

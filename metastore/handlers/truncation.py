@@ -1,0 +1,23 @@
+"""Truncating on the wire."""
+
+from __future__ import annotations
+
+from metastore.handlers.arguments import properties, table_name
+from metastore.services.truncation import TruncationService
+from thrift_idl.gen.hive_metastore.ttypes import TruncateTableRequest, TruncateTableResponse
+
+
+class TruncationHandlers:
+    """`truncate_table*`."""
+
+    def __init__(self, truncation: TruncationService) -> None:
+        self._truncation = truncation
+
+    def truncate_table(self, database: str, name: str, partitions: list[str] | None) -> None:
+        self._truncation.truncate(*table_name(database, name), partitions)
+
+    def truncate_table_req(self, request: TruncateTableRequest) -> TruncateTableResponse:
+        skip = properties(request.environmentContext).get("truncateSkipDataDeletion", "").lower() == "true"
+        name = table_name(request.dbName, request.tableName)
+        self._truncation.truncate(*name, request.partNames, delete_data=not skip)
+        return TruncateTableResponse()
