@@ -6,7 +6,7 @@ partition (its own fields) and the tail (what many share) are encoded apart and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -80,4 +80,24 @@ class EncodedList(Generic[T]):
         return [decode(self.struct, head + tail) for head, tail in zip(self.heads, self.tails, strict=True)]
 
 
-Encoded = EncodedStruct[Any] | EncodedList[Any]
+@dataclass(frozen=True, slots=True)
+class EncodedMap(Generic[T]):
+    """A list of structs by each of some names."""
+
+    lists: Mapping[str, EncodedList[T]]
+
+    wire_type = TType.MAP
+
+    def chunks(self) -> Iterator[bytes]:
+        """The map as the binary protocol writes it."""
+        yield bytes((TType.STRING, TType.LIST)) + len(self.lists).to_bytes(4, "big")
+        for name, structs in self.lists.items():
+            key = name.encode()
+            yield len(key).to_bytes(4, "big") + key
+            yield from structs.chunks()
+
+    def decode(self) -> dict[str, list[T]]:
+        return {name: structs.decode() for name, structs in self.lists.items()}
+
+
+Encoded = EncodedStruct[Any] | EncodedList[Any] | EncodedMap[Any]

@@ -74,6 +74,14 @@ def values_of(columns: Sequence[str], name: str) -> list[str]:
     return [found[fold(column)] for column in columns]
 
 
+def canonical_name(columns: Sequence[str], name: str | None) -> str:
+    """A partition name as it is stored, columns in order and in lower case. What names no partition stays as it is."""
+    try:
+        return partition_name(columns, values_of(columns, name or ""))
+    except (InvalidInputError, InvalidObjectError):
+        return name or ""
+
+
 def check_values(columns: Sequence[str], values: Sequence[str | None] | None) -> None:
     """Refuses values that make no partition: none, a null, a wrong number (InvalidInputError), or what cannot be
     stored, by its characters or its length (InvalidObjectError). The empty string is legal: the default partition.

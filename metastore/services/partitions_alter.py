@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from metastore.domain.events import EventWriter
 from metastore.errors import AlreadyExistsError, InvalidOperationError
+from metastore.services.column_upkeep import forget_columns_of_partitions
 from metastore.services.databases import Clock
 from metastore.services.events import alter_partitions, befores, table_text
 from metastore.services.moves import Move, moved, relocate
@@ -47,6 +48,7 @@ class PartitionAlterService:
             pairs = zip(names, new, strict=True)
             changed = [self._successor(rules, there[name], partition) for name, partition in pairs]
             check_distinct(changed)
+            forget_columns_of_partitions(work, stored.ref, [(there[each.name], each) for each in changed])
             work.partitions_write.update(stored.ref, changed)
             events = alter_partitions(EventWriter(self._clock()), table_text(rules.table), before, changed)
             work.notifications.append(*events)
@@ -67,6 +69,7 @@ class PartitionAlterService:
                 before = befores(there)
                 changed = self._successor(rules, there[0], new)
                 move = _move(rules.table, there[0], changed)
+                forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
                 work.partitions_write.update(stored.ref, [changed])
                 events = alter_partitions(EventWriter(self._clock()), table_text(rules.table), before, [changed])
                 with moved(self._warehouse, move):

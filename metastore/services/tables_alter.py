@@ -15,6 +15,7 @@ from metastore.errors import (
     InvalidObjectError,
     InvalidOperationError,
 )
+from metastore.services.column_upkeep import forget_columns_of_table
 from metastore.services.databases import Clock, is_true
 from metastore.services.events import table_text
 from metastore.services.moves import Move, moved, relocate
@@ -61,6 +62,7 @@ class TableAlterService:
                 _check_types(old, new)
                 target = _target(work, stored.ref, catalog, target_database)
                 move = self._move(work, stored, old, new)
+                forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
                 work.tables.update(stored.ref.id, target, new)
                 _follow(work, stored.ref, old, new, move, cascade=cascade)
                 texts = table_text(stored.encoded.decode()), table_text(new)

@@ -12,6 +12,7 @@ from metastore.errors import UnavailableError
 from metastore.storage.descriptors import DescriptorCache, Descriptors
 from metastore.storage.faults import translate, translated
 from metastore.storage.repositories.catalogs import Catalogs
+from metastore.storage.repositories.column_statistics import ColumnStatistics
 from metastore.storage.repositories.compactions import Compactions
 from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
@@ -48,6 +49,7 @@ class UnitOfWork:
         self.write_notifications = WriteNotifications(connection)
         self.functions = Functions(connection)
         self.constraints = Constraints(connection)
+        self.column_statistics = ColumnStatistics(connection)
         self.types = Types(connection)
         self.roles = Roles(connection)
         self.privileges = Privileges(connection)

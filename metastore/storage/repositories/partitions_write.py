@@ -17,7 +17,7 @@ from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.partitions import partition_row
 from metastore.storage.references import TableRef
-from metastore.storage.schema import partitions, skewed_locations, tables
+from metastore.storage.schema import column_statistics, partitions, skewed_locations, tables
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 # One array a column; the arrays of `values` and `keys` are array literals, as unnest would flatten nested arrays.
@@ -86,11 +86,10 @@ class PartitionsWrite:
         self._insert_locations(table, by_id)
 
     def delete(self, table: TableRef, ids: Sequence[int]) -> None:
-        """Removes partitions with their skewed locations."""
+        """Removes partitions with their skewed locations and column statistics."""
         self._delete_locations(ids)
-        self._connection.execute(
-            delete(partitions).where(partitions.c.table_id == table.id, partitions.c.id == _any(ids))
-        )
+        for rows, of in ((partitions, partitions.c.id), (column_statistics, column_statistics.c.partition_id)):
+            self._connection.execute(delete(rows).where(rows.c.table_id == table.id, of == _any(ids)))
 
     def change_columns(self, table: TableRef, sd: StorageDescriptor) -> None:
         """Gives every partition of the table the columns of `sd`, keeping its format and skew (Hive's CASCADE)."""

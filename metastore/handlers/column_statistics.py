@@ -1,0 +1,146 @@
+"""Column statistics on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metastore.encoded import EncodedList, EncodedMap
+from metastore.errors import InvalidInputError
+from metastore.handlers.arguments import TableName, table_name
+from metastore.services.column_statistics_read import ColumnStatisticsReadService
+from metastore.services.column_statistics_write import ColumnStatisticsWriteService
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AggrStats,
+    ColumnStatistics,
+    ColumnStatisticsDesc,
+    CompactionInfoStruct,
+    PartitionsStatsRequest,
+    PartitionsStatsResult,
+    SetPartitionsStatsRequest,
+    SetPartitionsStatsResponse,
+    TableStatsRequest,
+    TableStatsResult,
+    UpdateTransactionalStatsRequest,
+)
+
+_ENGINE = "hive"
+
+
+class ColumnStatisticsHandlers:
+    """`*_column_statistics*`, `*_statistics_req`, `*_aggr_stats_for`."""
+
+    def __init__(self, read: ColumnStatisticsReadService, write: ColumnStatisticsWriteService) -> None:
+        self._read = read
+        self._write = write
+
+    def update_table_column_statistics(self, statistics: ColumnStatistics) -> bool:
+        self._store([statistics], of_table=True)
+        return True
+
+    def update_partition_column_statistics(self, statistics: ColumnStatistics) -> bool:
+        self._store([statistics], of_table=False)
+        return True
+
+    def update_table_column_statistics_req(self, request: SetPartitionsStatsRequest) -> SetPartitionsStatsResponse:
+        self._store(request.colStats or [], of_table=True, engine=request.engine, merge=bool(request.needMerge))
+        return SetPartitionsStatsResponse(result=True)
+
+    def update_partition_column_statistics_req(self, request: SetPartitionsStatsRequest) -> SetPartitionsStatsResponse:
+        self._store(request.colStats or [], of_table=False, engine=request.engine, merge=bool(request.needMerge))
+        return SetPartitionsStatsResponse(result=True)
+
+    def set_aggr_stats_for(self, request: SetPartitionsStatsRequest) -> bool:
+        statistics = request.colStats or []
+        levels = {bool(_described(each).isTblLevel) for each in statistics}
+        if len(levels) > 1:
+            raise InvalidInputError("Column statistics of a table and of partitions must not be mixed")
+        of_table = levels == {True}
+        self._store(statistics, of_table=of_table, engine=request.engine, merge=bool(request.needMerge))
+        return True
+
+    def get_table_column_statistics(self, database: str, table: str, column: str) -> ColumnStatistics:
+        return self._of_column(table_name(database, table), None, column)
+
+    def get_partition_column_statistics(
+        self, database: str, table: str, partition: str, column: str
+    ) -> ColumnStatistics:
+        return self._of_column(table_name(database, table), partition or "", column)
+
+    def get_table_statistics_req(self, request: TableStatsRequest) -> TableStatsResult:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        found = self._read.of_table(*name, request.colNames, request.engine or _ENGINE)
+        return TableStatsResult(tableStats=found.columns if found else [])
+
+    def get_partitions_statistics_req(self, request: PartitionsStatsRequest) -> PartitionsStatsResult:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        engine = request.engine or _ENGINE
+        found = self._read.of_partitions(*name, request.partNames or [], request.colNames, engine)
+        return PartitionsStatsResult(partStats=EncodedMap({key: each.columns for key, each in found.items()}))
+
+    def get_aggr_stats_for(self, request: PartitionsStatsRequest) -> AggrStats:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        engine = request.engine or _ENGINE
+        return self._read.aggregate(*name, request.partNames or [], request.colNames or [], engine)
+
+    def delete_table_column_statistics(self, database: str, table: str, column: str | None, engine: str | None) -> bool:
+        self._write.delete_of_table(*table_name(database, table), column, engine)
+        return True
+
+    def delete_partition_column_statistics(
+        self, database: str, table: str, partition: str, column: str | None, engine: str | None
+    ) -> bool:
+        self._write.delete_of_partition(*table_name(database, table), partition, column, engine)
+        return True
+
+    def find_columns_with_stats(self, compaction: CompactionInfoStruct) -> list[str]:
+        name = table_name(compaction.dbname, compaction.tablename)
+        return self._read.columns(*name, compaction.partitionname, _ENGINE)
+
+    def update_transaction_statistics(self, _: UpdateTransactionalStatsRequest) -> None:
+        """Nothing to do: Hive counts changed rows for its own rebuilding of materialized views, which is not served."""
+
+    def _store(
+        self,
+        statistics: Sequence[ColumnStatistics],
+        *,
+        of_table: bool,
+        engine: str | None = None,
+        merge: bool = False,
+    ) -> None:
+        if not statistics:
+            return
+        owner = _owner(statistics)
+        engine = next((each.engine for each in statistics if each.engine), engine) or _ENGINE
+        if of_table:
+            columns = [column for each in statistics for column in each.statsObj or []]
+            self._write.store_of_table(*owner, columns, engine=engine, merge=merge)
+        else:
+            by_name = [(each.statsDesc.partName, each.statsObj or []) for each in statistics]
+            self._write.store_of_partitions(*owner, by_name, engine=engine, merge=merge)
+
+    def _of_column(self, name: TableName, partition: str | None, column: str) -> ColumnStatistics:
+        found = self._read.of_column(*name, partition, column, _ENGINE)
+        described = ColumnStatisticsDesc(
+            isTblLevel=partition is None,
+            dbName=name.database,
+            tableName=name.table,
+            partName=partition,
+            lastAnalyzed=found.analyzed_at,
+            catName=name.catalog,
+        )
+        columns: EncodedList[object] = found.columns
+        return ColumnStatistics(statsDesc=described, statsObj=columns, engine=_ENGINE)
+
+
+def _described(statistics: ColumnStatistics) -> ColumnStatisticsDesc:
+    if statistics is None or statistics.statsDesc is None:
+        raise InvalidInputError("Column statistics must name their table")
+    return statistics.statsDesc
+
+
+def _owner(statistics: Sequence[ColumnStatistics]) -> TableName:
+    described = [_described(each) for each in statistics]
+    names = {table_name(each.dbName, each.tableName, each.catName) for each in described}
+    if len(names) != 1:
+        raise InvalidInputError(f"Column statistics of one table must be given, these are of {len(names)}")
+    return names.pop()

@@ -1,0 +1,54 @@
+"""What goes when columns change: their statistics, and constraints on those that are gone (Hive's HiveAlterHandler)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from metastore.domain.column_statistics import without_accurate
+from metastore.storage.references import StoredPartition, TableRef
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.schema import TABLE_ITSELF
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
+
+
+def forget_columns_of_table(work: UnitOfWork, table: TableRef, old: Table, new: Table, *, cascade: bool) -> None:
+    """Before a table is replaced. Statistics of its partitions: with CASCADE those of the same columns go; without it
+    all of them do, unless columns were only added at the end, as nobody knows which column a name will mean.
+    """
+    before, after = _columns(old.sd), _columns(new.sd)
+    if after[: len(before)] == before:
+        return
+    changed = _changed(before, after)
+    new.parameters = without_accurate(new.parameters, changed)
+    if changed:
+        work.column_statistics.delete(table.id, [TABLE_ITSELF], changed, None)
+    if new.partitionKeys and (changed or not cascade):
+        work.column_statistics.delete(table.id, None, changed if cascade else None, None)
+    gone = {name for name, _ in before} - {name for name, _ in after}
+    if gone:
+        work.constraints.delete_on(table.id, sorted(gone))
+
+
+def forget_columns_of_partitions(
+    work: UnitOfWork, table: TableRef, pairs: Iterable[tuple[StoredPartition, NamedPartition]]
+) -> None:
+    """Before partitions are replaced: statistics of the columns that they no longer have go."""
+    forgotten: list[tuple[int, str]] = []
+    for old, new in pairs:
+        before, after = _columns(old.partition.sd), _columns(new.partition.sd)
+        if before != after:
+            changed = _changed(before, after)
+            new.partition.parameters = without_accurate(new.partition.parameters, changed)
+            forgotten += [(old.id, name) for name in changed]
+    work.column_statistics.delete_pairs(table.id, forgotten)
+
+
+def _columns(sd: StorageDescriptor) -> list[tuple[str, str]]:
+    return [(column.name, column.type) for column in sd.cols]
+
+
+def _changed(before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]]) -> list[str]:
+    """Names that are gone, or whose type is another one."""
+    kept = set(after)
+    return [column[0] for column in before if column not in kept]

@@ -1,0 +1,119 @@
+"""Column statistics of tables and partitions. Each method is one statement, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, Connection, Select, any_, delete, literal, select, text
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from metastore.encoded import STOP, EncodedList, encode_fields
+from metastore.storage.schema import TABLE_ITSELF, column_statistics, partitions
+from metastore.storage.schema.base import Texts
+from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
+
+
+class Analyzed(NamedTuple):
+    """Statistics of one table or partition. `analyzed_at`: when the latest were stored, in seconds since 1970."""
+
+    analyzed_at: int
+    columns: EncodedList[ColumnStatisticsObj]
+
+
+_PUT = text("""
+    INSERT INTO column_statistics (table_id, partition_id, engine, column_name, analyzed_at, encoded)
+    SELECT :table_id, new.partition_id, :engine, new.column_name, :analyzed_at, new.encoded
+    FROM unnest(cast(:partition_ids AS bigint[]), cast(:columns AS text[]), cast(:encoded AS bytea[]))
+        AS new(partition_id, column_name, encoded)
+    ORDER BY new.partition_id, new.column_name
+    ON CONFLICT (table_id, partition_id, engine, column_name)
+        DO UPDATE SET analyzed_at = excluded.analyzed_at, encoded = excluded.encoded
+""")
+
+_DELETE_PAIRS = text("""
+    DELETE FROM column_statistics AS old
+    USING unnest(cast(:partition_ids AS bigint[]), cast(:columns AS text[])) AS gone(partition_id, column_name)
+    WHERE old.table_id = :table_id AND old.partition_id = gone.partition_id AND old.column_name = gone.column_name
+""")
+
+
+class ColumnStatistics:
+    """Queries on the statistics of one table and its partitions. Column names come folded; None means all columns."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def of_table(self, table_id: int, columns: Sequence[str] | None, engine: str) -> Analyzed | None:
+        """The table's own, by column; None where there are none."""
+        query = _of(table_id, columns, engine, literal("")).where(column_statistics.c.partition_id == TABLE_ITSELF)
+        return self._read(query).get("")
+
+    def of_partitions(
+        self, table_id: int, names: Sequence[str], columns: Sequence[str] | None, engine: str
+    ) -> dict[str, Analyzed]:
+        """Those of the named partitions, by the name of the partition; without those that have none."""
+        query = (
+            _of(table_id, columns, engine, partitions.c.name)
+            .join(partitions, partitions.c.id == column_statistics.c.partition_id)
+            .where(partitions.c.table_id == table_id, partitions.c.name == any_(literal(list(names), Texts)))
+        )
+        return self._read(query)
+
+    def put(
+        self, table_id: int, new: Mapping[int, Sequence[ColumnStatisticsObj]], engine: str, analyzed_at: int
+    ) -> None:
+        """Stores or replaces statistics, by partition id. The table and the partitions must be locked."""
+        rows = [(each, column.colName, encode_fields(column)) for each, columns in new.items() for column in columns]
+        if not rows:
+            return
+        partition_ids, names, encoded = (list(column) for column in zip(*rows, strict=True))
+        arrays = {"partition_ids": partition_ids, "columns": names, "encoded": encoded}
+        values = {"table_id": table_id, "engine": engine, "analyzed_at": analyzed_at}
+        self._connection.execute(_PUT, arrays | values)
+
+    def delete(
+        self, table_id: int, partition_ids: Sequence[int] | None, columns: Sequence[str] | None, engine: str | None
+    ) -> int:
+        """Removes statistics; returns how many. No `partition_ids`: of all partitions. No `engine`: of all engines."""
+        statement = delete(column_statistics).where(column_statistics.c.table_id == table_id)
+        if partition_ids is None:
+            statement = statement.where(column_statistics.c.partition_id != TABLE_ITSELF)
+        else:
+            chosen = any_(literal(list(partition_ids), ARRAY(BigInteger)))
+            statement = statement.where(column_statistics.c.partition_id == chosen)
+        if columns is not None:
+            statement = statement.where(column_statistics.c.column_name == any_(literal(list(columns), Texts)))
+        if engine is not None:
+            statement = statement.where(column_statistics.c.engine == engine)
+        return self._connection.execute(statement).rowcount
+
+    def delete_pairs(self, table_id: int, pairs: Sequence[tuple[int, str]]) -> None:
+        """Removes statistics of these partitions' columns."""
+        if pairs:
+            partition_ids, columns = (list(column) for column in zip(*pairs, strict=True))
+            values = {"table_id": table_id, "partition_ids": partition_ids, "columns": columns}
+            self._connection.execute(_DELETE_PAIRS, values)
+
+    def _read(self, query: Select[Any]) -> dict[str, Analyzed]:
+        heads: dict[str, list[bytes]] = {}
+        analyzed_at: dict[str, int] = {}
+        for owner, at, encoded in self._connection.execute(query):
+            heads.setdefault(owner, []).append(bytes(encoded))
+            analyzed_at[owner] = max(at, analyzed_at.get(owner, at))
+        return {
+            owner: Analyzed(analyzed_at[owner], EncodedList(ColumnStatisticsObj, found, [STOP] * len(found)))
+            for owner, found in heads.items()
+        }
+
+
+def _of(table_id: int, columns: Sequence[str] | None, engine: str, owner: Any) -> Select[Any]:
+    query = (
+        select(owner.label("owner"), column_statistics.c.analyzed_at, column_statistics.c.encoded)
+        .select_from(column_statistics)
+        .where(column_statistics.c.table_id == table_id, column_statistics.c.engine == engine)
+        .order_by("owner", column_statistics.c.column_name)
+    )
+    if columns is not None:
+        query = query.where(column_statistics.c.column_name == any_(literal(list(columns), Texts)))
+    return query
