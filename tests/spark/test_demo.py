@@ -1,0 +1,63 @@
+"""The demonstration, as a user starts it: a process of its own, on a metastore that runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_client.demo import flights
+from tests.fixtures.server import Server
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
+    """Runs `python -m spark_client.demo`, after `code` if there is some."""
+    start = ["-c", f"import sys\n{code}\nfrom spark_client.demo.__main__ import main\nsys.exit(main(sys.argv[1:]))"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+    return subprocess.run(
+        [sys.executable, *(start if code else ["-m", "spark_client.demo"]), *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_answer_is_that_of_the_raw_csv(metastore_server: Server, tmp_path: Path) -> None:
+    arguments = ("--uri", metastore_server.uri, "--warehouse", str(tmp_path), "--rows", "5000")
+    done = run(*arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "✓ All 8 answers are those of the raw CSV." in done.stdout
+    assert "dest = 'ORD' AND month = 1" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert done.stderr == ""
+    wrong = run(*arguments, code="import spark_client.demo.questions as q\nq.RAW = '(FROM raw_flights |> LIMIT 10)'")
+    assert wrong.returncode == 1
+    assert "✗ dest = 'ORD': [(" in wrong.stdout
+
+
+def test_a_metastore_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    done = run("--uri", "thrift://127.0.0.1:1", "--warehouse", str(tmp_path))
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("✗ no metastore answers at thrift://127.0.0.1:1 (")
+    assert done.stderr == ""
+
+
+def test_fewer_rows_are_spread_over_the_year(tmp_path: Path) -> None:
+    lines = flights.unpack(tmp_path, 1200).read_text().splitlines()
+    months = [line.split(",")[1] for line in lines[1:]]
+    assert len(months) == 1200
+    assert {months.count(str(month)) > 50 for month in range(1, 13)} == {True}
+
+
+@pytest.mark.parametrize("arguments", [[], ["--uri", "thrift://a"], ["--uri", "a", "--warehouse", "b", "--rows", "x"]])
+def test_usage(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert "usage: python -m spark_client.demo" in done.stderr
