@@ -11,7 +11,6 @@ from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.tables import referred
 from metastore.storage.filters_sql import Condition, filter_condition, values_condition
 from metastore.storage.references import TableRef
-from metastore.storage.repositories.partitions import named
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
@@ -30,7 +29,7 @@ class PartitionReadService:
         with self._store.read() as work:
             reference = referred(work, catalog, database, table)
             check_values(reference.key_names, values)
-            found = work.partitions.select(reference, named([partition_name(reference.key_names, values)]))
+            found = work.partitions.select_named(reference, [partition_name(reference.key_names, values)])
         return _only(found, f"partition values={list(values)} of {database}.{table}")
 
     def get_by_name(self, catalog: str, database: str, table: str, name: str) -> EncodedStruct[Partition]:
@@ -38,7 +37,7 @@ class PartitionReadService:
         with self._store.read() as work:
             reference = referred(work, catalog, database, table)
             canonical = _canonical(reference, name)
-            found = work.partitions.select(reference, named([canonical]))
+            found = work.partitions.select_named(reference, [canonical])
         return _only(found, f"{database}.{table} partition ({name})")
 
     def select(self, catalog: str, database: str, table: str, limit: int | None) -> EncodedList[Partition]:
@@ -48,7 +47,7 @@ class PartitionReadService:
     def select_by_names(self, catalog: str, database: str, table: str, names: Sequence[str]) -> EncodedList[Partition]:
         """Those that are there; unknown names are left out."""
         with self._store.read() as work:
-            return work.partitions.select(referred(work, catalog, database, table), named(names))
+            return work.partitions.select_named(referred(work, catalog, database, table), names)
 
     def select_by_values(
         self, catalog: str, database: str, table: str, values: Sequence[str], limit: int | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.encoded import EncodedStruct
@@ -22,6 +22,13 @@ class StoredDatabase:
     encoded: EncodedStruct[Database]
 
 
+# Made once: to put a statement together costs more than to run it, and nearly every client asks for a database first.
+_FIND = select(databases.c.id, databases.c.name, databases.c.encoded).where(
+    databases.c.catalog == bindparam("catalog"), databases.c.name == bindparam("name")
+)
+_FIND_LOCKED = _FIND.with_for_update()
+
+
 class Databases:
     """Queries on databases. Names come folded."""
 
@@ -30,10 +37,8 @@ class Databases:
 
     def find(self, catalog: str, name: str, *, lock: bool = False) -> StoredDatabase | None:
         """The database, or None. `lock`: nobody else may change or drop it before this transaction ends."""
-        query = select(databases.c.id, databases.c.name, databases.c.encoded).where(
-            databases.c.catalog == catalog, databases.c.name == name
-        )
-        row = self._connection.execute(query.with_for_update() if lock else query).one_or_none()
+        names = {"catalog": catalog, "name": name}
+        row = self._connection.execute(_FIND_LOCKED if lock else _FIND, names).one_or_none()
         return StoredDatabase(row.id, row.name, encoded_database(bytes(row.encoded))) if row else None
 
     def names(self, catalog: str, pattern: str | None) -> list[str]:

@@ -6,7 +6,18 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Select, any_, func, literal, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    LargeBinary,
+    Select,
+    any_,
+    bindparam,
+    func,
+    literal,
+    select,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 
 from metastore.encoded import EncodedList
@@ -19,6 +30,14 @@ from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _MARKER_BYTES = 16
+# Made once: to put a statement together costs more than to run it.
+_ENCODED = select(
+    func.string_agg(
+        partitions.c.encoded, aggregate_order_by(bindparam("marker", type_=LargeBinary), partitions.c.name)
+    ),
+    func.array_agg(aggregate_order_by(partitions.c.descriptor_id, partitions.c.name)),
+).where(partitions.c.table_id == bindparam("table_id"))
+_ENCODED_NAMED = _ENCODED.where(partitions.c.name == any_(bindparam("names", type_=Texts)))
 
 
 class Partitions:
@@ -32,13 +51,18 @@ class Partitions:
         self, table: TableRef, condition: ColumnElement[bool] | None = None, limit: int | None = None
     ) -> EncodedList[Partition]:
         """Partitions by ascending name, as bytes: PostgreSQL joins the rows, Python puts the shared ends between."""
-        rows = _rows(table, condition, (partitions.c.encoded, partitions.c.descriptor_id, partitions.c.name), limit)
-        chosen = rows.subquery()
+        condition = condition if limit is None else _first(table, condition, limit)
+        return self._encoded(_ENCODED if condition is None else _ENCODED.where(condition), table)
+
+    def select_named(self, table: TableRef, names: Sequence[str]) -> EncodedList[Partition]:
+        """Those of the named partitions that are there, as `select`."""
+        return self._encoded(_ENCODED_NAMED, table, names=list(names))
+
+    def _encoded(self, query: Select[Any], table: TableRef, **parameters: Any) -> EncodedList[Partition]:
         # Random, so that no content can hold it.
         marker = os.urandom(_MARKER_BYTES)
-        heads = func.string_agg(chosen.c.encoded, aggregate_order_by(literal(marker), chosen.c.name))
-        shapes = func.array_agg(aggregate_order_by(chosen.c.descriptor_id, chosen.c.name))
-        joined, descriptor_ids = self._connection.execute(select(heads, shapes)).one()
+        parameters |= {"table_id": table.id, "marker": marker}
+        joined, descriptor_ids = self._connection.execute(query, parameters).one()
         if joined is None:
             return EncodedList(Partition, [], [])
         tails = self._tails(table, descriptor_ids)
@@ -109,6 +133,11 @@ def named(names: Sequence[str]) -> ColumnElement[bool]:
 def identified(ids: Sequence[int]) -> ColumnElement[bool]:
     """The partitions of these ids."""
     return partitions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))
+
+
+def _first(table: TableRef, condition: ColumnElement[bool] | None, limit: int) -> ColumnElement[bool]:
+    """The first partitions, by name, that satisfy the condition."""
+    return partitions.c.id.in_(_rows(table, condition, (partitions.c.id,), limit))
 
 
 def _rows(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, insert, select, tuple_, update
 
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import shared_part
@@ -38,6 +38,19 @@ _REFERENCE = (
 )
 _WHOLE = (*_REFERENCE, tables.c.descriptor_id, tables.c.encoded)
 _JOINED = tables.join(databases, databases.c.id == tables.c.database_id)
+_NAMED = and_(
+    databases.c.catalog == bindparam("catalog"),
+    databases.c.name == bindparam("database"),
+    tables.c.name == bindparam("name"),
+)
+# Made once: to put a statement together costs more than to run it, and nothing is asked as often as a table.
+_REFER = select(*_REFERENCE).select_from(_JOINED).where(_NAMED)
+_FIND = select(*_WHOLE).select_from(_JOINED).where(_NAMED)
+_FIND_LOCKED: dict[str | None, Select[Any]] = {
+    None: _FIND,
+    "share": _FIND.with_for_update(of=tables, key_share=True, read=True),
+    "change": _FIND.with_for_update(of=tables),
+}
 
 
 class Tables:
@@ -49,18 +62,16 @@ class Tables:
 
     def reference(self, catalog: str, database: str, name: str) -> TableRef | None:
         """The table's identity, or None."""
-        query = _named(select(*_REFERENCE).select_from(_JOINED), catalog, database).where(tables.c.name == name)
-        row = self._connection.execute(query).one_or_none()
+        names = {"catalog": catalog, "database": database, "name": name}
+        row = self._connection.execute(_REFER, names).one_or_none()
         return _reference(row) if row else None
 
     def find(
         self, catalog: str, database: str, name: str, *, lock: Literal["share", "change"] | None = None
     ) -> StoredTable | None:
         """The table, or None. `share`: nobody drops it before this transaction ends; `change`: nor changes it."""
-        query = self._whole(catalog, database).where(tables.c.name == name)
-        if lock:
-            query = query.with_for_update(of=tables, key_share=lock == "share", read=lock == "share")
-        return next(iter(self._read(query)), None)
+        names = {"catalog": catalog, "database": database, "name": name}
+        return next(iter(self._read(_FIND_LOCKED[lock], names)), None)
 
     def find_many(self, catalog: str, database: str, names: Sequence[str]) -> list[StoredTable]:
         """Those of the named tables that are there, by name."""
@@ -138,8 +149,8 @@ class Tables:
     def _whole(self, catalog: str, database: str) -> Select[Any]:
         return _named(select(*_WHOLE).select_from(_JOINED), catalog, database)
 
-    def _read(self, query: Select[Any]) -> list[StoredTable]:
-        rows = self._connection.execute(query).all()
+    def _read(self, query: Select[Any], parameters: Mapping[str, str] | None = None) -> list[StoredTable]:
+        rows = self._connection.execute(query, parameters).all()
         tails = self._descriptors.tails([row.descriptor_id for row in rows])
         return [
             StoredTable(_reference(row), encoded_table(bytes(row.encoded), tails[row.descriptor_id])) for row in rows
@@ -150,7 +161,7 @@ def _named(query: Select[Any], catalog: str, database: str) -> Select[Any]:
     return query.where(databases.c.catalog == catalog, databases.c.name == database)
 
 
-def _reference(row: Row[Any]) -> TableRef:
+def _reference(row: Any) -> TableRef:
     keys = tuple(Key(key["name"], key["type"]) for key in row.partition_keys)
     identity = (row.id, row.database_id, row.catalog, row.database, row.name, row.type)
     return TableRef(*identity, location=row.location, keys=keys, version=row.version)
