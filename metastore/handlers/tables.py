@@ -48,7 +48,7 @@ class TableHandlers:
     def create_table_req(self, request: CreateTableRequest) -> None:
         keys = request.primaryKeys, request.foreignKeys, request.uniqueConstraints
         rest = request.notNullConstraints, request.defaultConstraints, request.checkConstraints
-        self._create(request.table, request.envContext, (*keys, *rest))
+        self._create(request.table or Table(), request.envContext, (*keys, *rest))
 
     def get_table(self, database: str, name: str) -> EncodedStruct[Table]:
         return self._tables.get(*table_name(database, name))

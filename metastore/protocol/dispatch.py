@@ -11,7 +11,7 @@ from thrift.protocol.TProtocol import TProtocolBase
 from thrift.Thrift import TApplicationException, TException, TMessageType, TType
 
 from metastore.context import Caller, caller
-from metastore.errors import ConnectionLostError, MetastoreError
+from metastore.errors import ConnectionLostError, InvalidInputError, MetastoreError
 from metastore.protocol.encoding import write_result
 from metastore.protocol.faults import Declared, text_of, undeclared
 from metastore.protocol.fb303 import FacebookHandlers
@@ -27,12 +27,14 @@ class Call:
         self.method = method
         self._function = function
         self._fields = method.fields
+        self._structs = method.structs
         self._declared = Declared(method.result)
 
     def result(self, arguments: Any) -> tuple[Any, Exception | None]:
         """What to answer (a result struct or TApplicationException), and the error behind it, if any."""
         values = [getattr(arguments, name) for name in self._fields]
         try:
+            self._check(arguments)
             success = self._answer(values)
         except Exception as error:  # noqa: BLE001 - every call is answered
             return self._fault(error), error
@@ -42,6 +44,11 @@ class Call:
         if hasattr(result, "success"):
             result.success = success
         return result, None
+
+    def _check(self, arguments: Any) -> None:
+        for name in self._structs:
+            if getattr(arguments, name) is None:
+                raise InvalidInputError(f"{self.method.name} was called without its argument {name}")
 
     def _answer(self, values: list[Any]) -> Any:
         try:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from thrift.Thrift import TType
+
 from thrift_idl.gen.fb303 import FacebookService
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext
 from thrift_idl.gen.metastore import Metastore
 
 SERVED: dict[str, str] = {
@@ -84,6 +87,12 @@ class Method:
     def fields(self) -> tuple[str, ...]:
         """Names of the arguments, in order."""
         return tuple(field[2] for field in self.arguments.thrift_spec if field is not None)
+
+    @property
+    def structs(self) -> tuple[str, ...]:
+        """Names of the arguments without which a call says nothing: all structs but the context, which is optional."""
+        fields = [field for field in self.arguments.thrift_spec if field is not None and field[1] == TType.STRUCT]
+        return tuple(field[2] for field in fields if field[3][0] is not EnvironmentContext)
 
 
 def served() -> dict[str, Method]:
