@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 
+from metastore.background.timeouts import Timeouts
 from metastore.handlers.catalogs import CatalogHandlers
 from metastore.handlers.column_statistics import ColumnStatisticsHandlers
+from metastore.handlers.compactions import CompactionHandlers
 from metastore.handlers.config import ConfigHandlers
 from metastore.handlers.constraints import ConstraintHandlers
 from metastore.handlers.databases import DatabaseHandlers
 from metastore.handlers.fields import FieldHandlers
 from metastore.handlers.functions import FunctionHandlers
 from metastore.handlers.hiveserver import HiveServerHandlers
+from metastore.handlers.locks import LockHandlers
 from metastore.handlers.materialized_views import MaterializedViewHandlers
 from metastore.handlers.notifications import NotificationHandlers
 from metastore.handlers.partition_events import PartitionEventHandlers
 from metastore.handlers.partition_exchange import PartitionExchangeHandlers
+from metastore.handlers.partition_expressions import PartitionExpressionHandlers
 from metastore.handlers.partition_names import PartitionNameHandlers
+from metastore.handlers.partition_specs import PartitionSpecHandlers
 from metastore.handlers.partitions_read import PartitionReadHandlers
 from metastore.handlers.partitions_write import PartitionWriteHandlers
 from metastore.handlers.privileges import PrivilegeHandlers
@@ -25,21 +31,28 @@ from metastore.handlers.roles import RoleHandlers
 from metastore.handlers.scans import ScanHandlers
 from metastore.handlers.tables import TableHandlers
 from metastore.handlers.tokens import TokenHandlers
+from metastore.handlers.transactions import TransactionHandlers
 from metastore.handlers.truncation import TruncationHandlers
 from metastore.handlers.types import TypeHandlers
+from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.services.catalogs import CatalogService
 from metastore.services.column_statistics_read import ColumnStatisticsReadService
 from metastore.services.column_statistics_write import ColumnStatisticsWriteService
+from metastore.services.compactions import CompactionService
 from metastore.services.config import ConfigService
 from metastore.services.constraints import ConstraintService
 from metastore.services.databases import DatabaseService
 from metastore.services.functions import FunctionService
+from metastore.services.locks import LockService
 from metastore.services.materialized_views import MaterializedViewService
 from metastore.services.notifications import NotificationService
 from metastore.services.partition_events import PartitionEventService
 from metastore.services.partition_exchange import PartitionExchangeService
+from metastore.services.partition_expressions import PartitionExpressionService
+from metastore.services.partition_specs import PartitionSpecService
+from metastore.services.partition_values import PartitionValueService
 from metastore.services.partitions_alter import PartitionAlterService
 from metastore.services.partitions_read import PartitionReadService
 from metastore.services.partitions_write import PartitionWriteService
@@ -49,9 +62,12 @@ from metastore.services.roles import RoleService
 from metastore.services.scans import ScanService
 from metastore.services.tables import TableService
 from metastore.services.tables_alter import TableAlterService
+from metastore.services.timeouts import TimeoutService
 from metastore.services.tokens import TokenService
+from metastore.services.transactions import TransactionService
 from metastore.services.truncation import TruncationService
 from metastore.services.types import TypeService
+from metastore.services.write_ids import WriteIdService
 from metastore.settings import Settings
 from metastore.storage.engine import make_engine
 from metastore.storage.unit_of_work import Store
@@ -68,7 +84,10 @@ class Application:
         self.tables = TableService(self._store, warehouse, _now)
         self.partitions = PartitionReadService(self._store)
         self.notifications = NotificationService(self._store, _now, settings.event_time_to_live)
+        timeout = timedelta(seconds=settings.txn_timeout)
+        self._timeouts = Timeouts(TimeoutService(self._store, timeout), timeout)
         partitions_write = PartitionWriteService(self._store, warehouse, _now)
+        expressions = PartitionExpressionService(self._store)
         self._dispatcher = Dispatcher(
             {
                 "config": ConfigHandlers(ConfigService(settings)),
@@ -78,7 +97,7 @@ class Application:
                 "partitions_read": PartitionReadHandlers(self.partitions),
                 "partition_names": PartitionNameHandlers(self.partitions),
                 "partitions_write": PartitionWriteHandlers(
-                    partitions_write, PartitionAlterService(self._store, warehouse, _now)
+                    partitions_write, PartitionAlterService(self._store, warehouse, _now), expressions
                 ),
                 "catalogs": CatalogHandlers(CatalogService(self._store, warehouse, _now)),
                 "types": TypeHandlers(TypeService(self._store)),
@@ -88,6 +107,8 @@ class Application:
                 ),
                 "constraints": ConstraintHandlers(ConstraintService(self._store)),
                 "notifications": NotificationHandlers(self.notifications),
+                "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
+                "partition_expressions": PartitionExpressionHandlers(expressions, PartitionValueService(self._store)),
                 "truncation": TruncationHandlers(TruncationService(self._store, warehouse, _now)),
                 "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(self._store, warehouse, _now)),
                 "roles": RoleHandlers(RoleService(self._store, _now)),
@@ -95,6 +116,10 @@ class Application:
                 "tokens": TokenHandlers(TokenService(self._store)),
                 "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
                 "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store)),
+                "locks": LockHandlers(LockService(self._store, timeout)),
+                "transactions": TransactionHandlers(TransactionService(self._store, timeout)),
+                "write_ids": WriteIdHandlers(WriteIdService(self._store, timeout)),
+                "compactions": CompactionHandlers(CompactionService(self._store)),
                 "hiveserver": HiveServerHandlers(),
                 "scans": ScanHandlers(ScanService(self._store), PublishingService(self._store, _now)),
             },
@@ -105,10 +130,15 @@ class Application:
         """Makes what every metastore has: the default catalog and database."""
         self.databases.bootstrap()
 
+    def start(self) -> None:
+        """Begins what happens without a call."""
+        self._timeouts.start()
+
     def open_session(self, peer: str) -> CallSession:
         return self._dispatcher.open_session(peer)
 
     def close(self) -> None:
+        self._timeouts.stop()
         self._store.close()
 
 
@@ -116,6 +146,7 @@ def make_application(settings: Settings, database_url: str) -> Application:
     """An application that is ready to serve. Raises UnavailableError when the database does not answer."""
     application = Application(settings, database_url)
     application.bootstrap()
+    application.start()
     return application
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import database_name, properties, table_name, table_of
+from metastore.handlers.arguments import TableName, database_name, properties, table_name, table_of
+from metastore.services.partition_expressions import PartitionExpressionService
 from metastore.services.partitions_alter import PartitionAlterService
 from metastore.services.partitions_write import PartitionWriteService
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -29,9 +30,15 @@ Context: TypeAlias = "EnvironmentContext | None"
 class PartitionWriteHandlers:
     """`add_`, `append_`, `drop_`, `alter_` and `rename_partition*`."""
 
-    def __init__(self, partitions: PartitionWriteService, alter: PartitionAlterService) -> None:
+    def __init__(
+        self,
+        partitions: PartitionWriteService,
+        alter: PartitionAlterService,
+        expressions: PartitionExpressionService,
+    ) -> None:
         self._partitions = partitions
         self._alter = alter
+        self._expressions = expressions
 
     def add_partition(self, new: Partition) -> Partition:
         return self.add_partition_with_environment_context(new, None)
@@ -96,16 +103,10 @@ class PartitionWriteHandlers:
         return True
 
     def drop_partitions_req(self, request: DropPartitionsRequest) -> DropPartitionsResult:
-        if request.parts is None or request.parts.names is None:
-            raise InvalidInputError(
-                "drop_partitions_req takes partition names; Hive's serialized expressions are not read"
-            )
-        dropped = self._partitions.drop_by_names(
-            *table_name(request.dbName, request.tblName, request.catName),
-            request.parts.names,
-            delete_data=bool(request.deleteData),
-            if_exists=request.ifExists is not False,
-        )
+        name = table_name(request.dbName, request.tblName, request.catName)
+        names, if_exists = self._named(name, request)
+        delete_data = bool(request.deleteData)
+        dropped = self._partitions.drop_by_names(*name, names, delete_data=delete_data, if_exists=if_exists)
         return DropPartitionsResult(partitions=dropped if request.needResult is not False else None)
 
     def alter_partition(self, database: str, table: str, new: Partition) -> None:
@@ -134,3 +135,13 @@ class PartitionWriteHandlers:
         name = table_name(request.dbName, request.tableName, request.catName)
         self._alter.rename(*name, request.partVals or [], request.newPart)
         return RenamePartitionResponse()
+
+    def _named(self, table: TableName, request: DropPartitionsRequest) -> tuple[list[str], bool]:
+        """The partitions to drop, and whether they may be missing: those that an expression found may be by now."""
+        if_exists = request.ifExists is not False
+        if request.parts is None or (request.parts.names is None and request.parts.exprs is None):
+            raise InvalidInputError("drop_partitions_req needs the names of partitions")
+        if request.parts.names is not None:
+            return request.parts.names, if_exists
+        expressions = [each.expr for each in request.parts.exprs]
+        return self._expressions.names_to_drop(*table, expressions, if_exists=if_exists), True

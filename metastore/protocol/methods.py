@@ -56,6 +56,10 @@ SERVED: dict[str, str] = {
     "notifications": """get_next_notification get_current_notificationEventId get_notification_events_count
         fire_listener_event add_write_notification_log add_write_notification_log_in_batch get_all_write_event_info
         cm_recycle""",
+    "partition_specs": """add_partitions_pspec get_partitions_pspec get_part_specs_by_filter
+        get_partitions_with_specs""",
+    "partition_expressions": """get_partitions_by_expr get_partitions_spec_by_expr get_partition_names_req
+        get_partition_values""",
     "truncation": "truncate_table truncate_table_req",
     "partition_exchange": "exchange_partition exchange_partitions",
     "roles": """create_role drop_role get_role_names grant_role revoke_role grant_revoke_role list_roles
@@ -67,6 +71,14 @@ SERVED: dict[str, str] = {
     "partition_events": "markPartitionForEvent isPartitionMarkedForEvent",
     "materialized_views": """update_creation_metadata get_materialization_invalidation_info
         get_materialized_views_for_rewriting get_all_materialized_view_objects_for_rewriting""",
+    "locks": "lock check_lock unlock show_locks heartbeat",
+    "transactions": """open_txns commit_txn abort_txn abort_txns get_open_txns get_open_txns_info get_open_txns_req
+        heartbeat_txn_range add_dynamic_partitions get_latest_txnid_in_conflict seed_txn_id""",
+    "write_ids": """allocate_table_write_ids get_valid_write_ids get_max_allocated_table_write_id
+        add_write_ids_to_min_history seed_write_id repl_tbl_writeid_state""",
+    "compactions": """compact compact2 show_compact abort_Compactions find_next_compact find_next_compact2
+        update_compactor_state mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid
+        get_latest_committed_compaction_info""",
     "hiveserver": "get_active_resource_plan scheduled_query_poll",
     "scans": "plan_scan publish",
 }

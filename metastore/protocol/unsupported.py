@@ -19,28 +19,9 @@ REFUSED: dict[str, Refusal] = {
         NOT_YET,
         "translate_table_dryrun",
     ),
-    "partitions": Refusal(
-        NOT_YET,
-        """add_partitions_pspec get_part_specs_by_filter get_partition_names_req
-        get_partition_values get_partitions_by_expr get_partitions_pspec get_partitions_spec_by_expr
-        get_partitions_with_specs""",
-    ),
-    "locks": Refusal(NOT_YET, "lock check_lock unlock show_locks heartbeat"),
-    "transactions": Refusal(
-        NOT_YET,
-        """open_txns commit_txn abort_txn abort_txns get_open_txns get_open_txns_info get_open_txns_req
-        heartbeat_txn_range add_dynamic_partitions get_latest_txnid_in_conflict seed_txn_id""",
-    ),
-    "write_ids": Refusal(
-        NOT_YET,
-        """allocate_table_write_ids get_valid_write_ids get_max_allocated_table_write_id add_write_ids_to_min_history
-        seed_write_id repl_tbl_writeid_state""",
-    ),
     "compactions": Refusal(
-        NOT_YET,
-        """compact compact2 show_compact abort_Compactions find_next_compact find_next_compact2 update_compactor_state
-        mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid submit_for_cleanup
-        get_latest_committed_compaction_info update_compaction_metrics_data remove_compaction_metrics_data""",
+        "nothing here deletes the files of ACID tables, nor counts their deltas: that is the compactor's",
+        "submit_for_cleanup update_compaction_metrics_data remove_compaction_metrics_data",
     ),
     "indexes": Refusal(
         "Hive removed indexes in 3.0",

@@ -55,7 +55,7 @@ class PartitionReadService:
         """`values`: of the first keys, "" for any. Raises InvalidInputError for too many."""
         with self._store.read() as work:
             reference = referred(work, catalog, database, table)
-            return work.partitions.select(reference, _values(reference, values), limit)
+            return work.partitions.select(reference, by_values(reference, values), limit)
 
     def select_by_filter(
         self, catalog: str, database: str, table: str, text: str | None, limit: int | None
@@ -63,13 +63,13 @@ class PartitionReadService:
         """`text` in Hive's filter grammar; none is all. Raises InvalidInputError."""
         with self._store.read() as work:
             reference = referred(work, catalog, database, table)
-            return work.partitions.select(reference, _filter(reference, text), limit)
+            return work.partitions.select(reference, by_filter(reference, text), limit)
 
     def count_by_filter(self, catalog: str, database: str, table: str, text: str | None) -> int:
         """Raises InvalidInputError."""
         with self._store.read() as work:
             reference = referred(work, catalog, database, table)
-            return work.partitions.count(reference, _filter(reference, text))
+            return work.partitions.count(reference, by_filter(reference, text))
 
     def names(self, catalog: str, database: str, table: str, limit: int | None) -> list[str]:
         """Escaped names, ascending; of an unknown table none (as the real server answers)."""
@@ -83,7 +83,7 @@ class PartitionReadService:
         """As `select_by_values`."""
         with self._store.read() as work:
             reference = referred(work, catalog, database, table)
-            return work.partitions.names(reference, _values(reference, values), limit)
+            return work.partitions.names(reference, by_values(reference, values), limit)
 
     def names_by_filter(
         self, catalog: str, database: str, table: str, text: str | None, limit: int | None
@@ -91,7 +91,7 @@ class PartitionReadService:
         """As `select_by_filter`."""
         with self._store.read() as work:
             reference = referred(work, catalog, database, table)
-            return work.partitions.names(reference, _filter(reference, text), limit)
+            return work.partitions.names(reference, by_filter(reference, text), limit)
 
 
 def _only(found: EncodedList[Partition], what: str) -> EncodedStruct[Partition]:
@@ -107,7 +107,8 @@ def _canonical(table: TableRef, name: str) -> str:
         raise NotFoundError(str(error)) from None
 
 
-def _values(table: TableRef, values: Sequence[str]) -> Condition | None:
+def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
+    """The partitions of these first values, "" for any. Raises InvalidInputError for too many."""
     if len(values) > len(table.keys):
         raise InvalidInputError(
             f"Incorrect number of partition values. numPartKeys={len(table.keys)}, part_val={list(values)}"
@@ -115,7 +116,8 @@ def _values(table: TableRef, values: Sequence[str]) -> Condition | None:
     return values_condition(values, table.keys)
 
 
-def _filter(table: TableRef, text: str | None) -> Condition | None:
+def by_filter(table: TableRef, text: str | None) -> Condition | None:
+    """The partitions that a filter keeps; all without one. Raises InvalidInputError."""
     expression = parse_filter(text)
     if expression is None:
         return None

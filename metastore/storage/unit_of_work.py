@@ -21,6 +21,7 @@ from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.materialized_views import MaterializedViews
 from metastore.storage.repositories.notifications import Notifications, WriteNotifications
 from metastore.storage.repositories.partition_events import PartitionEvents
+from metastore.storage.repositories.partition_values import PartitionValues
 from metastore.storage.repositories.partitions import Partitions
 from metastore.storage.repositories.partitions_write import PartitionsWrite
 from metastore.storage.repositories.privileges import Privileges
@@ -55,6 +56,7 @@ class UnitOfWork:
         self.privileges = Privileges(connection)
         self.tokens = Tokens(connection)
         self.partition_events = PartitionEvents(connection)
+        self.partition_values = PartitionValues(connection)
         self.materialized_views = MaterializedViews(connection)
         self.transactions = Transactions(connection)
         self.transaction_writes = TransactionWrites(connection)

@@ -1,0 +1,51 @@
+"""Partitions by expression on the wire, and the values of their columns."""
+
+from __future__ import annotations
+
+from metastore.handlers.arguments import limit, table_name
+from metastore.services.partition_expressions import PartitionExpressionService
+from metastore.services.partition_grouping import grouped
+from metastore.services.partition_specs import shaped
+from metastore.services.partition_values import PartitionValueService
+from thrift_idl.gen.hive_metastore.ttypes import (
+    PartitionsByExprRequest,
+    PartitionsByExprResult,
+    PartitionsSpecByExprResult,
+    PartitionValuesRequest,
+    PartitionValuesResponse,
+    PartitionValuesRow,
+)
+
+
+class PartitionExpressionHandlers:
+    """`get_partitions*_by_expr`, `get_partition_names_req`, `get_partition_values`."""
+
+    def __init__(self, expressions: PartitionExpressionService, values: PartitionValueService) -> None:
+        self._expressions = expressions
+        self._values = values
+
+    def get_partitions_by_expr(self, request: PartitionsByExprRequest) -> PartitionsByExprResult:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        selected = self._expressions.select(*name, request.expr, limit(request.maxParts))
+        return PartitionsByExprResult(partitions=selected.partitions, hasUnknownPartitions=selected.has_unknown)
+
+    def get_partitions_spec_by_expr(self, request: PartitionsByExprRequest) -> PartitionsSpecByExprResult:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        selected = self._expressions.select(*name, request.expr, limit(request.maxParts))
+        return PartitionsSpecByExprResult(grouped(selected.table, shaped(selected.partitions)), selected.has_unknown)
+
+    def get_partition_names_req(self, request: PartitionsByExprRequest) -> list[str]:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return self._expressions.names(*name, request.expr, request.order, limit(request.maxParts))
+
+    def get_partition_values(self, request: PartitionValuesRequest) -> PartitionValuesResponse:
+        rows = self._values.rows(
+            *table_name(request.dbName, request.tblName, request.catName),
+            [column.name for column in request.partitionKeys or [] if column],
+            filter_text=request.filter,
+            distinct=request.applyDistinct is not False,
+            order=[column.name for column in request.partitionOrder or [] if column],
+            ascending=request.ascending is not False,
+            limit=limit(request.maxParts),
+        )
+        return PartitionValuesResponse([PartitionValuesRow(row) for row in rows])

@@ -1,0 +1,35 @@
+"""Partition specs on the wire."""
+
+from __future__ import annotations
+
+from metastore.errors import InvalidInputError
+from metastore.handlers.arguments import limit, table_name
+from metastore.services.partition_grouping import ungrouped
+from metastore.services.partition_specs import PartitionSpecService, Specs
+from metastore.services.partitions_write import PartitionWriteService
+from thrift_idl.gen.hive_metastore.ttypes import GetPartitionsRequest, GetPartitionsResponse, PartitionSpec
+
+
+class PartitionSpecHandlers:
+    """`*_pspec`, `get_part_specs_by_filter`, `get_partitions_with_specs`."""
+
+    def __init__(self, specs: PartitionSpecService, partitions: PartitionWriteService) -> None:
+        self._specs = specs
+        self._partitions = partitions
+
+    def add_partitions_pspec(self, specs: list[PartitionSpec]) -> int:
+        new = [partition for spec in specs or [] for partition in ungrouped(spec)]
+        owners = {table_name(spec.dbName, spec.tableName, spec.catName) for spec in specs or []}
+        if len(owners) > 1:
+            raise InvalidInputError(f"Partitions of {len(owners)} tables are not added together")
+        return sum(len(self._partitions.add(*owner, new)) for owner in owners)
+
+    def get_partitions_pspec(self, database: str, table: str, maximum: int) -> Specs:
+        return self._specs.select(*table_name(database, table), None, limit(maximum))
+
+    def get_part_specs_by_filter(self, database: str, table: str, text: str, maximum: int) -> Specs:
+        return self._specs.select(*table_name(database, table), text, limit(maximum))
+
+    def get_partitions_with_specs(self, request: GetPartitionsRequest) -> GetPartitionsResponse:
+        name = table_name(request.dbName, request.tblName, request.catName)
+        return GetPartitionsResponse(self._specs.select_parts(*name, request.projectionSpec, request.filterSpec))

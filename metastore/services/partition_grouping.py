@@ -1,0 +1,128 @@
+"""Partitions as Hive's PartitionSpec: what partitions below their table have in common is said once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+
+from thrift.Thrift import TType
+
+from metastore.encoded import STOP, EncodedList, encode_fields, field_header
+from metastore.errors import InvalidInputError, InvalidObjectError
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Partition,
+    PartitionListComposingSpec,
+    PartitionSpec,
+    PartitionSpecWithSharedSD,
+    PartitionWithoutSD,
+    Table,
+)
+
+
+def as_list(table: Table, found: EncodedList[Partition]) -> EncodedList[PartitionSpec]:
+    """One spec with all of the partitions, whose bytes go out as they are."""
+    head = encode_fields(_spec(table)) + field_header(TType.STRUCT, 5) + field_header(TType.LIST, 1)
+    return EncodedList(PartitionSpec, [head + b"".join(found.chunks())], [STOP + STOP])
+
+
+def grouped(table: Table, shaped: Iterable[tuple[object, Partition]]) -> list[PartitionSpec]:
+    """Hive's MetaStoreServerUtils.getPartitionspecsGroupedByStorageDescriptor: a spec for each shape of partitions.
+
+    A partition comes with what identifies its shape. Those that lie elsewhere, or have skewed locations of their own,
+    are listed whole.
+    """
+    groups: dict[object, PartitionSpec] = {}
+    whole: list[Partition] = []
+    for shape, partition in shaped:
+        path = _relative_path(table, partition)
+        if path is None:
+            whole.append(partition)
+            continue
+        group = groups.get(shape)
+        if group is None:
+            group = groups[shape] = _shared(table, partition)
+        group.sharedSDPartitionSpec.partitions.append(_without_descriptor(partition, path or None))
+    specs = list(groups.values())
+    if whole or not specs:
+        spec = _spec(table)
+        spec.partitionList = PartitionListComposingSpec(whole)
+        specs.append(spec)
+    return specs
+
+
+def ungrouped(spec: PartitionSpec) -> Iterator[Partition]:
+    """The partitions of a spec. Raises InvalidInputError (no table named), InvalidObjectError (no partitions)."""
+    if spec is None or not spec.dbName or not spec.tableName:
+        raise InvalidInputError("The database and table name cannot be null.")
+    shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
+    if shared is None and composed is None:
+        raise InvalidObjectError(f"A partition spec of {spec.dbName}.{spec.tableName} has no partitions")
+    for partition in (composed.partitions or []) if composed else []:
+        if partition is None:
+            raise InvalidInputError("Partition cannot be null.")
+        partition.dbName, partition.tableName = spec.dbName, spec.tableName
+        yield partition
+    for each in (shared.partitions or []) if shared else []:
+        if each is None:
+            raise InvalidInputError("Partition cannot be null.")
+        yield _with_descriptor(each, spec)
+
+
+def _with_descriptor(own: PartitionWithoutSD, spec: PartitionSpec) -> Partition:
+    sd = copy.deepcopy(spec.sharedSDPartitionSpec.sd)
+    root = spec.rootPath or (sd.location if sd else None)
+    if sd is not None:
+        sd.location = paths.join(root, own.relativePath.lstrip("/")) if root and own.relativePath else None
+    return Partition(
+        values=own.values,
+        dbName=spec.dbName,
+        tableName=spec.tableName,
+        catName=spec.catName,
+        createTime=own.createTime,
+        lastAccessTime=own.lastAccessTime,
+        sd=sd,
+        parameters=own.parameters,
+        privileges=own.privileges,
+    )
+
+
+def _spec(table: Table) -> PartitionSpec:
+    return PartitionSpec(
+        dbName=table.dbName, tableName=table.tableName, rootPath=table.sd.location, catName=table.catName
+    )
+
+
+def _shared(table: Table, first: Partition) -> PartitionSpec:
+    spec = _spec(table)
+    sd = copy.copy(first.sd)
+    if sd is None:
+        spec.rootPath = None
+    elif sd.location:
+        sd.location = table.sd.location
+    spec.sharedSDPartitionSpec = PartitionSpecWithSharedSD(partitions=[], sd=sd)
+    return spec
+
+
+def _relative_path(table: Table, partition: Partition) -> str | None:
+    """From the table to the partition, a slash first; None where it does not lie there. Empty: it is not known."""
+    sd = partition.sd
+    if sd is None or not sd.location:
+        return ""
+    if sd.skewedInfo is not None and sd.skewedInfo.skewedColValueLocationMaps:
+        return None
+    root = table.sd.location
+    if not root or not sd.location.startswith(root.rstrip("/") + "/"):
+        return None
+    return str(sd.location[len(root.rstrip("/")) :])
+
+
+def _without_descriptor(partition: Partition, path: str | None) -> PartitionWithoutSD:
+    return PartitionWithoutSD(
+        values=partition.values,
+        createTime=partition.createTime,
+        lastAccessTime=partition.lastAccessTime,
+        relativePath=path,
+        parameters=partition.parameters,
+        privileges=partition.privileges,
+    )
