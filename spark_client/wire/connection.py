@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from spark_client.errors import InvalidAddressError
 from thrift_idl.gen.metastore import Metastore
+
+# Thrift logs what it also raises, and without a handler Python would print it.
+logging.getLogger(TSocket.__module__).addHandler(logging.NullHandler())
 
 DEFAULT_PORT = 9083
 _BUFFER_BYTES = 65536

@@ -10,13 +10,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from spark_client.errors import WriteFailedError
-from spark_client.write.adoption import Adoption, Copy
+from spark_client.write.adoption import Adoption, Copy, Move
 from spark_client.write.files import Files, name_of, parent
 
 _log = logging.getLogger(__name__)
 # What a file operation in the JVM may raise.
 FILE_ERRORS = (Py4JError, PySparkException, WriteFailedError)
-# Where files cannot be linked they are copied through the driver: several streams at a time.
+# File systems far away answer slowly, and where files cannot be linked they are copied through the driver.
 _STREAMS = 8
 
 
@@ -34,9 +34,9 @@ class Journal:
         """Raises what the file system raises; then call `undo`."""
         for move in adoption.moves:
             self._make_directory(parent(move.target))
-            self._moved.append((move.source, move.target))
-            self._files.rename(move.source, move.target)
-            on_step("moved")
+        with ThreadPoolExecutor(_STREAMS) as streams:
+            for _ in streams.map(self._move, adoption.moves):
+                on_step("moved")
         for copy in adoption.copies:
             self._copy(copy)
             on_step("copied")
@@ -55,6 +55,10 @@ class Journal:
         for memory in (self._copied, self._moved, self._made):
             memory.clear()
         self._known.clear()
+
+    def _move(self, move: Move) -> None:
+        self._moved.append((move.source, move.target))
+        self._files.rename(move.source, move.target)
 
     def _copy(self, copy: Copy) -> None:
         sources = self._files.visible(copy.source)

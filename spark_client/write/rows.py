@@ -95,14 +95,15 @@ def _store_assignment(spark: SparkSession, table: str, rows: DataFrame, targets:
     jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
     session: Any = spark._jsparkSession  # noqa: SLF001
     resolver = jvm.org.apache.spark.sql.catalyst.analysis.TableOutputResolver
-    schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(
-        ", ".join(f"{quote(column.name)} {column.type}" for column in targets)
-    )
-    schema = jvm.org.apache.spark.sql.catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)
-    expected = jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)
     by_name, fill_defaults = False, getattr(resolver, "resolveOutputColumns$default$6")()
     analysed = rows._jdf.queryExecution().analyzed()  # noqa: SLF001
+    ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in targets)
+    char_varchar = jvm.org.apache.spark.sql.catalyst.util.CharVarcharUtils
     try:
+        schema = char_varchar.replaceCharVarcharWithStringInSchema(
+            jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl)
+        )
+        expected = jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)
         plan = resolver.resolveOutputColumns(
             table,
             expected,

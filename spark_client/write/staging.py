@@ -63,8 +63,8 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
 
 def _is_arranged(rows: DataFrame) -> bool:
     """True if the query itself says how rows are to lie (ORDER BY, SORT BY, DISTRIBUTE BY, a hint): that is kept."""
-    plan: Any = rows._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - PySpark has no name for it
-    while plan.nodeName() == "Project":
+    plan: Any = rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no name for it
+    while plan.nodeName() in {"Project", "SubqueryAlias", "View"}:
         plan = plan.child()
     return plan.nodeName() in {"Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"}
 

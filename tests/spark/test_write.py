@@ -35,6 +35,11 @@ def insert(context: Context, name: str, data: Any, clause: dict[str, str | None]
     return insert_into(context, f"default.{name}", data, partition=clause or {}, **options)
 
 
+def now(context: Context, name: str) -> str:
+    """Where an unpartitioned table lies."""
+    return context.metastore.get_table("default", name).location or ""
+
+
 def test_each_heavy_value_has_a_directory(context: Context, table_name: str) -> None:
     table = make_table(context.metastore, table_name, "id bigint, x string", "m int", skew=skewed("x", "A", "b/c"))
     data = frame(
@@ -157,7 +162,7 @@ def test_two_skew_columns(context: Context, table_name: str) -> None:
         (1, 1, "a"), (2, 2, "a"), (2, 3, "b="), (None, 4, "a"), (1, 5, None),
     )  # fmt: skip
     insert(context, table_name, data)
-    assert layout(table.location or "") == {f"{DEFAULT}/{DEFAULT}": 1, "y=a/x=1": 1, "y=b%3D/x=2": 1}
+    assert layout(now(context, table_name)) == {f"{DEFAULT}/{DEFAULT}": 1, "y=a/x=1": 1, "y=b%3D/x=2": 1}
     skew = context.metastore.get_table("default", table_name).skew
     assert set(skew.locations) == {("a", "1"), ("b=", "2")}
     assert len(stored_rows(context, table)) == 5
@@ -173,7 +178,7 @@ def test_values_are_compared_by_type(context: Context, table_name: str) -> None:
         (Decimal("1.50"), date(2024, 2, 1)),
     ]
     insert(context, table_name, frame(context.spark, "d decimal(10,2), day date", *rows))
-    assert layout(table.location or "") == {
+    assert layout(now(context, table_name)) == {
         f"{DEFAULT}/{DEFAULT}": 1,
         "d=1.5/day=2024-01-31": 1,
         "d=02/day=2024-02-01": 1,
@@ -193,9 +198,9 @@ def test_null_has_a_directory_only_where_it_is_declared(context: Context, table_
 
 
 def test_char_columns(context: Context, table_name: str) -> None:
-    table = make_table(context.metastore, table_name, "x char(4), y varchar(3)", skew=skewed("x,y", ("ab", "cd")))
+    make_table(context.metastore, table_name, "x char(4), y varchar(3)", skew=skewed("x,y", ("ab", "cd")))
     insert(context, table_name, frame(context.spark, "x string, y string", ("ab", "cd"), ("abc", "cd")))
-    assert layout(table.location or "") == {f"{DEFAULT}/{DEFAULT}": 1, "x=ab/y=cd": 1}
+    assert layout(now(context, table_name)) == {f"{DEFAULT}/{DEFAULT}": 1, "x=ab/y=cd": 1}
     with pytest.raises(errors.WriteFailedError, match="varchar type length limitation: 3"):
         insert(context, table_name, frame(context.spark, "x string, y string", ("ab", "too long")))
 
@@ -257,8 +262,9 @@ def test_unpartitioned_tables_are_overwritten_and_appended_to(context: Context, 
         insert(context, table_name, frame(context.spark, "id long, x int", (round_, 7), (-1, 0)), overwrite=True)
         insert(context, table_name, frame(context.spark, "id long, x int", (round_ + 10, 7)))
         assert stored_rows(context, table) == sorted([(-1, 0), (round_, 7), (round_ + 10, 7)], key=repr)
-    location = context.metastore.get_table("default", table_name).location or ""
-    assert layout(location) == {"x=7": 2, DEFAULT: 1}
+    latest = context.metastore.get_table("default", table_name)
+    assert layout(latest.location or "") == {DEFAULT: 1}
+    assert layout(latest.skew.locations["7",]) == {"": 2}
     remaining = {name for name in files_below(table.location or "") if not name.endswith(".crc")}
     assert len(remaining) == 3
 
@@ -337,6 +343,39 @@ def test_tables_that_cannot_be_written(context: Context, table_name: str) -> Non
     make_table(context.metastore, table_name, "id bigint", storage=text)
     with pytest.raises(errors.InvalidInsertError, match="only Parquet and ORC can be written"):
         insert(context, table_name, data)
+
+
+def test_the_order_of_the_query_is_kept(context: Context, table_name: str) -> None:
+    table = make_table(context.metastore, table_name, "id bigint, x int", skew=skewed("x", "7"))
+    insert(context, table_name, context.spark.range(1000).selectExpr("id", "7").orderBy("id", ascending=False))
+    (file,) = (path for path in folder(table.location or "").rglob("x=7/*.parquet"))
+    ids = [row[0] for row in context.spark.read.parquet(str(file)).coalesce(1).collect()]
+    assert ids == list(range(999, -1, -1))
+
+
+def test_plain_sql_reads_what_plain_sql_wrote(context: Context, table_name: str) -> None:
+    spark = context.spark
+    spark.sql(
+        f"CREATE TABLE {table_name} (id BIGINT, x STRING, d DECIMAL(10,2)) PARTITIONED BY (p STRING, m INT) "
+        "SKEWED BY (x) ON ('a/b', 'x=1', 'ä', '50%', 'plain') STORED AS DIRECTORIES STORED AS PARQUET"
+    )
+    odd = ["a/b", "x=1", "ä", "50%", "plain", "[*]{?}", "rare", None, ""]
+    rows = [
+        (number, x, Decimal(number) / 4, p, m)
+        for number, (x, p, m) in enumerate((x, p, m) for x in odd for p in odd[:-1] for m in (1, 2))
+    ]
+    frame(spark, "id long, x string, d decimal(10,2), p string, m int", *rows).createOrReplaceTempView("odd_rows")
+    spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (p, m) SELECT * FROM odd_rows WHERE id % 3 = 0")
+    spark.sql(f"INSERT INTO {table_name} SELECT * FROM odd_rows WHERE id % 3 = 1")
+    spark.sql(f"INSERT INTO {table_name} PARTITION (p, m) SELECT * FROM odd_rows WHERE id % 3 = 2")
+    assert sorted(map(tuple, spark.table(table_name).collect())) == rows
+    for text in odd:
+        wanted = "IS NULL" if text is None else f"= '{text}'"
+        for column in ("x", "p"):
+            there = spark.sql(f"SELECT id FROM {table_name} WHERE {column} {wanted}").collect()
+            raw = spark.sql(f"SELECT id FROM odd_rows WHERE {column} {wanted}").collect()
+            assert sorted(there) == sorted(raw), (column, text)
+    spark.sql(f"DROP TABLE {table_name}")
 
 
 def test_a_heavy_value_is_written_by_several_tasks(context: Context, table_name: str) -> None:
