@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["tests.fixtures.database", "tests.fixtures.server"]
+pytest_plugins = ["tests.fixtures.database", "tests.fixtures.server", "tests.fixtures.real_hive"]
