@@ -63,9 +63,8 @@ class Settings:
     pool_size: int = _setting(8, "database connections per worker", parse=int, low=1, high=1000)
     lock_timeout: float = _seconds(30.0, "a statement may wait for a lock of the database")
     statement_timeout: float = _seconds(300.0, "one SQL statement may take")
-    event_time_to_live: float = _setting(
-        86_400.0, "seconds an event stays in the notification log", parse=float, low=1
-    )
+    txn_timeout: float = _seconds(300.0, "a lock or transaction lives without a heartbeat")
+    event_time_to_live: float = _setting(86_400.0, "seconds an event stays in the notification log", parse=float, low=1)
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper)
 
     def __post_init__(self) -> None:

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Final
+
+
+class CompactionType(IntEnum):
+    """The wire's."""
+
+    MINOR = 1
+    MAJOR = 2
+    REBALANCE = 3
+    ABORT_TXN_CLEANUP = 4
+
 
 INITIATED: Final = "initiated"
 WORKING: Final = "working"

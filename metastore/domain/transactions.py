@@ -78,21 +78,24 @@ class VisibleWrites(NamedTuple):
 
 
 def visible_writes(snapshot: Snapshot, writes: Iterable[WriteId], last: int) -> VisibleWrites:
-    """The rule of Hive's get_valid_write_ids.
+    """What get_valid_write_ids answers. Hive starts from the highest known write id under the snapshot; here that would
+    hide the later ones that everybody sees and that are forgotten, so the start is the last, and what the snapshot has
+    not seen at the end is cut off.
 
     Args:
         snapshot: of the reader.
         writes: the known write ids of the table, ascending; those that everybody sees may be missing.
         last: the last number that was given for the table.
     """
-    writes = list(writes)
-    known = [write.number for write in writes if write.transaction <= snapshot.high_water_mark]
-    high_water_mark = max(known, default=last)
-    unseen = [write for write in writes if write.number <= high_water_mark and not snapshot.sees(write.transaction)]
+    known = [write for write in writes if write.number <= last]
+    while known and known[-1].number == last and known[-1].transaction > snapshot.high_water_mark:
+        known.pop()
+        last -= 1
+    unseen = [write for write in known if not snapshot.sees(write.transaction)]
     aborted = [write.transaction in snapshot.aborted for write in unseen]
     still_open = [write.number for write, is_aborted in zip(unseen, aborted, strict=True) if not is_aborted]
     return VisibleWrites(
-        high_water_mark,
+        last,
         [write.number for write in unseen],
         [place for place, is_aborted in enumerate(aborted) if is_aborted],
         min(still_open, default=None),

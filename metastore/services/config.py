@@ -38,6 +38,8 @@ class ConfigService:
             "hive.metastore.alter.notifications.basic": "false",
             "hive.metastore.event.db.listener.timetolive": f"{settings.event_time_to_live:g}s",
             "metastore.event.db.listener.timetolive": f"{settings.event_time_to_live:g}s",
+            "hive.txn.timeout": _time(settings.txn_timeout),
+            "metastore.txn.timeout": _time(settings.txn_timeout),
             "metastore.thrift.port": str(settings.port),
             "hive.metastore.port": str(settings.port),
         }
@@ -65,3 +67,8 @@ class ConfigService:
             raise InvalidInputError(f"Invalid configuration key {key}")
         if value is None:
             raise InvalidInputError(f"Invalid configuration value of {key}: null")
+
+
+def _time(seconds: float) -> str:
+    """As Hive's MetastoreConf and Trino read it: a whole number and its unit."""
+    return f"{seconds:.0f}s" if seconds % 1 == 0 else f"{seconds * 1000:.0f}ms"

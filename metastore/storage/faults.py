@@ -16,6 +16,7 @@ from metastore.errors import (
     InvalidOperationError,
     MetastoreError,
     NotFoundError,
+    TransactionNotFoundError,
     UnavailableError,
 )
 
@@ -47,6 +48,7 @@ _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
     "table_constraints_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
     "table_constraints_parent_table_id_fkey": (NotFoundError, "Parent table was dropped by somebody else"),
     "types_pkey": (AlreadyExistsError, "Type already exists"),
+    "transaction_components_transaction_id_fkey": (TransactionNotFoundError, "No such transaction"),
 }
 
 # SQLSTATE, or its class, where no constraint tells more (PostgreSQL documentation, appendix A).

@@ -90,10 +90,9 @@ class Transactions:
 
     def lock(self, ids: Sequence[int], timeout: timedelta) -> dict[int, State]:
         """Those of the transactions that are there; nobody ends them before this database transaction ends."""
-        late = (transactions.c.state == OPEN) & (transactions.c.heartbeat_at < ago(timeout))
-        state = case((late, ABORTED), else_=transactions.c.state)
-        query = select(transactions.c.id, state, transactions.c.type).where(_among(ids)).order_by(transactions.c.id)
-        return {row[0]: State(*row[1:]) for row in self._connection.execute(query.with_for_update())}
+        query = select(transactions.c.id, _state(timeout), transactions.c.type).where(_among(ids))
+        rows = self._connection.execute(query.order_by(transactions.c.id).with_for_update())
+        return {row[0]: State(*row[1:]) for row in rows}
 
     def heartbeat(self, first: int, last: int, timeout: timedelta) -> list[int]:
         """Renews those from the first to the last that are open, and were renewed in time; returns them."""
@@ -102,11 +101,10 @@ class Transactions:
         statement = update(transactions).where(wanted, transactions.c.heartbeat_at >= ago(timeout)).values(renewed)
         return list(self._connection.execute(statement.returning(transactions.c.id)).scalars())
 
-    def ended(self, first: int, last: int) -> dict[int, str]:
-        """The states of those from the first to the last that are not open any more, or not in time."""
-        query = select(transactions.c.id, transactions.c.state).where(transactions.c.id.between(first, last))
-        states = {row.id: row.state for row in self._connection.execute(query)}
-        return {each: ABORTED if state == OPEN else state for each, state in states.items()}
+    def states(self, first: int, last: int, timeout: timedelta) -> dict[int, str]:
+        """The states of those from the first to the last that are there."""
+        query = select(transactions.c.id, _state(timeout)).where(transactions.c.id.between(first, last))
+        return {row[0]: row[1] for row in self._connection.execute(query)}
 
     def commit(self, transaction: int, commit_id: int | None) -> None:
         """`commit_id`: the last id given so far, None for one that wrote nothing."""
@@ -119,7 +117,7 @@ class Transactions:
 
     def abort_expired(self, timeout: timedelta) -> list[int]:
         """Aborts those that were not renewed in time; returns them."""
-        return self._abort((transactions.c.state == OPEN) & (transactions.c.heartbeat_at < ago(timeout)))
+        return self._abort(_late(timeout))
 
     def purge(self, age: timedelta) -> None:
         """Forgets the transactions that no reader can ask for: ended that long ago, and either committed before
@@ -143,3 +141,11 @@ class Transactions:
 
 def _among(ids: Sequence[int]) -> ColumnElement[bool]:
     return transactions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))
+
+
+def _late(timeout: timedelta) -> ColumnElement[bool]:
+    return (transactions.c.state == OPEN) & (transactions.c.heartbeat_at < ago(timeout))
+
+
+def _state(timeout: timedelta) -> ColumnElement[str]:
+    return case((_late(timeout), ABORTED), else_=transactions.c.state)

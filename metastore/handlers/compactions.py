@@ -1,0 +1,70 @@
+"""The compaction queue on the wire."""
+
+from __future__ import annotations
+
+from metastore.handlers.arguments import table_name
+from metastore.services.compactions import CompactionService
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AbortCompactionRequest,
+    AbortCompactResponse,
+    CompactionInfoStruct,
+    CompactionRequest,
+    CompactionResponse,
+    FindNextCompactRequest,
+    GetLatestCommittedCompactionInfoRequest,
+    GetLatestCommittedCompactionInfoResponse,
+    OptionalCompactionInfoStruct,
+    ShowCompactRequest,
+    ShowCompactResponse,
+)
+
+
+class CompactionHandlers:
+    """`*compact*`, `mark_*`, `set_hadoop_jobid`."""
+
+    def __init__(self, compactions: CompactionService) -> None:
+        self._compactions = compactions
+
+    def compact(self, request: CompactionRequest) -> None:
+        self.compact2(request)
+
+    def compact2(self, request: CompactionRequest) -> CompactionResponse:
+        return self._compactions.request(*table_name(request.dbname, request.tablename), request)
+
+    def show_compact(self, request: ShowCompactRequest) -> ShowCompactResponse:
+        return ShowCompactResponse(self._compactions.show(request))
+
+    def abort_Compactions(self, request: AbortCompactionRequest) -> AbortCompactResponse:  # noqa: N802 - the wire's name
+        return AbortCompactResponse(self._compactions.abort(request.compactionIds or []))
+
+    def find_next_compact(self, worker: str | None) -> OptionalCompactionInfoStruct:
+        return OptionalCompactionInfoStruct(self._compactions.next(None, worker, None))
+
+    def find_next_compact2(self, request: FindNextCompactRequest) -> OptionalCompactionInfoStruct:
+        taken = self._compactions.next(request.poolName, request.workerId, request.workerVersion)
+        return OptionalCompactionInfoStruct(taken)
+
+    def update_compactor_state(self, info: CompactionInfoStruct, transaction: int | None) -> None:
+        self._compactions.update(*table_name(info.dbname, info.tablename), info, transaction or 0)
+
+    def mark_compacted(self, info: CompactionInfoStruct) -> None:
+        self._compactions.mark_compacted(info.id or 0)
+
+    def mark_cleaned(self, info: CompactionInfoStruct) -> None:
+        self._compactions.mark_cleaned(info.id or 0)
+
+    def mark_failed(self, info: CompactionInfoStruct) -> None:
+        self._compactions.mark_failed(*table_name(info.dbname, info.tablename), info)
+
+    def mark_refused(self, info: CompactionInfoStruct) -> None:
+        self._compactions.mark_refused(info)
+
+    def set_hadoop_jobid(self, job: str | None, compaction: int | None) -> None:
+        self._compactions.set_job(compaction or 0, job or "")
+
+    def get_latest_committed_compaction_info(
+        self, request: GetLatestCommittedCompactionInfoRequest
+    ) -> GetLatestCommittedCompactionInfoResponse:
+        table = table_name(request.dbname, request.tablename)
+        found = self._compactions.latest(*table, request.partitionnames or [], request.lastCompactionId)
+        return GetLatestCommittedCompactionInfoResponse(found)

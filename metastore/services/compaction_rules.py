@@ -1,0 +1,44 @@
+"""When a compaction is accepted: once for each object (Hive's CompactFunction)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from metastore.domain.compactions import INITIATED, CompactionType, write_properties
+from metastore.domain.lock_rules import lower_keys
+from metastore.errors import InvalidInputError
+from metastore.storage.references import TableKey
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import CompactionRequest, CompactionResponse
+
+_REFUSED: Final = "refused"
+_NO_COMPACTION: Final = -1
+
+
+def enqueue(work: UnitOfWork, table: TableKey, request: CompactionRequest) -> CompactionResponse:
+    """Puts a request into the queue, unless the object has one. Raises InvalidInputError."""
+    if request.type not in set(CompactionType):
+        raise InvalidInputError(f"{request.type} is no type of compaction")
+    partition = lower_keys(request.partitionname)
+    standing = work.compactions.standing(table, partition, work.write_ids.last(table))
+    if standing is None:
+        number = work.compactions.request(table, partition, _columns(request))
+        if number is not None:
+            return CompactionResponse(number, INITIATED, accepted=True)
+        standing = work.compactions.standing(table, partition, 0)
+    state, number = (standing.state, standing.id) if standing else (INITIATED, None)
+    text = f"Compaction is already scheduled with state='{state}' and id={number}"
+    return CompactionResponse(_NO_COMPACTION, _REFUSED, accepted=False, errormessage=text)
+
+
+def _columns(request: CompactionRequest) -> dict[str, object]:
+    return {
+        "type": request.type,
+        "properties": write_properties(request.properties),
+        "run_as": request.runas,
+        "initiator": request.initiatorId,
+        "initiator_version": request.initiatorVersion,
+        "pool": request.poolName or None,
+        "bucket_count": request.numberOfBuckets,
+        "order_by": request.orderByClause,
+    }

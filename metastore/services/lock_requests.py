@@ -1,0 +1,93 @@
+"""What a lock request says, whoever wrote it: which objects it wants, and what its transaction will write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from metastore.domain.lock_rules import Component, LockType, lower_keys
+from metastore.domain.names import DEFAULT_CATALOG, fold, split_database
+from metastore.domain.transactions import CONFLICTING, WRITES, Operation
+from metastore.errors import InvalidInputError
+from metastore.storage.references import TableKey
+from metastore.storage.repositories.transaction_writes import Written
+from thrift_idl.gen.hive_metastore.ttypes import LockComponent, LockRequest
+
+
+def requested(request: LockRequest) -> list[Component]:
+    """The objects that a lock is wanted of. As in Hive, the names tell the level, not LockLevel.
+
+    Raises InvalidInputError.
+    """
+    components = [_component(each) for each in request.component or []]
+    if not components:
+        raise InvalidInputError("A lock request must name at least one database, table or partition")
+    return components
+
+
+def written(request: LockRequest) -> list[Written]:
+    """What the transaction of the request writes (Hive's InsertTxnComponentsCommand)."""
+    writes: list[Written] = []
+    dynamic: dict[TableKey, Operation] = {}
+    for each in request.component or []:
+        operation = _operation(each)
+        table = _component(each)
+        if operation not in WRITES or table.table is None:
+            continue
+        key = TableKey(table.catalog, table.database, table.table)
+        if not each.isDynamicPartitionWrite:
+            writes.append(Written(key, table.partition, operation))
+        elif operation in CONFLICTING or key not in dynamic:
+            # Its partitions are told later (add_dynamic_partitions): until then, any of the table.
+            dynamic[key] = Operation.UPDATE if operation in CONFLICTING else operation
+    return writes + [Written(key, None, operation) for key, operation in dynamic.items()]
+
+
+def tables_of(full_names: Iterable[str]) -> list[TableKey]:
+    """Tables as `database.table`. Raises InvalidInputError."""
+    return [_key_of(each) for each in full_names]
+
+
+def table_key(catalog: str, database: str, name: str) -> TableKey:
+    """A table that is named, folded, whether or not it is there. Raises InvalidInputError."""
+    if not database or not name:
+        raise InvalidInputError("The database and table name must be set")
+    return TableKey(catalog, database, name)
+
+
+def operation_of(value: int | None) -> Operation:
+    """The wire's DataOperationType. Raises InvalidInputError."""
+    try:
+        return Operation(value or 0)
+    except ValueError:
+        raise InvalidInputError(f"{value} is no type of operation") from None
+
+
+def _key_of(full_name: str | None) -> TableKey:
+    database, separator, table = (full_name or "").rpartition(".")
+    catalog, name = split_database(database)
+    if not separator or not name or not fold(table):
+        raise InvalidInputError(f"{full_name!r} is no table name: write database.table")
+    return TableKey(catalog or DEFAULT_CATALOG, name, fold(table))
+
+
+def _component(component: LockComponent | None) -> Component:
+    if component is None:
+        raise InvalidInputError("A component of a lock request is null")
+    catalog, database = split_database(component.dbname)
+    if not database:
+        raise InvalidInputError("A component of a lock request names no database")
+    try:
+        kind = LockType(component.type)
+    except ValueError:
+        known = ", ".join(f"{each.value} ({each.name})" for each in LockType)
+        raise InvalidInputError(f"{component.type} is no type of lock; there are {known}") from None
+    table = fold(component.tablename) or None
+    partition = lower_keys(component.partitionname) if table else None
+    return Component(kind, catalog or DEFAULT_CATALOG, database, table, partition)
+
+
+def _operation(component: LockComponent) -> Operation:
+    """Clients that do not tell what they do to a transactional table may do anything."""
+    if component.operationType in (None, Operation.UNSET):
+        return Operation.UPDATE if component.isTransactional else Operation.NO_TXN
+    return operation_of(component.operationType)
