@@ -50,6 +50,9 @@ class TableHandlers:
         rest = request.notNullConstraints, request.defaultConstraints, request.checkConstraints
         self._create(request.table or Table(), request.envContext, (*keys, *rest))
 
+    def translate_table_dryrun(self, request: CreateTableRequest) -> Table:
+        return self._tables.as_created(*database_name(request.table.dbName, request.table.catName), request.table)
+
     def get_table(self, database: str, name: str) -> EncodedStruct[Table]:
         return self._tables.get(*table_name(database, name))
 

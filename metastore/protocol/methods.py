@@ -19,7 +19,7 @@ SERVED: dict[str, str] = {
     "databases": """create_database create_database_req get_database get_database_req get_databases get_all_databases
         alter_database alter_database_req drop_database drop_database_req""",
     "tables": """create_table create_table_with_environment_context create_table_with_constraints create_table_req
-        get_table get_table_req get_table_objects_by_name get_table_objects_by_name_req
+        translate_table_dryrun get_table get_table_req get_table_objects_by_name get_table_objects_by_name_req
         get_all_tables get_tables get_tables_by_type get_tables_ext get_table_meta get_table_names_by_filter
         alter_table alter_table_with_environment_context alter_table_with_cascade alter_table_req
         drop_table drop_table_with_environment_context drop_table_req""",

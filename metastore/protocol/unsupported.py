@@ -12,13 +12,7 @@ class Refusal(NamedTuple):
     methods: str
 
 
-NOT_YET = "not served yet"
-
 REFUSED: dict[str, Refusal] = {
-    "tables": Refusal(
-        NOT_YET,
-        "translate_table_dryrun",
-    ),
     "compactions": Refusal(
         "nothing here deletes the files of ACID tables, nor counts their deltas: that is the compactor's",
         "submit_for_cleanup update_compaction_metrics_data remove_compaction_metrics_data",

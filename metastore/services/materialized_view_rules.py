@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from metastore.domain.names import fold
+from metastore.errors import InvalidOperationError
+from metastore.storage.references import TableRef
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, Table
 
 
-def complete(metadata: CreationMetadata | None, view: Table) -> CreationMetadata | None:
+def complete_metadata(metadata: CreationMetadata | None, view: Table) -> CreationMetadata | None:
     """Fills what Java clients insist on. The view's own names are complete."""
     if metadata is None:
         return None
@@ -24,6 +27,22 @@ def sources(metadata: CreationMetadata | None) -> list[tuple[str, str, str]]:
     tables = [each.table for each in metadata.sourceTables or [] if each is not None and each.table is not None]
     named = [(each.catName or metadata.catName, each.dbName, each.tableName) for each in tables]
     return sorted({_folded(each) for each in [*named, *_split(metadata.tablesUsed or (), metadata)]})
+
+
+def add_sources(work: UnitOfWork, table_id: int, table: Table) -> None:
+    """Remembers what a new view is made of."""
+    made_of = sources(table.creationMetadata)
+    if made_of:
+        work.materialized_views.set_sources(table_id, made_of)
+
+
+def check_no_views(work: UnitOfWork, table: TableRef) -> None:
+    """Raises InvalidOperationError, in Hive's words, where a materialized view is made of the table."""
+    views = work.materialized_views.of_source(table.id)
+    if views:
+        raise InvalidOperationError(
+            f"Cannot drop table as it is used in the following materialized views [{', '.join(views)}]\n"
+        )
 
 
 def _split(names: Iterable[str], view: CreationMetadata) -> Iterable[tuple[str | None, ...]]:

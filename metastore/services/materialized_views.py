@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.errors import InvalidObjectError, InvalidOperationError
-from metastore.services.materialized_view_rules import complete, sources
+from metastore.services.materialized_view_rules import complete_metadata, sources
 from metastore.services.table_rules import MATERIALIZED_VIEW
 from metastore.services.tables import found
 from metastore.storage.unit_of_work import Store
@@ -26,7 +26,7 @@ class MaterializedViewService:
             table = stored.encoded.decode()
             if table.tableType != MATERIALIZED_VIEW:
                 raise InvalidOperationError(f"{database}.{name} is not a materialized view")
-            table.creationMetadata = complete(metadata, table)
+            table.creationMetadata = complete_metadata(metadata, table)
             work.tables.update(stored.ref.id, stored.ref.database_id, table)
             work.materialized_views.set_sources(stored.ref.id, sources(table.creationMetadata))
 

@@ -10,7 +10,7 @@ from metastore.domain.partition_names import check_values, partition_name
 from metastore.errors import InvalidObjectError, NotFoundError
 from metastore.storage.repositories.privileges import Grant, TableIds, Target
 from metastore.storage.unit_of_work import UnitOfWork
-from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalType
+from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalType, Table
 
 DATABASE, TABLE, PARTITION, COLUMN = (
     HiveObjectType.DATABASE,
@@ -125,6 +125,27 @@ def _check_roles(work: UnitOfWork, wanted: Sequence[Wanted]) -> None:
     missing = sorted(roles - work.roles.exist(sorted(roles))) if roles else []
     if missing:
         raise NotFoundError(f"Role {missing[0]} does not exist")
+
+
+def add_privileges(work: UnitOfWork, table_id: int, table: Table, now: int) -> None:
+    """Grants what a new table brings with it (Trino's owners, Hive's createtable.*.grants). `now` as above."""
+    if table.privileges is None:
+        return
+    by_kind = {
+        PrincipalType.USER: table.privileges.userPrivileges,
+        PrincipalType.GROUP: table.privileges.groupPrivileges,
+        PrincipalType.ROLE: table.privileges.rolePrivileges,
+    }
+    wanted = [
+        HiveObjectPrivilege(principalName=principal, principalType=kind, grantInfo=info)
+        for kind, principals in by_kind.items()
+        for principal, infos in (principals or {}).items()
+        for info in infos or []
+    ]
+    grants = [grant for each in wanted for grant in _grants(each, Target(TABLE, table_id=table_id), now)]
+    if grants:
+        once = {(each.principal_type, each.principal, each.privilege, each.grantor): each for each in grants}
+        work.privileges.insert(list(once.values()))
 
 
 def folded(name: str | None) -> str | None:

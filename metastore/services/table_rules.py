@@ -9,6 +9,7 @@ from metastore.domain.skew import Skew, check_skew
 from metastore.domain.type_strings import check_type
 from metastore.errors import InvalidObjectError
 from metastore.services.databases import is_true
+from metastore.services.materialized_view_rules import complete_metadata
 from metastore.storage.mapping.descriptors import complete
 from metastore.warehouse.filesystem import DirectoryStatistics
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, PrincipalType, StorageDescriptor, Table
@@ -40,6 +41,7 @@ def normalise(table: Table, catalog: str, database: str) -> Table:
     table.lastAccessTime, table.retention = table.lastAccessTime or 0, table.retention or 0
     table.sd = complete(table.sd)
     table.partitionKeys = table.partitionKeys or []
+    table.creationMetadata = complete_metadata(table.creationMetadata, table)
     check_columns([*table.sd.cols, *table.partitionKeys])
     check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
     return table

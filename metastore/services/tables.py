@@ -13,6 +13,8 @@ from metastore.services.constraint_rules import add_constraints
 from metastore.services.databases import Clock, data_of
 from metastore.services.directories import delete_directories, new_directories
 from metastore.services.events import table_text
+from metastore.services.materialized_view_rules import add_sources, check_no_views
+from metastore.services.privilege_rules import add_privileges
 from metastore.services.table_rules import fill_statistics, is_view, prepare
 from metastore.storage.filters_sql import table_condition
 from metastore.storage.mapping.constraints import Constraint
@@ -51,22 +53,25 @@ class TableService:
         table = prepare(table, catalog, database, self._clock())
         try:
             with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
-                stored = work.databases.find(catalog, database)
-                if stored is None:
-                    raise InvalidObjectError(f"database {database} not found")
-                if not is_view(table):
-                    parent = stored.encoded.decode().locationUri
-                    location = table.sd.location or paths.table_location(parent, table.tableName)
-                    table.sd.location = paths.require_not_root(location)
-                    if update_statistics and not table.partitionKeys and self._warehouse.exists(table.sd.location):
-                        fill_statistics(table.parameters, self._warehouse.statistics(table.sd.location))
-                table_id = work.tables.insert(stored.id, table)
+                database_id = _place(work, table)
+                if update_statistics and table.sd.location and not table.partitionKeys:
+                    self._fill_statistics(table)
+                table_id = work.tables.insert(database_id, table)
                 add_constraints(work, catalog, table_id, table, constraints)
+                add_privileges(work, table_id, table, self._clock())
+                add_sources(work, table_id, table)
                 if not is_view(table):
                     make_directory(table.sd.location)
                 work.notifications.append(EventWriter(self._clock()).create_table(table_text(table)))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
+
+    def as_created(self, catalog: str, database: str, table: Table) -> Table:
+        """The table as `create` would store it; nothing is. Raises InvalidObjectError."""
+        table = prepare(table, catalog, database, self._clock())
+        with self._store.read() as work:
+            _place(work, table)
+        return table
 
     def get(self, catalog: str, database: str, name: str) -> EncodedStruct[Table]:
         """Raises NotFoundError."""
@@ -100,13 +105,32 @@ class TableService:
             return work.tables.metas(catalog, database_pattern, pattern, kinds)
 
     def drop(self, catalog: str, database: str, name: str, *, delete_data: bool) -> None:
-        """Drops the table; its data goes after the commit, unless it is external. Raises NotFoundError."""
+        """Drops the table; its data goes after the commit, unless it is external.
+
+        Raises NotFoundError, InvalidOperationError for what a materialized view is made of.
+        """
         with self._store.transaction() as work:
             stored = found(work, catalog, database, name, lock="change")
             doomed = data_of(work, stored) if delete_data else []
+            check_no_views(work, stored.ref)
             work.tables.delete(stored.ref.id)
             work.notifications.append(EventWriter(self._clock()).drop_table(table_text(stored.encoded.decode())))
         delete_directories(self._warehouse, doomed)
+
+    def _fill_statistics(self, table: Table) -> None:
+        if self._warehouse.exists(table.sd.location):
+            fill_statistics(table.parameters, self._warehouse.statistics(table.sd.location))
+
+
+def _place(work: UnitOfWork, table: Table) -> int:
+    """Gives a new table its location; returns its database's id. Raises InvalidObjectError without a database."""
+    stored = work.databases.find(table.catName, table.dbName)
+    if stored is None:
+        raise InvalidObjectError(f"database {table.dbName} not found")
+    if not is_view(table):
+        location = table.sd.location or paths.table_location(stored.encoded.decode().locationUri, table.tableName)
+        table.sd.location = paths.require_not_root(location)
+    return stored.id
 
 
 def missing(database: str, name: str) -> NotFoundError:

@@ -16,6 +16,7 @@ from metastore.errors import (
     InvalidOperationError,
 )
 from metastore.services.column_upkeep import forget_columns_of_table
+from metastore.services.acid_tables import follow_rename
 from metastore.services.databases import Clock, is_true
 from metastore.services.events import table_text
 from metastore.services.moves import Move, moved, relocate
@@ -65,6 +66,7 @@ class TableAlterService:
                 forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
                 work.tables.update(stored.ref.id, target, new)
                 _follow(work, stored.ref, old, new, move, cascade=cascade)
+                follow_rename(work, old, new)
                 texts = table_text(stored.encoded.decode()), table_text(new)
                 event = EventWriter(self._clock()).alter_table(*texts, truncated=is_truncation(context))
                 with moved(self._warehouse, move):
@@ -75,7 +77,7 @@ class TableAlterService:
             raise InvalidOperationError(text) from None
 
     def _successor(self, catalog: str, database: str, old: Table, new: Table) -> Table:
-        new.createTime = old.createTime
+        new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
         if new.sd is None:
             new.sd = old.sd
         if not new.sd.location:

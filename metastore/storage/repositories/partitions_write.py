@@ -17,7 +17,7 @@ from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.partitions import partition_row
 from metastore.storage.references import TableRef
-from metastore.storage.schema import column_statistics, partitions, skewed_locations, tables
+from metastore.storage.schema import column_statistics, partitions, privileges, skewed_locations, tables
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 # One array a column; the arrays of `values` and `keys` are array literals, as unnest would flatten nested arrays.
@@ -86,10 +86,10 @@ class PartitionsWrite:
         self._insert_locations(table, by_id)
 
     def delete(self, table: TableRef, ids: Sequence[int]) -> None:
-        """Removes partitions with their skewed locations and column statistics."""
+        """Removes partitions with their skewed locations, column statistics and privileges."""
         self._delete_locations(ids)
-        for rows, of in ((partitions, partitions.c.id), (column_statistics, column_statistics.c.partition_id)):
-            self._connection.execute(delete(rows).where(rows.c.table_id == table.id, of == _any(ids)))
+        for of in (partitions.c.id, column_statistics.c.partition_id, privileges.c.partition_id):
+            self._connection.execute(delete(of.table).where(of.table.c.table_id == table.id, of == _any(ids)))
 
     def change_columns(self, table: TableRef, sd: StorageDescriptor) -> None:
         """Gives every partition of the table the columns of `sd`, keeping its format and skew (Hive's CASCADE)."""
