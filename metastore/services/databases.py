@@ -14,6 +14,7 @@ from metastore.errors import (
     InvalidOperationError,
     NotFoundError,
 )
+from metastore.services.acid_tables import forget_dropped_database
 from metastore.services.directories import delete_directories, new_directories
 from metastore.services.events import database_text, table_text
 from metastore.storage.references import StoredTable
@@ -107,6 +108,7 @@ class DatabaseService:
                 work.tables.delete(table.ref.id)
             work.functions.delete_of(stored.id)
             work.databases.delete(stored.id)
+            forget_dropped_database(work, catalog, name)
             database = stored.encoded.decode()
             if delete_data:
                 doomed.append(database.locationUri)

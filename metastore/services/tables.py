@@ -9,6 +9,7 @@ from metastore.domain.events import EventWriter
 from metastore.domain.filters import parse_filter
 from metastore.encoded import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
+from metastore.services.acid_tables import forget_dropped
 from metastore.services.constraint_rules import add_constraints
 from metastore.services.databases import Clock, data_of
 from metastore.services.directories import delete_directories, new_directories
@@ -114,6 +115,7 @@ class TableService:
             doomed = data_of(work, stored) if delete_data else []
             check_no_views(work, stored.ref)
             work.tables.delete(stored.ref.id)
+            forget_dropped(work, stored.encoded.decode())
             work.notifications.append(EventWriter(self._clock()).drop_table(table_text(stored.encoded.decode())))
         delete_directories(self._warehouse, doomed)
 

@@ -15,8 +15,8 @@ from metastore.errors import (
     InvalidObjectError,
     InvalidOperationError,
 )
-from metastore.services.column_upkeep import forget_columns_of_table
 from metastore.services.acid_tables import follow_rename
+from metastore.services.column_upkeep import forget_columns_of_table
 from metastore.services.databases import Clock, is_true
 from metastore.services.events import table_text
 from metastore.services.moves import Move, moved, relocate

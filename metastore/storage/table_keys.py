@@ -14,6 +14,11 @@ def of_table(rows: Table | Any, key: TableKey) -> ColumnElement[bool]:
     return and_(rows.c.catalog == key.catalog, rows.c.database == key.database, rows.c.table_name == key.name)
 
 
+def of_database(rows: Table | Any, catalog: str, database: str) -> ColumnElement[bool]:
+    """The rows that name a table of the database."""
+    return and_(rows.c.catalog == catalog, rows.c.database == database)
+
+
 def named(key: TableKey) -> dict[str, str]:
     """The columns that name the table."""
     return {"catalog": key.catalog, "database": key.database, "table_name": key.name}

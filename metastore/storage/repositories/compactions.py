@@ -14,7 +14,7 @@ from metastore.domain.compactions import ABORTED, ACTIVE, ENDED, INITIATED, READ
 from metastore.storage.clock import ago, now
 from metastore.storage.references import TableKey
 from metastore.storage.schema import compactions
-from metastore.storage.table_keys import named, of_table
+from metastore.storage.table_keys import named, of_database, of_table
 
 
 class StoredCompaction(NamedTuple):
@@ -160,6 +160,9 @@ class Compactions:
 
     def forget_table(self, table: TableKey) -> None:
         self._connection.execute(delete(compactions).where(of_table(compactions, table)))
+
+    def forget_database(self, catalog: str, database: str) -> None:
+        self._connection.execute(delete(compactions).where(of_database(compactions, catalog, database)))
 
 
 def _first(rows: Sequence[Row[Any]]) -> StoredCompaction | None:

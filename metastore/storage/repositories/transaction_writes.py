@@ -13,7 +13,7 @@ from metastore.domain.lock_rules import LockType
 from metastore.domain.transactions import ABORTED, COMMITTED, CONFLICTING, Operation
 from metastore.storage.references import TableKey
 from metastore.storage.schema import lock_components, locks, transaction_components, transactions, write_ids
-from metastore.storage.table_keys import named, of_table
+from metastore.storage.table_keys import named, of_database, of_table
 
 
 class Written(NamedTuple):
@@ -127,6 +127,11 @@ class TransactionWrites:
 
     def forget_table(self, table: TableKey) -> None:
         self._connection.execute(delete(transaction_components).where(of_table(transaction_components, table)))
+
+    def forget_database(self, catalog: str, database: str) -> None:
+        self._connection.execute(
+            delete(transaction_components).where(of_database(transaction_components, catalog, database))
+        )
 
 
 def _overlapping(transaction: int, partitions: ColumnElement[bool], *columns: Any) -> Select[Any]:

@@ -12,7 +12,7 @@ from sqlalchemy.types import BigInteger
 from metastore.domain.transactions import WriteId
 from metastore.storage.references import TableKey
 from metastore.storage.schema import write_id_counters, write_ids
-from metastore.storage.table_keys import named, of_table
+from metastore.storage.table_keys import named, of_database, of_table
 
 
 class TableWrites(NamedTuple):
@@ -103,6 +103,10 @@ class WriteIds:
     def forget_table(self, table: TableKey) -> None:
         for rows in (write_id_counters, write_ids):
             self._connection.execute(delete(rows).where(of_table(rows, table)))
+
+    def forget_database(self, catalog: str, database: str) -> None:
+        for rows in (write_id_counters, write_ids):
+            self._connection.execute(delete(rows).where(of_database(rows, catalog, database)))
 
 
 def _of(table: TableKey, transactions: Sequence[int]) -> Any:
