@@ -125,6 +125,15 @@ def demo(data_dir: Path | None) -> int:
 
 
 @metastore.command()
+@click.option("--refused", is_flag=True, help="only those that are not served")
+def methods(refused: bool) -> None:
+    """List the methods of Hive's service by domain: served, or refused and why."""
+    from metastore.cli.methods import show_methods
+
+    show_methods(refused_only=refused)
+
+
+@metastore.command()
 @uri_option
 def databases(uri: str) -> None:
     """List the databases of a running metastore."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from metastore.cli.client import connected
+from metastore.cli.printing import print_table
 
 
 def show_databases(uri: str) -> None:
     """Name, location and description of every database."""
     with connected(uri) as client:
         found = [client.get_database(name) for name in client.get_all_databases()]
-    _print(
+    print_table(
         "Databases",
         ("database", "location", "description"),
         [(each.name, each.locationUri, each.description) for each in found],
@@ -30,7 +26,7 @@ def show_tables(uri: str, database: str) -> None:
         client.get_database(database)
         found = client.get_table_objects_by_name(database, client.get_all_tables(database))
     rows = [(each.tableName, each.tableType, _keys(each), _skewed_columns(each), each.sd.location) for each in found]
-    _print(f"Tables of {database}", ("table", "type", "partitioned by", "skewed by", "location"), rows)
+    print_table(f"Tables of {database}", ("table", "type", "partitioned by", "skewed by", "location"), rows)
 
 
 def show_table(uri: str, database: str, name: str, limit: int) -> None:
@@ -40,21 +36,21 @@ def show_table(uri: str, database: str, name: str, limit: int) -> None:
         total = client.get_num_partitions_by_filter(database, name, "") if table.partitionKeys else 0
         partitions = client.get_partitions(database, name, min(limit, 32767)) if total else []
     full_name = f"{table.dbName}.{table.tableName}"
-    _print(full_name, ("property", "value"), _facts(table))
+    print_table(full_name, ("property", "value"), _facts(table))
     keys = {key.name for key in table.partitionKeys}
     columns = [
         (each.name, each.type, "partition key" if each.name in keys else "", each.comment)
         for each in [*table.sd.cols, *table.partitionKeys]
     ]
-    _print(f"Columns of {full_name}", ("column", "type", "", "comment"), columns)
+    print_table(f"Columns of {full_name}", ("column", "type", "", "comment"), columns)
     owners = [(None, table.sd), *((_name(table, each), each.sd) for each in partitions)]
     skew = [row for owner, descriptor in owners for row in _skew_rows(owner, descriptor)]
     if skew:
-        _print(f"Skew of {full_name}", ("partition", "skewed value", "location"), skew)
+        print_table(f"Skew of {full_name}", ("partition", "skewed value", "location"), skew)
     if total:
         shown = f"{len(partitions)} of {total}"
         rows = [(_name(table, each), each.sd.location, *_statistics(each.parameters)) for each in partitions]
-        _print(f"Partitions of {full_name}: {shown}", ("partition", "location", "files", "bytes", "rows"), rows)
+        print_table(f"Partitions of {full_name}: {shown}", ("partition", "location", "files", "bytes", "rows"), rows)
 
 
 def _facts(table: Any) -> list[tuple[str, str | None]]:
@@ -98,21 +94,3 @@ def _statistics(parameters: dict[str, str] | None) -> tuple[str | None, ...]:
 
 def _name(table: Any, partition: Any) -> str:
     return "/".join(f"{key.name}={value}" for key, value in zip(table.partitionKeys, partition.values, strict=True))
-
-
-def _print(title: str, header: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
-    """A table on a terminal; elsewhere one line a row, its cells separated by tabs."""
-    cells = [[_printable(cell or "") for cell in row] for row in rows]
-    if not sys.stdout.isatty():
-        for row in cells:
-            print(*row, sep="\t")  # noqa: T201
-        return
-    grid = Table(*header, title=Text(title), title_justify="left", title_style="bold")
-    for row in cells:
-        grid.add_row(*(Text(cell, overflow="fold") for cell in row))
-    Console().print(grid)
-
-
-def _printable(text: str) -> str:
-    """Control characters, which names and values may hold, must not reach the terminal."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -1,0 +1,43 @@
+"""`metastore methods`: which methods of the wire this version serves, and why it refuses the others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from metastore.cli.printing import is_terminal, print_table
+from metastore.protocol.methods import SERVED
+from metastore.protocol.unsupported import REFUSED
+
+
+class _Group(NamedTuple):
+    domain: str
+    state: str
+    reason: str
+    methods: list[str]
+
+
+def show_methods(*, refused_only: bool) -> None:
+    """A row for each domain on a terminal; elsewhere a line for each method: domain, method, state, reason."""
+    groups = _refused() if refused_only else sorted(_refused() + _served())
+    if not is_terminal():
+        lines = [(each.domain, name, each.state, each.reason) for each in groups for name in each.methods]
+        print_table("Methods", (), lines)
+        return
+    rows = [
+        (
+            each.domain,
+            f"{len(each.methods)} {each.state}",
+            ": ".join(filter(None, (each.reason, ", ".join(each.methods)))),
+        )
+        for each in groups
+    ]
+    print_table(f"{sum(len(each.methods) for each in groups)} methods", ("domain", "", "methods"), rows)
+
+
+def _served() -> list[_Group]:
+    return [_Group(domain, "served", "", sorted(names.split())) for domain, names in SERVED.items()]
+
+
+def _refused() -> list[_Group]:
+    groups = [_Group(domain, "refused", each.reason, sorted(each.methods.split())) for domain, each in REFUSED.items()]
+    return sorted(groups)

@@ -1,0 +1,33 @@
+"""What commands show: a table for people, plain lines for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+
+def is_terminal() -> bool:
+    """Whether a person reads what is printed."""
+    return sys.stdout.isatty()
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
+    """A table on a terminal; elsewhere one line a row, its cells separated by tabs."""
+    cells = [[_printable(cell or "") for cell in row] for row in rows]
+    if not is_terminal():
+        for row in cells:
+            print(*row, sep="\t")  # noqa: T201
+        return
+    grid = Table(*header, title=Text(title), title_justify="left", title_style="bold")
+    for row in cells:
+        grid.add_row(*(Text(cell, overflow="fold") for cell in row))
+    Console().print(grid)
+
+
+def _printable(text: str) -> str:
+    """Control characters, which names and values may hold, must not reach the terminal."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
