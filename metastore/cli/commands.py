@@ -162,3 +162,26 @@ def table(name: str, limit: int, uri: str) -> None:
 
     database, separator, table_name = name.rpartition(".")
     show_table(uri, database if separator else "default", table_name, limit)
+
+
+@metastore.group(invoke_without_command=True, no_args_is_help=False)
+@uri_option
+@click.pass_context
+def locks(context: click.Context, uri: str) -> None:
+    """List the locks of a running metastore; `locks break` ends one."""
+    context.obj = uri
+    if context.invoked_subcommand is None:
+        from metastore.cli.locks import show_locks
+
+        show_locks(uri)
+
+
+@locks.command("break")
+@click.argument("lock", metavar="ID", type=int)
+@click.option("--uri", help="as of `metastore locks`")
+@click.pass_context
+def break_(context: click.Context, lock: int, uri: str | None) -> None:
+    """End the lock ID, whoever holds it. Of a transaction's lock, abort the transaction."""
+    from metastore.cli.locks import break_lock
+
+    click.echo(break_lock(uri or context.obj, lock))
