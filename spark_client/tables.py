@@ -26,9 +26,8 @@ MARK = "skewed.directories"
 
 _FORMATS = re.compile("parquet|orc", re.IGNORECASE)
 _TEXT = re.compile(r"(string|varchar|char)\b")
-_PRIMITIVE = re.compile(
-    r"(tinyint|smallint|int|bigint|float|double|decimal|boolean|date|timestamp|string|varchar|char)\b"
-)
+_COMPLEX = re.compile(r"(array|map|struct|uniontype|binary|interval|void)\b")
+_COLLATION = re.compile(r"\s+collate\s+\w+", re.IGNORECASE)  # Hive has none; Spark reads it from the schema's JSON
 
 
 def execute(context: Context, statement: Statement) -> None:
@@ -115,7 +114,9 @@ def _as_spark_stores_it(context: Context, definition: Any) -> Table:
     table = table_of(raw)
     return replace(
         table,
-        columns=tuple(replace(column, name=column.name.lower()) for column in table.columns),
+        columns=tuple(
+            replace(column, name=column.name.lower(), type=_COLLATION.sub("", column.type)) for column in table.columns
+        ),
         parameters={**table.parameters, **_schema_properties(context, definition)},
     )
 
@@ -148,10 +149,8 @@ def _with_skew(context: Context, table: Table, skewed_by: SkewedBy) -> Table:
             + ", ".join(types)
         )
     for name in skewed_by.columns:
-        if not _PRIMITIVE.match(types[name]):
-            raise InvalidStatementError(
-                f"{table.full_name} cannot be skewed by {name}: {types[name]} has no such values"
-            )
+        if _COMPLEX.match(types[name]):
+            raise InvalidStatementError(f"{table.full_name} cannot be skewed by {name}, which is of type {types[name]}")
     parameters = dict(table.parameters)
     if skewed_by.directories:
         _check_list_bucketing(table)
