@@ -17,7 +17,7 @@ FILE_SEPARATOR = "]"
 """Between files, as in Hive's ReplChangeManager."""
 
 _ROWS = 100_000
-_CHARACTERS = 32 * 2**20
+_CHARACTERS = 16 * 2**20
 
 # Every file once, in the order of their coming.
 _JOINED = text(f"""(
