@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Final, TypeVar
+from operator import itemgetter
+from typing import Final
 
 ACCURATE: Final = "COLUMN_STATS_ACCURATE"
 """The parameter of a table or partition that says what may be trusted, as JSON."""
 
 _BASIC, _COLUMNS, _TRUE = "BASIC_STATS", "COLUMN_STATS", "true"
 
-Number = TypeVar("Number", Fraction, float)
+Number = int | Fraction | float
+_VALUE = itemgetter(1)
 
 
 def is_accurate(parameters: dict[str, str], column: str) -> bool:
@@ -45,13 +47,15 @@ def greatest(points: Sequence[tuple[int, Number]], asked: int) -> Number:
     When all are known, or one, the greatest of them. Otherwise Hive's linear extrapolation: a line through the smallest
     and the greatest, drawn to that border of the partitions to which it rises.
     """
-    low_at, low = min(points, key=lambda point: point[1])
-    high_at, high = max(points, key=lambda point: point[1])
-    if len(points) in (1, asked) or low_at == high_at:
+    high_at, high = max(points, key=_VALUE)
+    if len(points) in (1, asked):
         return high
-    if low_at < high_at:
-        return low + (high - low) * (asked - low_at) / (high_at - low_at)
-    return low + (high - low) * low_at / (low_at - high_at)
+    low_at, low = min(points, key=_VALUE)
+    if low_at == high_at:
+        return high
+    steps = asked - low_at if low_at < high_at else low_at
+    rise = (high - low) * steps
+    return low + (rise if isinstance(rise, float) else Fraction(rise)) / abs(high_at - low_at)
 
 
 def least(points: Sequence[tuple[int, Number]], asked: int) -> Number:

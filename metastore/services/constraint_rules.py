@@ -14,6 +14,7 @@ from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import SQLCheckConstraint, Table
 
+_MAX_NAME = 400  # as Hive's schema
 _FLAGS = ("enable_cstr", "validate_cstr", "rely_cstr")
 _RULES = ("update_rule", "delete_rule")
 
@@ -58,8 +59,7 @@ def _named(constraints: Sequence[Constraint], taken: set[str]) -> list[NamedCons
     for each in constraints:
         kind = KINDS[type(each)]
         name = fold(getattr(each, kind.name))
-        if name in taken:
-            raise InvalidObjectError(f"Constraint name already exists: {name}")
+        _check_name(name, taken)
         if name:
             generated = ""
         else:
@@ -70,6 +70,15 @@ def _named(constraints: Sequence[Constraint], taken: set[str]) -> list[NamedCons
         positions[type(each), name] += 1
         named.append(NamedConstraint(each, positions[type(each), name]))
     return named
+
+
+def _check_name(name: str, taken: set[str]) -> None:
+    if len(name) > _MAX_NAME:
+        raise InvalidObjectError(
+            f"Constraint name {name[:40]}… is too long: it has {len(name)} characters, at most {_MAX_NAME} are stored"
+        )
+    if name in taken:
+        raise InvalidObjectError(f"Constraint name already exists: {name}")
 
 
 def _check_column(named: NamedConstraint, columns: set[str], table: str) -> None:

@@ -37,7 +37,7 @@ def complete_column(column: ColumnStatisticsObj) -> ColumnStatisticsObj:
         if name in _BOUNDS:
             setattr(data, name, _checked(value, column.colName))
         elif value is None and wire_type in (TType.I64, TType.DOUBLE):
-            setattr(data, name, 0)
+            setattr(data, name, 0 if wire_type == TType.I64 else 0.0)
     return column
 
 
@@ -59,10 +59,12 @@ def combined(found: Sequence[tuple[int, ColumnStatisticsObj]], asked: int) -> Co
     first = found[0][1]
     kind = kind_of(first)
     whole = len(found) in (1, asked)
-    result = type(getattr(first.statsData, kind))()
-    for _, _, name, *_ in filter(None, result.thrift_spec):
-        values = [(position, getattr(getattr(each.statsData, kind), name)) for position, each in found]
-        values = [(position, value) for position, value in values if value is not None]
+    data = [(position, getattr(each.statsData, kind)) for position, each in found]
+    result = type(data[0][1])()
+    for name in (*_SUMMED, *_GREATEST, *_BOUNDS):
+        if not hasattr(result, name):
+            continue
+        values = [(position, value) for position, each in data if (value := getattr(each, name)) is not None]
         if values:
             setattr(result, name, _together(name, values, len(values) if whole else asked))
     return ColumnStatisticsObj(first.colName, first.colType, ColumnStatisticsData(**{kind: result}))
@@ -71,11 +73,11 @@ def combined(found: Sequence[tuple[int, ColumnStatisticsObj]], asked: int) -> Co
 def _together(name: str, values: Sequence[tuple[int, Any]], asked: int) -> Any:
     if name in _SUMMED:
         return _long(total([value for _, value in values], asked))
-    if name not in _GREATEST and name not in _BOUNDS:
-        return None
-    numbers = [(position, _number(value)) for position, value in values]
-    chosen = _BOUNDS.get(name, greatest)(numbers, asked)
-    return _value(chosen, max((value for _, value in values), key=lambda value: getattr(value, "scale", 0)))
+    like = values[0][1]
+    if isinstance(like, Decimal):
+        like = max((value for _, value in values), key=lambda value: value.scale)
+    numbers = values if isinstance(like, int | float) else [(position, _number(value)) for position, value in values]
+    return _value(_BOUNDS.get(name, greatest)(numbers, asked), like)
 
 
 def _number(value: Any) -> Any:
@@ -83,12 +85,8 @@ def _number(value: Any) -> Any:
         case Decimal():
             return Fraction(int.from_bytes(value.unscaled, "big", signed=True)) / Fraction(10) ** value.scale
         case Date():
-            return Fraction(value.daysSinceEpoch)
-        case Timestamp():
-            return Fraction(value.secondsSinceEpoch)
-        case int():
-            return Fraction(value)
-    return value
+            return value.daysSinceEpoch
+    return value.secondsSinceEpoch
 
 
 def _value(number: Any, like: Any) -> Any:

@@ -1,0 +1,85 @@
+"""Which statistics are accurate, and what many partitions' ones amount to."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metastore.domain.column_statistics import (
+    ACCURATE,
+    greatest,
+    is_accurate,
+    least,
+    total,
+    with_accurate,
+    without_accurate,
+)
+
+NAMES = st.sets(st.text(max_size=5), max_size=5)
+
+
+def test_written_as_hive_writes_it() -> None:
+    parameters = with_accurate({ACCURATE: '{"BASIC_STATS":"true"}', "k": "v"}, ["b", "a"])
+    assert parameters == {ACCURATE: '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}', "k": "v"}
+    assert without_accurate(parameters, ["a"])[ACCURATE] == '{"BASIC_STATS":"true","COLUMN_STATS":{"b":"true"}}'
+    assert without_accurate(parameters)[ACCURATE] == '{"BASIC_STATS":"true"}'
+    assert with_accurate({}, ["é"])[ACCURATE] == '{"COLUMN_STATS":{"é":"true"}}'
+
+
+@given(NAMES, NAMES, st.booleans())
+def test_what_is_marked_is_accurate_until_it_is_taken_back(names: set[str], gone: set[str], basic: bool) -> None:
+    marked = with_accurate({ACCURATE: json.dumps({"BASIC_STATS": "true" if basic else "false"})}, names)
+    left = without_accurate(marked, gone)
+    assert all(is_accurate(marked, name) for name in names)
+    assert {name for name in names | gone if is_accurate(left, name)} == names - gone
+
+
+@given(NAMES)
+def test_parameters_that_need_no_change_are_the_same_object(names: set[str]) -> None:
+    parameters = {ACCURATE: "true"}
+    assert without_accurate(parameters, names) is parameters
+    assert with_accurate(parameters, []) is parameters
+
+
+@pytest.mark.parametrize("text", ["true", "TRUE"])
+def test_old_clients_wrote_a_word(text: str) -> None:
+    assert with_accurate({ACCURATE: text}, ["a"])[ACCURATE] == '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'
+
+
+@pytest.mark.parametrize("text", ["", "false", "{", "[]", "null", '{"COLUMN_STATS":[1]}', "[" * 100_000, "9" * 5_000])
+def test_what_cannot_be_read_says_nothing(text: str) -> None:
+    assert not is_accurate({ACCURATE: text}, "a")
+    assert with_accurate({ACCURATE: text}, ["a"])[ACCURATE] == '{"COLUMN_STATS":{"a":"true"}}'
+
+
+POINTS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=8)
+
+
+@given(POINTS)
+def test_known_values_are_not_extrapolated(values: list[int]) -> None:
+    points = list(enumerate(values))
+    assert (least(points, len(values)), greatest(points, len(values))) == (min(values), max(values))
+    assert total(values, len(values)) == sum(values)
+
+
+@given(st.dictionaries(st.integers(0, 20), st.integers(-1000, 1000), min_size=1, max_size=8), st.integers(0, 20))
+def test_extrapolation_only_widens(known: dict[int, int], more: int) -> None:
+    points = sorted(known.items())
+    asked = max(known) + 1 + more
+    assert least(points, asked) <= min(known.values())
+    assert greatest(points, asked) >= max(known.values())
+    assert least(points, asked) == -greatest([(at, -value) for at, value in points], asked)
+
+
+def test_extrapolation_is_a_line_to_the_border_it_rises_to() -> None:
+    # Hive's LongColumnStatsAggregator.extrapolate: the 2nd and the 4th of ten partitions are known.
+    rising, falling = [(1, 10), (3, 20)], [(1, 20), (3, 10)]
+    assert greatest(rising, 10) == 10 + Fraction(10 * 9, 2)
+    assert least(rising, 10) == 20 - Fraction(10 * 3, 2)
+    assert greatest(falling, 10) == 10 + Fraction(10 * 3, 2)
+    assert least(falling, 10) == 20 - Fraction(10 * 9, 2)
+    assert total([4, 6], 10) == 50

@@ -1,0 +1,297 @@
+"""Constraints: kept by name, given back with the present names of their tables, gone with what they are on."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import columns, descriptor, new_database, new_table, table, unique
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AddCheckConstraintRequest,
+    AddDefaultConstraintRequest,
+    AddForeignKeyRequest,
+    AddNotNullConstraintRequest,
+    AddPrimaryKeyRequest,
+    AddUniqueConstraintRequest,
+    AllTableConstraintsRequest,
+    CheckConstraintsRequest,
+    CreateTableRequest,
+    DefaultConstraintsRequest,
+    DropConstraintRequest,
+    ForeignKeysRequest,
+    InvalidObjectException,
+    MetaException,
+    NoSuchObjectException,
+    NotNullConstraintsRequest,
+    PrimaryKeysRequest,
+    SQLCheckConstraint,
+    SQLDefaultConstraint,
+    SQLForeignKey,
+    SQLNotNullConstraint,
+    SQLPrimaryKey,
+    SQLUniqueConstraint,
+    UniqueConstraintsRequest,
+)
+
+
+def primary_key(database: str, name: str, column: str, **fields: Any) -> SQLPrimaryKey:
+    return SQLPrimaryKey(database, name, column, **fields)
+
+
+def foreign_key(parent: tuple[str, str], child: tuple[str, str], **fields: Any) -> SQLForeignKey:
+    return SQLForeignKey(*parent, "a", *child, "x", **fields)
+
+
+def primary_keys(client: Any, database: str, name: str) -> list[SQLPrimaryKey]:
+    found: list[SQLPrimaryKey] = client.get_primary_keys(PrimaryKeysRequest(database, name)).primaryKeys
+    return found
+
+
+def foreign_keys(client: Any, parent: tuple[Any, Any], child: tuple[Any, Any]) -> list[SQLForeignKey]:
+    found: list[SQLForeignKey] = client.get_foreign_keys(ForeignKeysRequest(*parent, *child)).foreignKeys
+    return found
+
+
+def test_a_primary_key_of_two_columns(hive_client: Any) -> None:
+    database, name = new_table(hive_client, [("ds", "string")])
+    key = [
+        primary_key(f"@hive#{database.upper()}", "T", "A", key_seq=1, pk_name="PK", enable_cstr=True),
+        primary_key(database, name, "ds", key_seq=2, pk_name="pk", rely_cstr=True),
+    ]
+    hive_client.add_primary_key(AddPrimaryKeyRequest(key))
+    found = primary_keys(hive_client, f"@hive#{database}", "T")
+    assert found == [
+        SQLPrimaryKey(database, name, "a", 1, "pk", True, False, False, "hive"),
+        SQLPrimaryKey(database, name, "ds", 2, "pk", False, False, True, "hive"),
+    ]
+
+
+def test_every_other_kind(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    owner = "hive", database, name
+    unique_key = SQLUniqueConstraint(*owner, "a", 1, "u", True, True, True)
+    not_null = SQLNotNullConstraint(*owner, "a", "n", True, False, False)
+    default = SQLDefaultConstraint(*owner, "x", "'é' || 'y'", "d", True, False, True)
+    check = SQLCheckConstraint(*owner, "a", "a > 0", "c", True, False, False)
+    of_row = SQLCheckConstraint(*owner, None, "a <> length(x)", "c2", True, False, False)
+    hive_client.add_unique_constraint(AddUniqueConstraintRequest([unique_key]))
+    hive_client.add_not_null_constraint(AddNotNullConstraintRequest([not_null]))
+    hive_client.add_default_constraint(AddDefaultConstraintRequest([default]))
+    hive_client.add_check_constraint(AddCheckConstraintRequest([check, of_row]))
+    assert hive_client.get_unique_constraints(UniqueConstraintsRequest(*owner)).uniqueConstraints == [unique_key]
+    assert hive_client.get_not_null_constraints(NotNullConstraintsRequest(*owner)).notNullConstraints == [not_null]
+    assert hive_client.get_default_constraints(DefaultConstraintsRequest(*owner)).defaultConstraints == [default]
+    assert hive_client.get_check_constraints(CheckConstraintsRequest(*owner)).checkConstraints == [check, of_row]
+    together = hive_client.get_all_table_constraints(AllTableConstraintsRequest(database, name, "hive"))
+    found = together.allTableConstraints
+    assert (found.primaryKeys, found.foreignKeys, found.uniqueConstraints) == ([], [], [unique_key])
+    assert (found.notNullConstraints, found.defaultConstraints) == ([not_null], [default])
+    assert found.checkConstraints == [check, of_row]
+
+
+def test_names_are_made_where_none_were_sent(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    keys = [primary_key(database, name, "a", key_seq=1), primary_key(database, name, "x", key_seq=2)]
+    hive_client.add_primary_key(AddPrimaryKeyRequest(keys))
+    (first, second) = primary_keys(hive_client, database, name)
+    assert first.pk_name == second.pk_name != ""
+    nulls = [SQLNotNullConstraint(None, database, name, column) for column in ("a", "x")]
+    hive_client.add_not_null_constraint(AddNotNullConstraintRequest(nulls))
+    found = hive_client.get_not_null_constraints(NotNullConstraintsRequest("hive", database, name)).notNullConstraints
+    assert {each.column_name for each in found} == {"a", "x"}
+    assert len({each.nn_name for each in found}) == 2
+
+
+def test_foreign_keys_by_parent_child_and_both(hive_client: Any) -> None:
+    parent, child, other = (new_table(hive_client) for _ in range(3))
+    for each in (child, other):
+        key = foreign_key((f"@hive#{parent[0]}", "T"), each, fk_name="fk", pk_name="pk", update_rule=1)
+        hive_client.add_foreign_key(AddForeignKeyRequest([key]))
+    expected = [
+        SQLForeignKey(*parent, "a", *each, "x", 1, 1, 0, "fk", "pk", False, False, False, "hive")
+        for each in sorted([child, other])
+    ]
+    assert foreign_keys(hive_client, parent, (None, None)) == expected
+    assert foreign_keys(hive_client, (None, None), child) == [key for key in expected if key.fktable_db == child[0]]
+    assert foreign_keys(hive_client, parent, (None, None)) == foreign_keys(hive_client, (parent[0], "T"), (None, "t"))
+    assert foreign_keys(hive_client, child, parent) == []
+    found = hive_client.get_all_table_constraints(AllTableConstraintsRequest(*child, "hive")).allTableConstraints
+    assert [key.fk_name for key in found.foreignKeys] == ["fk"]
+    with pytest.raises(MetaException, match="parent table or the foreign table"):
+        foreign_keys(hive_client, (None, None), (None, None))
+
+
+def test_a_rename_is_followed(hive_client: Any) -> None:
+    parent, child = new_table(hive_client), new_table(hive_client)
+    hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(*parent, "a", pk_name="pk")]))
+    hive_client.add_foreign_key(AddForeignKeyRequest([foreign_key(parent, child, fk_name="fk")]))
+    home = new_database(hive_client)
+    for each, name in ((parent, "p"), (child, "c")):
+        hive_client.alter_table(*each, table(home, name))
+    assert [(key.table_db, key.table_name) for key in primary_keys(hive_client, home, "p")] == [(home, "p")]
+    (key,) = foreign_keys(hive_client, (home, "p"), (home, "c"))
+    assert (key.pktable_db, key.pktable_name, key.fktable_db, key.fktable_name) == (home, "p", home, "c")
+    assert primary_keys(hive_client, *parent) == []
+
+
+def test_gone_with_their_table(hive_client: Any) -> None:
+    parent, child = new_table(hive_client), new_table(hive_client)
+    hive_client.add_foreign_key(AddForeignKeyRequest([foreign_key(parent, child)]))
+    hive_client.drop_table(*parent, True)
+    assert foreign_keys(hive_client, (None, None), child) == []
+    hive_client.drop_table(*child, True)
+    hive_client.create_table(table(*child))
+    assert primary_keys(hive_client, *child) == []
+
+
+def test_gone_with_their_column(hive_client: Any) -> None:
+    parent, child = new_table(hive_client), new_table(hive_client)
+    keys = [primary_key(*parent, "a", pk_name="pk"), primary_key(*parent, "x", pk_name="pk")]
+    hive_client.add_primary_key(AddPrimaryKeyRequest(keys))
+    nulls = [SQLNotNullConstraint("hive", *parent, "x", "n")]
+    hive_client.add_not_null_constraint(AddNotNullConstraintRequest(nulls))
+    hive_client.add_foreign_key(AddForeignKeyRequest([foreign_key(parent, child)]))
+    more = descriptor(cols=columns(("a", "bigint"), ("x", "string"), ("y", "int")))
+    hive_client.alter_table(*parent, table(*parent, sd=more))
+    assert len(primary_keys(hive_client, *parent)) == 2
+    hive_client.alter_table(*parent, table(*parent, sd=descriptor(cols=columns(("b", "bigint"), ("x", "string")))))
+    assert primary_keys(hive_client, *parent) == []
+    assert foreign_keys(hive_client, (None, None), child) == []
+    left = hive_client.get_not_null_constraints(NotNullConstraintsRequest("hive", *parent)).notNullConstraints
+    assert [each.column_name for each in left] == ["x"]
+
+
+def test_drop(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, name, "a", pk_name="pk")]))
+    hive_client.drop_constraint(DropConstraintRequest(f"@hive#{database}", "T", "PK"))
+    assert primary_keys(hive_client, database, name) == []
+    with pytest.raises(NoSuchObjectException, match=f"constraint: pk does not exist .* {database}.t"):
+        hive_client.drop_constraint(DropConstraintRequest(database, name, "pk"))
+    with pytest.raises(NoSuchObjectException, match="table not found"):
+        hive_client.drop_constraint(DropConstraintRequest(database, "nowhere", "pk"))
+
+
+def test_refusals(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, name, "a", pk_name="pk")]))
+    with pytest.raises(MetaException, match="Constraint name already exists: pk"):
+        hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, name, "x", pk_name="PK")]))
+    with pytest.raises(MetaException, match="Primary key already exists"):
+        hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, name, "x")]))
+    not_null = SQLNotNullConstraint("hive", database, name, "nope")
+    with pytest.raises(MetaException, match="column 'nope' not found"):
+        hive_client.add_not_null_constraint(AddNotNullConstraintRequest([not_null]))
+    with pytest.raises(NoSuchObjectException, match="table not found"):
+        hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, "nowhere", "a")]))
+    orphan = foreign_key((database, "nowhere"), (database, name))
+    with pytest.raises(NoSuchObjectException, match="Parent table not found"):
+        hive_client.add_foreign_key(AddForeignKeyRequest([orphan]))
+    loose = SQLForeignKey(database, name, "nope", database, name, "x")
+    with pytest.raises(MetaException, match="parent column 'nope' not found"):
+        hive_client.add_foreign_key(AddForeignKeyRequest([loose]))
+    for keys in ([], [primary_key(database, each, "a") for each in (name, "other")]):
+        with pytest.raises(MetaException, match="of one table"):
+            hive_client.add_primary_key(AddPrimaryKeyRequest(keys))
+    with pytest.raises(MetaException, match="without its argument request"):
+        hive_client.get_primary_keys(None)
+
+
+def test_none_for_what_is_not_there(hive_client: Any) -> None:
+    """As the real server answers; Doris asks for default constraints of whatever it is told of."""
+    nowhere = unique("nowhere")
+    assert primary_keys(hive_client, nowhere, "t") == []
+    assert foreign_keys(hive_client, (None, None), (nowhere, "t")) == []
+    assert hive_client.get_default_constraints(DefaultConstraintsRequest("hive", nowhere, "t")).defaultConstraints == []
+    found = hive_client.get_all_table_constraints(AllTableConstraintsRequest(nowhere, "t", "hive")).allTableConstraints
+    assert (found.primaryKeys, found.checkConstraints) == ([], [])
+
+
+def test_a_table_with_constraints(hive_client: Any) -> None:
+    """Seven arguments as of Hive 3. The names in the constraints are those that the client had when it made them."""
+    parent = new_table(hive_client)
+    database = new_database(hive_client)
+    keys = [primary_key("old", "name", "a", pk_name="pk")]
+    own = SQLForeignKey(database, "t", "a", database, "t", "x", fk_name="own")
+    others = [foreign_key(parent, ("", ""), fk_name="fk"), own]
+    nulls = [SQLNotNullConstraint(None, None, None, "x", "n")]
+    hive_client.create_table_with_constraints(table(database, "t"), keys, others, [], nulls, None, [])
+    found = hive_client.get_all_table_constraints(AllTableConstraintsRequest(database, "t", "hive")).allTableConstraints
+    assert [(key.table_db, key.table_name, key.pk_name) for key in found.primaryKeys] == [(database, "t", "pk")]
+    assert [(key.fk_name, key.pktable_db, key.fktable_db) for key in found.foreignKeys] == [
+        ("fk", parent[0], database),
+        ("own", database, database),
+    ]
+    assert [each.nn_name for each in found.notNullConstraints] == ["n"]
+
+
+def test_three_arguments_of_hive_2(hive_client: Any) -> None:
+    database = new_database(hive_client)
+    keys = [SQLPrimaryKey(database, "t", "a", 1, "pk", False, False, False)]
+    hive_client.create_table_with_constraints(table(database, "t"), keys, [], None, None, None, None)
+    assert [key.pk_name for key in primary_keys(hive_client, database, "t")] == ["pk"]
+
+
+def test_a_request_with_constraints(hive_client: Any) -> None:
+    database = new_database(hive_client)
+    keys = [primary_key(database, "t", "a", pk_name="pk")]
+    hive_client.create_table_req(CreateTableRequest(table(database, "t"), primaryKeys=keys))
+    assert [key.pk_name for key in primary_keys(hive_client, database, "t")] == ["pk"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ([SQLPrimaryKey(None, None, "nope")], "not found"),
+        (
+            [SQLPrimaryKey(None, None, "a", 1, "k"), SQLPrimaryKey(None, None, "x", 1, "l")],
+            "Primary key already exists",
+        ),
+    ],
+)
+def test_a_table_with_bad_constraints_is_not_made(hive_client: Any, keys: list[SQLPrimaryKey], text: str) -> None:
+    database = new_database(hive_client)
+    with pytest.raises(InvalidObjectException, match=text):
+        hive_client.create_table_with_constraints(table(database, "t"), keys, [], [], [], [], [])
+    assert hive_client.get_all_tables(database) == []
+
+
+def test_strange_names_and_many_columns(hive_client: Any) -> None:
+    names = [f"c{n}" for n in range(1_000)]
+    sd = descriptor(cols=columns(*((name, "int") for name in names)))
+    database, name = new_table(hive_client, sd=sd)
+    keys = [primary_key(database, name, column, key_seq=n + 1, pk_name="É/'\"\n") for n, column in enumerate(names)]
+    hive_client.add_primary_key(AddPrimaryKeyRequest(keys))
+    found = primary_keys(hive_client, database, name)
+    assert [key.column_name for key in found] == names
+    assert {key.pk_name for key in found} == {"é/'\""}
+    for bad, text in (("x" * 10_000, "too long"), ("a\0b", "NUL")):
+        not_null = SQLNotNullConstraint("hive", database, name, "c1", bad)
+        with pytest.raises(MetaException, match=text):
+            hive_client.add_not_null_constraint(AddNotNullConstraintRequest([not_null]))
+
+
+def test_one_primary_key_of_many(metastore_server: Server, hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    start = threading.Barrier(6)
+    won: list[bool] = []
+
+    def add() -> None:
+        with connected(metastore_server) as client:
+            start.wait()
+            try:
+                client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, name, "a")]))
+                won.append(True)
+            except MetaException:
+                won.append(False)
+
+    threads = [threading.Thread(target=add) for _ in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert sorted(won) == [False] * 5 + [True]
+    assert len(primary_keys(hive_client, database, name)) == 1
