@@ -1,0 +1,29 @@
+"""A server into whose log nobody else writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected, running
+from tests.wire.notifications.following import Follower
+
+
+@pytest.fixture(scope="package")
+def server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Nobody else writes into its log."""
+    with running(make_database(), tmp_path_factory.mktemp("notifications")) as started:
+        yield started
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Any]:
+    with connected(server) as opened:
+        yield opened
+
+
+@pytest.fixture
+def log(client: Any) -> Follower:
+    return Follower(client)
