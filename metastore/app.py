@@ -6,7 +6,8 @@ import time
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 
-from metastore.background.timeouts import Timeouts
+from metastore.background.cleaners import cleaner
+from metastore.background.timeouts import timeouts
 from metastore.handlers.catalogs import CatalogHandlers
 from metastore.handlers.column_statistics import ColumnStatisticsHandlers
 from metastore.handlers.compactions import CompactionHandlers
@@ -85,7 +86,10 @@ class Application:
         self.partitions = PartitionReadService(self._store)
         self.notifications = NotificationService(self._store, _now, settings.event_time_to_live)
         timeout = timedelta(seconds=settings.txn_timeout)
-        self._timeouts = Timeouts(TimeoutService(self._store, timeout), timeout)
+        self._timers = (
+            timeouts(TimeoutService(self._store, timeout), timeout),
+            cleaner(self.notifications, settings.event_time_to_live),
+        )
         partitions_write = PartitionWriteService(self._store, warehouse, _now)
         expressions = PartitionExpressionService(self._store)
         self._dispatcher = Dispatcher(
@@ -132,13 +136,15 @@ class Application:
 
     def start(self) -> None:
         """Begins what happens without a call."""
-        self._timeouts.start()
+        for timer in self._timers:
+            timer.start()
 
     def open_session(self, peer: str) -> CallSession:
         return self._dispatcher.open_session(peer)
 
     def close(self) -> None:
-        self._timeouts.stop()
+        for timer in self._timers:
+            timer.stop()
         self._store.close()
 
 

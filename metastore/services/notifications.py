@@ -101,11 +101,16 @@ class NotificationService:
             return work.write_notifications.of(transaction_id, database, table)
 
     def clean(self) -> int:
-        """Removes what is older than the time to live, some at a time; returns how much it was."""
+        """Removes what is older than the time to live, some at a time; returns how much it was.
+
+        Nothing, where another server is at it.
+        """
         before = math.ceil(self._clock() - self._time_to_live)
         removed = 0
         while True:
             with self._store.transaction() as work:
+                if not work.claim("notifications"):
+                    return removed
                 batch = work.notifications.delete_before(before, _BATCH)
                 batch += work.write_notifications.delete_before(before, _BATCH)
             removed += batch

@@ -150,6 +150,16 @@ def test_old_events_go_and_who_missed_them_finds_a_gap(fresh_metastore_server: S
         assert [event.eventId for event in client.get_next_notification(NotificationEventRequest(0)).events] == [4]
 
 
+def test_a_server_cleans_by_itself(database_url: str, start_metastore: Callable[..., Server]) -> None:
+    server = start_metastore(database_url, "--event-time-to-live", "1")
+    with connected(server) as client:
+        new_table(client)
+        deadline = time.monotonic() + 60
+        while len(left := client.get_next_notification(NotificationEventRequest(0)).events) > 1:
+            assert time.monotonic() < deadline
+        assert [event.eventId for event in left] == [2]
+
+
 def execute(url: str, statement: str) -> None:
     with create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT").connect() as connection:
         connection.execute(text(statement))
