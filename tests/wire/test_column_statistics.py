@@ -1,0 +1,365 @@
+"""Column statistics: stored, merged, aggregated, and gone with what they describe."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import columns, descriptor, new_database, new_table, partition, table
+from thrift_idl.gen.hive_metastore.ttypes import (
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    CompactionInfoStruct,
+    CompactionType,
+    InvalidObjectException,
+    LongColumnStatsData,
+    MetaException,
+    NoSuchObjectException,
+    PartitionsStatsRequest,
+    SetPartitionsStatsRequest,
+    StringColumnStatsData,
+    TableStatsRequest,
+    UpdateTransactionalStatsRequest,
+)
+
+KEYS = [("ds", "string")]
+BITS = bytes(range(256))
+ACCURATE = "COLUMN_STATS_ACCURATE"
+
+
+def longs(column: str, low: int, high: int, nulls: int = 0, distinct: int = 1) -> ColumnStatisticsObj:
+    data = LongColumnStatsData(low, high, nulls, distinct, BITS)
+    return ColumnStatisticsObj(column, "int", ColumnStatisticsData(longStats=data))
+
+
+def strings(column: str, longest: int) -> ColumnStatisticsObj:
+    data = StringColumnStatsData(longest, longest / 2, 0, 1)
+    return ColumnStatisticsObj(column, "string", ColumnStatisticsData(stringStats=data))
+
+
+def of_table(database: str, name: str, *found: ColumnStatisticsObj, **fields: Any) -> ColumnStatistics:
+    return ColumnStatistics(ColumnStatisticsDesc(True, database, name), list(found), **fields)
+
+
+def of_partition(database: str, name: str, part: str, *found: ColumnStatisticsObj) -> ColumnStatistics:
+    return ColumnStatistics(ColumnStatisticsDesc(False, database, name, part), list(found))
+
+
+def read(client: Any, database: str, name: str, names: Sequence[str] = ("a", "x"), **fields: Any) -> Any:
+    """By column, what a table has."""
+    found = client.get_table_statistics_req(TableStatsRequest(database, name, list(names), **fields)).tableStats
+    return {each.colName: each.statsData for each in found}
+
+
+def read_partitions(
+    client: Any, database: str, name: str, parts: Sequence[str], names: Sequence[str] = ("a", "x")
+) -> Any:
+    """By partition and column."""
+    request = PartitionsStatsRequest(database, name, list(names), list(parts))
+    found = client.get_partitions_statistics_req(request).partStats
+    return {part: {each.colName: each.statsData for each in columns} for part, columns in found.items()}
+
+
+def partitioned(client: Any, values: Sequence[str] = ("1", "2", "3")) -> tuple[str, str]:
+    database, name = new_table(client, KEYS)
+    client.add_partitions([partition(database, name, [value]) for value in values])
+    return database, name
+
+
+def test_what_goes_in_comes_out_of_a_table(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    sent = [longs("A", -5, 9, 1, 4), strings("x", 7)]
+    assert hive_client.update_table_column_statistics(of_table(f"@hive#{database.upper()}", "T", *sent)) is True
+    found = read(hive_client, database, name, ["X", "A", "nope"])
+    assert found["a"].longStats == LongColumnStatsData(-5, 9, 1, 4, BITS)
+    assert found["x"].stringStats == StringColumnStatsData(7, 3.5, 0, 1)
+    one = hive_client.get_table_column_statistics(f"@hive#{database}", "T", "A")
+    described = one.statsDesc
+    assert (described.isTblLevel, described.dbName, described.tableName) == (True, database, name)
+    assert (described.catName, described.partName, one.engine) == ("hive", None, "hive")
+    assert described.lastAnalyzed > 1_000_000
+    assert [each.colName for each in one.statsObj] == ["a"]
+    with pytest.raises(NoSuchObjectException, match="columnName=ds not available"):
+        hive_client.get_table_column_statistics(database, name, "ds")
+
+
+def test_what_goes_in_comes_out_of_partitions(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    for part in ("DS=1", "ds=2"):
+        hive_client.update_partition_column_statistics(of_partition(database, name, part, longs("a", 0, 9)))
+    found = read_partitions(hive_client, f"@hive#{database}", "T", ["ds=1", "DS=2", "ds=3", "ds=9", "rubbish", ""])
+    assert sorted(found) == ["ds=1", "ds=2"]
+    assert found["ds=1"]["a"].longStats == LongColumnStatsData(0, 9, 0, 1, BITS)
+    one = hive_client.get_partition_column_statistics(database, name, "ds=2", "a")
+    assert (one.statsDesc.isTblLevel, one.statsDesc.partName) == (False, "ds=2")
+    with pytest.raises(NoSuchObjectException):
+        hive_client.get_partition_column_statistics(database, name, "ds=3", "a")
+
+
+def test_stored_twice_the_later_stays(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1), strings("x", 1)))
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 5, 6)))
+    found = read(hive_client, database, name)
+    assert (found["a"].longStats.lowValue, found["x"].stringStats.maxColLen) == (5, 1)
+
+
+def test_each_engine_has_its_own(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 7), engine="impala"))
+    assert read(hive_client, database, name)["a"].longStats.highValue == 1
+    assert read(hive_client, database, name, engine="impala")["a"].longStats.highValue == 7
+    hive_client.delete_table_column_statistics(database, name, "a", "impala")
+    assert read(hive_client, database, name, engine="impala") == {}
+    assert sorted(read(hive_client, database, name)) == ["a"]
+
+
+def test_bit_vectors_that_are_no_utf8_survive(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
+    assert read(hive_client, database, name)["a"].longStats.bitVectors == BITS
+
+
+def test_requests_store_too(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    request = SetPartitionsStatsRequest([of_table(database, name, longs("a", 0, 1))])
+    assert hive_client.update_table_column_statistics_req(request).result is True
+    request = SetPartitionsStatsRequest([of_partition(database, name, "ds=1", longs("a", 0, 1))])
+    assert hive_client.update_partition_column_statistics_req(request).result is True
+    assert sorted(read(hive_client, database, name)) == ["a"]
+    assert sorted(read_partitions(hive_client, database, name, ["ds=1"])) == ["ds=1"]
+
+
+def test_columns_are_marked_as_accurate(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    hive_client.alter_table(database, name, table(database, name, parameters={ACCURATE: '{"BASIC_STATS":"true"}'}))
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
+    marked = hive_client.get_table(database, name).parameters[ACCURATE]
+    assert marked == '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'
+    hive_client.delete_table_column_statistics(database, name, None, None)
+    assert hive_client.get_table(database, name).parameters[ACCURATE] == '{"BASIC_STATS":"true"}'
+
+
+def test_a_merge_adds_to_what_is_accurate(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 5, 1, 4)))
+    added = of_table(database, name, longs("a", -3, 2, 10, 2), strings("x", 3))
+    assert hive_client.set_aggr_stats_for(SetPartitionsStatsRequest([added], needMerge=True)) is True
+    found = read(hive_client, database, name)
+    assert found["a"].longStats == LongColumnStatsData(-3, 5, 11, 4)
+    assert "x" not in found, "nobody knows the strings that were there before"
+
+
+def test_a_merge_of_partitions(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    some = [of_partition(database, name, f"ds={n}", longs("a", n, n, n, n)) for n in (1, 2)]
+    twice = of_partition(database, name, "ds=1", longs("a", 7, 7, 1, 1))
+    hive_client.set_aggr_stats_for(SetPartitionsStatsRequest([*some, twice]))
+    assert read_partitions(hive_client, database, name, ["ds=1"])["ds=1"]["a"].longStats == LongColumnStatsData(
+        1, 7, 2, 1
+    )
+    more = [of_partition(database, name, f"ds={n}", longs("a", 0, 0, 5, 9)) for n in (1, 2, 3)]
+    hive_client.set_aggr_stats_for(SetPartitionsStatsRequest(more, needMerge=True))
+    found = read_partitions(hive_client, database, name, ["ds=1", "ds=2", "ds=3"])
+    assert {part: each["a"].longStats for part, each in found.items()} == {
+        "ds=1": LongColumnStatsData(0, 7, 7, 9),
+        "ds=2": LongColumnStatsData(0, 2, 7, 9),
+    }
+
+
+def test_aggregated(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    some = [of_partition(database, name, f"ds={n}", longs("a", n, 10 * n, n, n)) for n in (1, 2, 3)]
+    hive_client.set_aggr_stats_for(SetPartitionsStatsRequest(some))
+    request = PartitionsStatsRequest(database, name, ["A"], ["ds=1", "ds=2", "ds=3"])
+    whole = hive_client.get_aggr_stats_for(request)
+    assert whole.partsFound == 3
+    assert [(each.colName, each.statsData.longStats) for each in whole.colStats] == [
+        ("a", LongColumnStatsData(1, 30, 6, 3))
+    ]
+    request.partNames = ["ds=1", "ds=3"]
+    assert hive_client.get_aggr_stats_for(request).colStats[0].statsData.longStats == LongColumnStatsData(1, 30, 4, 3)
+    request.colNames = ["a", "x"]
+    assert hive_client.get_aggr_stats_for(request).partsFound == 0
+    for request in (PartitionsStatsRequest(database, name, [], ["ds=1"]), PartitionsStatsRequest(database, name)):
+        nothing = hive_client.get_aggr_stats_for(request)
+        assert (nothing.colStats, nothing.partsFound) == ([], 0)
+
+
+def test_deleted(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1), strings("x", 1)))
+    for part in ("ds=1", "ds=2"):
+        some = of_partition(database, name, part, longs("a", 0, 1), strings("x", 1))
+        hive_client.update_partition_column_statistics(some)
+    assert hive_client.delete_table_column_statistics(database, name, "A", None) is True
+    assert hive_client.delete_partition_column_statistics(f"@hive#{database}", name, "DS=1", "a", None) is True
+    assert hive_client.delete_partition_column_statistics(database, name, "ds=2", None, None) is True
+    assert sorted(read(hive_client, database, name)) == ["x"]
+    found = read_partitions(hive_client, database, name, ["ds=1", "ds=2"])
+    assert {part: sorted(each) for part, each in found.items()} == {"ds=1": ["x"]}
+    marked = hive_client.get_partition(database, name, ["1"]).parameters[ACCURATE]
+    assert marked == '{"COLUMN_STATS":{"x":"true"}}'
+    with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist"):
+        hive_client.delete_table_column_statistics(database, name, "a", None)
+    with pytest.raises(NoSuchObjectException, match="partition ds=9"):
+        hive_client.delete_partition_column_statistics(database, name, "ds=9", "a", None)
+
+
+def test_renamed_things_keep_theirs(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
+    hive_client.update_partition_column_statistics(of_partition(database, name, "ds=1", longs("a", 0, 1)))
+    hive_client.rename_partition(database, name, ["1"], partition(database, name, ["9"]))
+    other = new_database(hive_client)
+    hive_client.alter_table(database, name, table(other, "u", KEYS))
+    assert sorted(read(hive_client, other, "u")) == ["a"]
+    assert sorted(read_partitions(hive_client, other, "u", ["ds=1", "ds=9"])) == ["ds=9"]
+
+
+def test_dropped_things_take_theirs_along(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
+    hive_client.update_partition_column_statistics(of_partition(database, name, "ds=1", longs("a", 0, 1)))
+    hive_client.drop_partition(database, name, ["1"], True)
+    hive_client.add_partition(partition(database, name, ["1"]))
+    assert read_partitions(hive_client, database, name, ["ds=1"]) == {}
+    hive_client.drop_table(database, name, True)
+    with pytest.raises(NoSuchObjectException, match="table not found"):
+        read(hive_client, database, name)
+    hive_client.create_table(table(database, name, KEYS))
+    assert read(hive_client, database, name) == {}
+
+
+@pytest.mark.parametrize(
+    ("new", "cascade", "left", "left_in_partition"),
+    [
+        ([("a", "int"), ("x", "string"), ("y", "int")], False, ["a", "x"], ["a", "x"]),
+        ([("a", "int")], False, ["a"], []),
+        ([("a", "int")], True, ["a"], ["a"]),
+        ([("a", "bigint"), ("x", "string")], False, ["x"], []),
+        ([("a", "bigint"), ("x", "string")], True, ["x"], ["x"]),
+        ([("b", "int"), ("x", "string")], True, ["x"], ["x"]),
+    ],
+)
+def test_changed_columns_lose_theirs(
+    hive_client: Any,
+    new: list[tuple[str, str]],
+    cascade: bool,
+    left: list[str],
+    left_in_partition: list[str],
+) -> None:
+    database, name = partitioned(hive_client)
+    both = longs("a", 0, 1), strings("x", 1)
+    hive_client.update_table_column_statistics(of_table(database, name, *both))
+    hive_client.update_partition_column_statistics(of_partition(database, name, "ds=1", *both))
+    changed = hive_client.get_table(database, name)
+    changed.sd.cols = columns(*new)
+    hive_client.alter_table_with_cascade(database, name, changed, cascade)
+    assert sorted(read(hive_client, database, name)) == left
+    found = read_partitions(hive_client, database, name, ["ds=1"])
+    assert sorted(found.get("ds=1", {})) == left_in_partition
+    marked = ",".join(f'"{column}":"true"' for column in left)
+    assert hive_client.get_table(database, name).parameters[ACCURATE] == f'{{"COLUMN_STATS":{{{marked}}}}}'
+
+
+def test_a_changed_partition_loses_those_of_its_columns(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    for part in ("ds=1", "ds=2"):
+        some = of_partition(database, name, part, longs("a", 0, 1), strings("x", 1))
+        hive_client.update_partition_column_statistics(some)
+    changed = partition(database, name, ["1"], sd=descriptor(cols=columns(("a", "bigint"), ("x", "string"))))
+    hive_client.alter_partition(database, name, changed)
+    found = read_partitions(hive_client, database, name, ["ds=1", "ds=2"])
+    assert {part: sorted(each) for part, each in found.items()} == {"ds=1": ["x"], "ds=2": ["a", "x"]}
+
+
+def test_which_columns_have_some(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
+    hive_client.update_partition_column_statistics(of_partition(database, name, "ds=1", strings("x", 1)))
+    for part, expected in ((None, ["a"]), ("ds=1", ["x"]), ("ds=2", [])):
+        compaction = CompactionInfoStruct(1, database, name, part, CompactionType.MAJOR)
+        assert hive_client.find_columns_with_stats(compaction) == expected
+    assert hive_client.find_columns_with_stats(CompactionInfoStruct(1, database, "nowhere")) == []
+
+
+def test_transaction_statistics_are_taken(hive_client: Any) -> None:
+    assert hive_client.update_transaction_statistics(UpdateTransactionalStatsRequest(1, 2, 3, 4)) is None
+
+
+def test_refusals(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    update = hive_client.update_table_column_statistics
+    with pytest.raises(MetaException, match=f"Column nope doesn't exist in table t in database {database}"):
+        update(of_table(database, name, longs("nope", 0, 1)))
+    with pytest.raises(NoSuchObjectException, match="table not found"):
+        update(of_table(database, "nowhere", longs("a", 0, 1)))
+    with pytest.raises(InvalidObjectException, match="of one kind"):
+        update(of_table(database, name, ColumnStatisticsObj("a", "int", ColumnStatisticsData())))
+    with pytest.raises(MetaException, match="must name their table"):
+        update(ColumnStatistics(None, [longs("a", 0, 1)]))
+    with pytest.raises(MetaException, match="argument stats_obj"):
+        update(None)
+    assert read(hive_client, database, name) == {}
+    for part in ("ds=9", "rubbish", None, ""):
+        sent = of_partition(database, name, part or "", longs("a", 0, 1))
+        sent.statsDesc.partName = part
+        with pytest.raises(NoSuchObjectException, match=r"partition .* not found"):
+            hive_client.update_partition_column_statistics(sent)
+
+
+def test_all_or_nothing(hive_client: Any) -> None:
+    database, name = partitioned(hive_client)
+    some = [of_partition(database, name, part, longs("a", 0, 1)) for part in ("ds=1", "ds=9")]
+    with pytest.raises(NoSuchObjectException):
+        hive_client.set_aggr_stats_for(SetPartitionsStatsRequest(some))
+    mixed = [of_table(database, name, longs("a", 0, 1)), of_partition(database, name, "ds=1", longs("a", 0, 1))]
+    with pytest.raises(MetaException, match="must not be mixed"):
+        hive_client.set_aggr_stats_for(SetPartitionsStatsRequest(mixed))
+    other, _ = partitioned(hive_client)
+    several = [of_partition(each, name, "ds=1", longs("a", 0, 1)) for each in (database, other)]
+    with pytest.raises(MetaException, match="of one table"):
+        hive_client.set_aggr_stats_for(SetPartitionsStatsRequest(several))
+    assert hive_client.set_aggr_stats_for(SetPartitionsStatsRequest([])) is True
+    assert read_partitions(hive_client, database, name, ["ds=1"]) == {}
+
+
+def test_strange_names(hive_client: Any) -> None:
+    names = ["é/'\"\n", "x" * 700, "日本"]
+    database, name = new_table(hive_client, sd=descriptor(cols=columns(*((each, "int") for each in names))))
+    hive_client.add_partitions([])
+    hive_client.update_table_column_statistics(of_table(database, name, *(longs(each, 0, 1) for each in names)))
+    assert set(read(hive_client, database, name, names)) == {each.strip() for each in names}
+
+
+def test_writers_of_one_table_lose_nothing(metastore_server: Server, hive_client: Any) -> None:
+    """Each merges a hundred rows into the same column: every one is counted."""
+    database, name = partitioned(hive_client)
+    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
+    hive_client.update_partition_column_statistics(of_partition(database, name, "ds=1", longs("a", 0, 1)))
+    start = threading.Barrier(6)
+
+    def merge() -> None:
+        with connected(metastore_server) as client:
+            start.wait()
+            for _ in range(5):
+                some = [of_table(database, name, longs("a", 0, 1, nulls=100))]
+                client.set_aggr_stats_for(SetPartitionsStatsRequest(some, needMerge=True))
+                some = [of_partition(database, name, "ds=1", longs("a", 0, 1, nulls=100))]
+                client.set_aggr_stats_for(SetPartitionsStatsRequest(some, needMerge=True))
+
+    threads = [threading.Thread(target=merge) for _ in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert read(hive_client, database, name)["a"].longStats.numNulls == 3_000
+    assert read_partitions(hive_client, database, name, ["ds=1"])["ds=1"]["a"].longStats.numNulls == 3_000
