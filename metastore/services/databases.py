@@ -82,6 +82,7 @@ class DatabaseService:
             old = stored.encoded.decode()
             new.name, new.createTime = name, old.createTime
             new.locationUri = new.locationUri or old.locationUri
+            new.description = new.description or old.description
             new = self._completed(work, catalog, new)
             if new.locationUri != old.locationUri:
                 make_directory(new.locationUri)
@@ -133,8 +134,7 @@ def complete_database(database: Database, catalog: str, home: str, now: int) -> 
     database.catalogName = catalog
     database.parameters = database.parameters or {}
     database.createTime = database.createTime or now
-    if database.ownerName and database.ownerType is None:
-        database.ownerType = PrincipalType.USER
+    database.ownerType = PrincipalType.USER if database.ownerType is None else database.ownerType
     location = database.locationUri or paths.database_location(home, database.name)
     try:
         # A default database lies in the warehouse itself, which may be a bucket.

@@ -11,7 +11,7 @@ from metastore.services.databases import Clock, owns_data
 from metastore.services.directories import delete_directories, new_directories
 from metastore.services.events import objects, table_text
 from metastore.services.partition_rules import PartitionRules, check_distinct, updates_statistics
-from metastore.services.table_rules import fill_statistics, is_view
+from metastore.services.table_rules import fill_statistics, has_statistics, is_view
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
@@ -152,7 +152,7 @@ class PartitionWriteService:
             location, parameters = each.partition.sd.location, each.partition.parameters
             if not self._warehouse.exists(location):
                 missing.append(location)
-            elif fill and "numFiles" not in parameters:
+            elif fill and not has_statistics(parameters):
                 fill_statistics(parameters, self._warehouse.statistics(location))
         return missing
 

@@ -39,6 +39,7 @@ def normalise(table: Table, catalog: str, database: str) -> Table:
     table.tableType = table_type(table)
     table.ownerType = table.ownerType or PrincipalType.USER
     table.lastAccessTime, table.retention = table.lastAccessTime or 0, table.retention or 0
+    table.rewriteEnabled = bool(table.rewriteEnabled)
     table.sd = complete(table.sd)
     table.partitionKeys = table.partitionKeys or []
     table.creationMetadata = complete_metadata(table.creationMetadata, table)
@@ -74,7 +75,11 @@ def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None
     check_skew([column.name for column in sd.cols], keys, skew, table=owner)
 
 
+def has_statistics(parameters: dict[str, str]) -> bool:
+    """Whether the client brought Hive's basic statistics."""
+    return {"numFiles", "totalSize"} <= parameters.keys()
+
+
 def fill_statistics(parameters: dict[str, str], statistics: DirectoryStatistics) -> None:
-    """Hive's basic statistics, where the client brought none."""
-    parameters.setdefault("numFiles", str(statistics.files))
-    parameters.setdefault("totalSize", str(statistics.bytes))
+    """Hive's basic statistics."""
+    parameters["numFiles"], parameters["totalSize"] = str(statistics.files), str(statistics.bytes)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from metastore.domain.events import EventWriter
 from metastore.domain.filters import parse_filter
+from metastore.domain.names import fold
 from metastore.encoded import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.acid_tables import forget_dropped
@@ -16,7 +17,7 @@ from metastore.services.directories import delete_directories, new_directories
 from metastore.services.events import table_text
 from metastore.services.materialized_view_rules import add_sources, check_no_views
 from metastore.services.privilege_rules import add_privileges
-from metastore.services.table_rules import fill_statistics, is_view, prepare
+from metastore.services.table_rules import fill_statistics, has_statistics, is_view, prepare
 from metastore.storage.filters_sql import table_condition
 from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.references import StoredTable, TableRef
@@ -85,7 +86,8 @@ class TableService:
     def get_many(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
         """Those that are there; unknown names are left out."""
         with self._store.read() as work:
-            return [stored.encoded.decode() for stored in work.tables.find_many(catalog, database, names)]
+            stored = work.tables.find_many(catalog, database, [fold(name) for name in names])
+        return [each.encoded.decode() for each in stored]
 
     def names(self, catalog: str, database: str, pattern: str | None = None, kind: str | None = None) -> list[str]:
         """Ascending; empty for an unknown database. `pattern` is a regular expression, `kind` a table type."""
@@ -120,7 +122,7 @@ class TableService:
         delete_directories(self._warehouse, doomed)
 
     def _fill_statistics(self, table: Table) -> None:
-        if self._warehouse.exists(table.sd.location):
+        if not has_statistics(table.parameters) and self._warehouse.exists(table.sd.location):
             fill_statistics(table.parameters, self._warehouse.statistics(table.sd.location))
 
 
