@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from metastore.domain.column_statistics import ACCURATE
 from metastore.domain.events import EventWriter
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.databases import Clock
@@ -16,12 +17,15 @@ from metastore.services.tables import found
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, PublishResult
 
 STATISTICS = ("numFiles", "numRows", "totalSize", "rawDataSize")
+# What was counted before a write no longer describes the data.
+_NOT_KEPT = (*STATISTICS, ACCURATE)
 
 
 class PublishingService:
@@ -55,16 +59,19 @@ class PublishingService:
         there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
         before = befores(list(there.values()))
         replaced: list[str] = []
+        overwritten: list[int] = []
         published: list[NamedPartition] = []
         for name, entry in zip(names, entries, strict=True):
             old = there.get(name)
             _check_seen(f"{table.dbName}.{table.tableName} partition {name}", entry, old.version if old else 0)
             published.append(self._published(rules, entry, old))
             if old and _replaces(entry):
+                overwritten.append(old.id)
                 replaced += _replaced(old.partition.sd, published[-1].partition.sd)
         check_distinct(published)
         work.partitions_write.insert(stored.ref, [each for each in published if each.id is None])
         work.partitions_write.update(stored.ref, [each for each in published if each.id is not None])
+        work.column_statistics.delete(stored.ref.id, overwritten, None, None)
         written = [(each, _replaces(entry)) for each, entry in zip(published, entries, strict=True)]
         work.notifications.append(*write_partitions(EventWriter(self._clock()), table_text(table), before, written))
         return PublishResult(
@@ -78,7 +85,7 @@ class PublishingService:
             created = old.partition.createTime if old else self._clock()
             kept = old.partition.parameters if old else {}
             partition = Partition(values=entry.values, createTime=created, sd=inherited_descriptor(rules.table))
-            partition.parameters = {key: value for key, value in kept.items() if key not in STATISTICS}
+            partition.parameters = {key: value for key, value in kept.items() if key not in _NOT_KEPT}
             partition.parameters |= entry.parameters or {}
             _place(partition.sd, entry)
         partition.parameters[DDL_TIME] = str(self._clock())
@@ -98,8 +105,10 @@ class PublishingService:
         if entry.mode == PublishMode.APPEND:
             _merge(table.sd, table.parameters, entry)
         else:
+            table.parameters.pop(ACCURATE, None)
             table.parameters |= entry.parameters or {}
             _place(table.sd, entry)
+            work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
         table.parameters[DDL_TIME] = str(self._clock())
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         events, after = EventWriter(self._clock()), table_text(table)
@@ -141,6 +150,7 @@ def _merge(sd: StorageDescriptor, parameters: dict[str, str], entry: PublishPart
     ):
         raise ConflictError("the skew of what is appended to is not the one that the files were written by; try again")
     info.skewedColValueLocationMaps |= _locations(entry)
+    parameters.pop(ACCURATE, None)
     for key, value in (entry.parameters or {}).items():
         parameters[key] = _sum(parameters.get(key, "0"), value) if key in STATISTICS else value
 

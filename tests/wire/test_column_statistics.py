@@ -27,6 +27,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     TableStatsRequest,
     UpdateTransactionalStatsRequest,
 )
+from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, PublishRequest
 
 KEYS = [("ds", "string")]
 BITS = bytes(range(256))
@@ -279,6 +280,17 @@ def test_a_changed_partition_loses_those_of_its_columns(hive_client: Any) -> Non
     hive_client.alter_partition(database, name, changed)
     found = read_partitions(hive_client, database, name, ["ds=1", "ds=2"])
     assert {part: sorted(each) for part, each in found.items()} == {"ds=1": ["x"], "ds=2": ["a", "x"]}
+
+
+@pytest.mark.parametrize(("mode", "left"), [(PublishMode.OVERWRITE, []), (PublishMode.APPEND, ["ds=1"])])
+def test_after_a_write_nothing_is_called_accurate(metastore_client: Any, mode: int, left: list[str]) -> None:
+    database, name = partitioned(metastore_client)
+    metastore_client.update_partition_column_statistics(of_partition(database, name, "ds=1", longs("a", 0, 1)))
+    location = metastore_client.get_partition(database, name, ["1"]).sd.location
+    entry = PublishPartition(["1"], mode, location, [])
+    metastore_client.publish(PublishRequest(database, name, "query", [entry]))
+    assert ACCURATE not in metastore_client.get_partition(database, name, ["1"]).parameters
+    assert sorted(read_partitions(metastore_client, database, name, ["ds=1"])) == left
 
 
 def test_which_columns_have_some(hive_client: Any) -> None:
