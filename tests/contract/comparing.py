@@ -1,0 +1,57 @@
+"""Finds where two recordings differ, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.contract.recording import Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One place where the real metastore and ours differ."""
+
+    step: str  # scenario/method: label
+    field: str  # as Table.sd.cols.0.comment; empty for the answer as a whole
+    real: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        return (
+            f"{self.step} | {self.field or 'answer'}\n      real: {_short(self.real)}\n      ours: {_short(self.ours)}"
+        )
+
+
+def compare(scenario: str, real: dict[str, Any], ours: dict[str, Any]) -> list[Finding]:
+    """All differences of two recordings of one scenario."""
+    found = [
+        Finding(f"{scenario}/{step}", field, one, other)
+        for step in real
+        if step in ours
+        for field, one, other in _differences(real[step], ours[step], "")
+    ]
+    if list(real) != list(ours):
+        found.append(Finding(f"{scenario}/steps", "", list(real), list(ours)))
+    return found
+
+
+def _differences(real: Any, ours: Any, at: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(real, Struct) and isinstance(ours, Struct) and real.name == ours.name:
+        here = at if at and not at[-1].isdigit() else f"{at}.{real.name}".lstrip(".")
+        for key in real:
+            yield from _differences(real[key], ours[key], f"{here}.{key}")
+    elif isinstance(real, dict) and isinstance(ours, dict) and not isinstance(real, Struct):
+        for key in sorted({*real, *ours}, key=repr):
+            yield from _differences(real.get(key), ours.get(key), f"{at}.{key}" if at else str(key))
+    elif isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours) and real:
+        for position, (one, other) in enumerate(zip(real, ours, strict=True)):
+            yield from _differences(one, other, f"{at}.{position}" if at else str(position))
+    elif real != ours:
+        yield at, real, ours
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 400 else text[:400] + "…"

@@ -1,0 +1,18 @@
+"""What is asked of both metastores, by noun. Each scenario has a database of its own, with its own name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.contract.recording import Recorder
+
+Scenario = Callable[[Recorder, str], None]
+SCENARIOS: dict[str, Scenario] = {}
+
+
+def scenario(play: Scenario) -> Scenario:
+    """Adds a function to the scenarios, under its name."""
+    name = play.__name__
+    assert name not in SCENARIOS, f"two scenarios are called {name}"
+    SCENARIOS[name] = play
+    return play

@@ -1,0 +1,66 @@
+"""Ours and the real Hive Metastore 2.3.10 answer alike, but for the differences that are on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+
+from tests.contract import scenarios
+from tests.contract.comparing import Finding, compare
+from tests.contract.differences import DIFFERENCES
+from tests.contract.recording import Recorder
+from tests.contract.scenarios import SCENARIOS
+from tests.fixtures.real_hive import RealHive
+from tests.fixtures.server import Server, running
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+for module in iter_modules(scenarios.__path__):
+    import_module(f"{scenarios.__name__}.{module.name}")
+
+Comparer = Callable[[str], list[Finding]]
+
+
+@pytest.fixture(scope="module")
+def our_server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """With nothing in it, as the real one."""
+    folder: Path = tmp_path_factory.mktemp("ours")
+    with running(make_database(), folder) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def findings(real_hive: RealHive, our_server: Server) -> Comparer:
+    """What differs in a scenario; each is played once."""
+
+    @cache
+    def play(name: str) -> list[Finding]:
+        return compare(name, *(record(side, name) for side in (real_hive, our_server)))
+
+    return play
+
+
+def record(side: RealHive | Server, name: str) -> dict[str, object]:
+    recorder = Recorder(side.host, side.port, side.warehouse)
+    try:
+        recorder.call("create_database", (Database(name=name),))
+        SCENARIOS[name](recorder, name)
+    finally:
+        recorder.close()
+    return recorder.steps
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_ours_answers_as_hive_does(name: str, findings: Comparer) -> None:
+    unlisted = [found for found in findings(name) if not any(each.covers(found) for each in DIFFERENCES)]
+    assert not unlisted, "\n" + "\n".join(map(str, unlisted))
+
+
+def test_every_listed_difference_is_there(findings: Comparer) -> None:
+    found = [each for name in SCENARIOS for each in findings(name)]
+    gone = [str(difference) for difference in DIFFERENCES if not any(map(difference.covers, found))]
+    assert not gone, "these no longer differ:\n" + "\n".join(gone)
