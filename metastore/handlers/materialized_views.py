@@ -14,12 +14,12 @@ class MaterializedViewHandlers:
         self._views = views
 
     def update_creation_metadata(
-        self, catalog: str | None, database: str, name: str, metadata: CreationMetadata | None
+        self, catalog: str | None, database: str, name: str, metadata: CreationMetadata
     ) -> None:
         self._views.update(*table_name(database, name, catalog), metadata)
 
     def get_materialization_invalidation_info(
-        self, _metadata: CreationMetadata | None, _transactions: str | None
+        self, _metadata: CreationMetadata, _transactions: str | None
     ) -> Materialization:
         return self._views.invalidation()
 

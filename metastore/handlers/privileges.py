@@ -43,10 +43,8 @@ class PrivilegeHandlers:
         self._privileges.refresh(_object(ref), authorizer, _wanted(request.privileges))
         return GrantRevokePrivilegeResponse(success=True)
 
-    def list_privileges(
-        self, principal: str | None, kind: int | None, ref: HiveObjectRef | None
-    ) -> list[HiveObjectPrivilege]:
-        return self._privileges.select(principal, kind, _object(ref or HiveObjectRef()))
+    def list_privileges(self, principal: str | None, kind: int | None, ref: HiveObjectRef) -> list[HiveObjectPrivilege]:
+        return self._privileges.select(principal, kind, _object(ref))
 
     def get_privilege_set(
         self, ref: HiveObjectRef, user: str | None, groups: list[str] | None

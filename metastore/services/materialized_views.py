@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG
-from metastore.errors import InvalidObjectError, InvalidOperationError
+from metastore.errors import InvalidOperationError
 from metastore.services.materialized_view_rules import complete_metadata, sources
 from metastore.services.table_rules import MATERIALIZED_VIEW
-from metastore.services.tables import found
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, Materialization, Table
 
@@ -17,12 +16,12 @@ class MaterializedViewService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def update(self, catalog: str, database: str, name: str, metadata: CreationMetadata | None) -> None:
-        """Says anew what a view was made of. Raises NotFoundError, InvalidOperationError, InvalidObjectError."""
-        if metadata is None:
-            raise InvalidObjectError(f"No creation metadata is given for {database}.{name}")
+    def update(self, catalog: str, database: str, name: str, metadata: CreationMetadata) -> None:
+        """Says anew what a view was made of. Raises InvalidOperationError where there is no such view."""
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, name, lock="change")
+            stored = work.tables.find(catalog, database, name, lock="change")
+            if stored is None:
+                raise InvalidOperationError(f"alter is not possible: {database}.{name} table not found")
             table = stored.encoded.decode()
             if table.tableType != MATERIALIZED_VIEW:
                 raise InvalidOperationError(f"{database}.{name} is not a materialized view")

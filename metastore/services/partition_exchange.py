@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from metastore.domain.events import EventWriter
+from metastore.domain import table_events
 from metastore.domain.names import fold
 from metastore.errors import AlreadyExistsError, InvalidInputError
 from metastore.services.databases import Clock
@@ -64,11 +64,10 @@ class PartitionExchangeService:
                 work.partitions_write.insert(new.ref, [NamedPartition(each.name, after) for each, after in pairs])
                 for each, after in pairs:
                     moves.enter_context(moved(self._warehouse, _move(each.partition, after)))
-                events = EventWriter(self._clock())
                 arrived, gone = [after for _, after in pairs], [each.partition.values for each in chosen]
-                work.notifications.append(
-                    *events.add_partitions(table_text(owners[1]), gone, objects(arrived)),
-                    *events.drop_partitions(table_text(owners[0]), gone),
+                work.record(
+                    *table_events.add_partitions(table_text(owners[1]), gone, objects(arrived)),
+                    *table_events.drop_partitions(table_text(owners[0]), gone),
                 )
                 work.commit()
         except AlreadyExistsError:
@@ -87,6 +86,8 @@ def _tables(work: UnitOfWork, source: ExchangedTable, target: ExchangedTable) ->
     old = work.tables.find(*source, lock="share")
     if old is None:
         raise InvalidInputError(f"The source table {'.'.join(source)} not found")
+    if source == target:
+        raise InvalidInputError(f"The partitions already exist in the table {target.name}")
     return old, new
 
 

@@ -39,9 +39,9 @@ def grouped(table: Table, shaped: Iterable[tuple[object, Partition]]) -> list[Pa
         if path is None:
             whole.append(partition)
             continue
-        group = groups.get(shape)
+        group = groups.get((shape, bool(path)))
         if group is None:
-            group = groups[shape] = _shared(table, partition)
+            group = groups[shape, bool(path)] = _shared(table, partition)
         group.sharedSDPartitionSpec.partitions.append(_without_descriptor(partition, path or None))
     specs = list(groups.values())
     if whole or not specs:
@@ -107,10 +107,10 @@ def _shared(table: Table, first: Partition) -> PartitionSpec:
 def _relative_path(table: Table, partition: Partition) -> str | None:
     """From the table to the partition, a slash first; None where it does not lie there. Empty: it is not known."""
     sd = partition.sd
+    if sd is not None and sd.skewedInfo is not None and sd.skewedInfo.skewedColValueLocationMaps:
+        return None
     if sd is None or not sd.location:
         return ""
-    if sd.skewedInfo is not None and sd.skewedInfo.skewedColValueLocationMaps:
-        return None
     root = table.sd.location
     if not root or not sd.location.startswith(root.rstrip("/") + "/"):
         return None

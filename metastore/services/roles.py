@@ -20,7 +20,7 @@ class RoleService:
 
     def create(self, role: Role) -> None:
         """Raises AlreadyExistsError, InvalidOperationError (public), InvalidObjectError."""
-        if role is None or not role.roleName:
+        if not role.roleName:
             raise InvalidObjectError("A role needs a name.")
         if role.roleName == PUBLIC:
             raise InvalidOperationError(f"{PUBLIC} role implicitly exists. It can't be created.")

@@ -1,0 +1,48 @@
+"""`metastore methods`: what is served, and what is not and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from metastore.cli import printing
+from metastore.cli.commands import run
+from metastore.protocol.methods import served
+from metastore.protocol.unsupported import refused
+
+Capture = pytest.CaptureFixture[str]
+
+
+def lines(capsys: Capture, *options: str) -> list[list[str]]:
+    assert run(["methods", *options]) == 0
+    return [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+
+
+def test_every_method_is_one_line(capsys: Capture) -> None:
+    found = lines(capsys)
+    assert sorted(name for _, name, state, _ in found if state == "served") == sorted(served())
+    assert sorted(name for _, name, state, _ in found if state == "refused") == sorted(refused())
+    assert all(bool(reason) is (state == "refused") for _, _, state, reason in found)
+    assert [each[0] for each in found] == sorted(each[0] for each in found)
+
+
+def test_only_what_is_refused(capsys: Capture) -> None:
+    found = lines(capsys, "--refused")
+    assert {name: (domain, reason) for domain, name, _, reason in found} == refused()
+
+
+def test_people_see_a_row_for_each_domain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(printing, "is_terminal", lambda: True)
+    monkeypatch.setattr("metastore.cli.methods.is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["methods"]) == 0
+    shown = capsys.readouterr().out
+    assert f"{len(served()) + len(refused())} methods" in shown
+    assert "6 refused" in shown
+    assert "Hive removed indexes in 3.0: add_index" in shown
+
+
+def test_other_words_are_one_line(capsys: Capture) -> None:
+    assert run(["methods", "nonsense"]) != 0
+    error = capsys.readouterr().err
+    assert error.startswith("metastore: ")
+    assert error.count("\n") == 1

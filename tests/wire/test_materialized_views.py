@@ -1,0 +1,130 @@
+"""Materialized views: tables that remember what they were made of. And what HiveServer2 asks in the background."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.wire.builders import new_database, table
+from thrift_idl.gen.hive_metastore.ttypes import (
+    CreateTableRequest,
+    CreationMetadata,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    ScheduledQueryPollRequest,
+    ScheduledQueryPollResponse,
+    SourceTable,
+    WMGetActiveResourcePlanRequest,
+    WMGetActiveResourcePlanResponse,
+)
+
+
+@pytest.fixture
+def database(hive_client: Any) -> str:
+    """With tables a and b, and the view v of a."""
+    name = new_database(hive_client)
+    for each in "ab":
+        hive_client.create_table(table(name, each))
+    hive_client.create_table(view(name, "v", {f"hive.{name}.a"}))
+    return name
+
+
+def view(database: str, name: str, used: set[str] | None, **fields: Any) -> Any:
+    metadata = CreationMetadata(None, None, None, used, "txns", 7)
+    given = {"tableType": "MATERIALIZED_VIEW", "rewriteEnabled": True, "viewOriginalText": "select * from a"} | fields
+    return table(database, name, creationMetadata=metadata, **given)
+
+
+def test_a_view_comes_back_as_it_was_made(hive_client: Any, database: str) -> None:
+    found = hive_client.get_table(database, "v")
+    assert (found.tableType, found.rewriteEnabled) == ("MATERIALIZED_VIEW", True)
+    assert found.creationMetadata == CreationMetadata("hive", database, "v", {f"hive.{database}.a"}, "txns", 7)
+
+
+def test_views_for_rewriting_are_listed(hive_client: Any, database: str) -> None:
+    hive_client.create_table(view(database, "u", {f"{database}.b"}))
+    hive_client.create_table(view(database, "off", {"a"}, rewriteEnabled=False))
+    assert hive_client.get_materialized_views_for_rewriting(f"@hive#{database}") == ["u", "v"]
+    assert hive_client.get_materialized_views_for_rewriting("nope") == []
+    everywhere = hive_client.get_all_materialized_view_objects_for_rewriting()
+    mine = [each for each in everywhere if each.dbName == database]
+    assert sorted(mine, key=lambda each: each.tableName) == [hive_client.get_table(database, each) for each in "uv"]
+
+
+@pytest.mark.parametrize("used", ["{0}.b", "hive.{0}.B", "b"])
+def test_the_source_of_a_view_is_not_dropped(hive_client: Any, database: str, used: str) -> None:
+    hive_client.create_table(view(database, "w", {used.format(database)}))
+    text = rf"Cannot drop table as it is used in the following materialized views \[{database}\.w\]"
+    with pytest.raises(MetaException, match=text):
+        hive_client.drop_table(database, "b", True)
+    hive_client.drop_table(database, "w", True)
+    hive_client.drop_table(database, "b", True)
+    assert hive_client.get_all_tables(database) == ["a", "v"]
+
+
+def test_a_database_goes_with_its_views_but_not_with_others_sources(hive_client: Any, database: str) -> None:
+    other = new_database(hive_client)
+    hive_client.create_table(view(other, "v", {f"hive.{database}.b"}))
+    with pytest.raises(InvalidOperationException, match="used in materialized views"):
+        hive_client.drop_database(database, True, True)
+    assert hive_client.get_all_tables(database) == ["a", "b", "v"]
+    hive_client.drop_database(other, True, True)
+    hive_client.drop_database(database, True, True)
+
+
+def test_what_a_view_is_made_of_is_said_anew(hive_client: Any, database: str) -> None:
+    source = SourceTable(hive_client.get_table(database, "b"), 1, 2, 3)
+    new = CreationMetadata("x", "y", "z", set(), "later", 9, [source])
+    hive_client.update_creation_metadata("hive", database, "v", new)
+    found = hive_client.get_table(database, "v").creationMetadata
+    assert found == CreationMetadata("hive", database, "v", set(), "later", 9, [source])
+    hive_client.drop_table(database, "a", True)
+    with pytest.raises(MetaException, match="used in the following materialized views"):
+        hive_client.drop_table(database, "b", True)
+
+
+def test_altering_a_view_keeps_what_it_is_made_of(hive_client: Any, database: str) -> None:
+    changed = hive_client.get_table(database, "v")
+    before = changed.creationMetadata
+    changed.creationMetadata, changed.rewriteEnabled = None, False
+    hive_client.alter_table(database, "v", changed)
+    assert hive_client.get_table(database, "v").creationMetadata == before
+    assert hive_client.get_materialized_views_for_rewriting(database) == []
+    with pytest.raises(MetaException):
+        hive_client.drop_table(database, "a", True)
+
+
+def test_only_views_are_made_of_something(hive_client: Any, database: str) -> None:
+    with pytest.raises(InvalidOperationException, match=f"{database}.a is not a materialized view"):
+        hive_client.update_creation_metadata("hive", database, "a", CreationMetadata())
+    with pytest.raises(InvalidOperationException, match="table not found"):
+        hive_client.update_creation_metadata(None, database, "nope", CreationMetadata())
+
+
+def test_anything_may_have_happened_to_the_sources(hive_client: Any) -> None:
+    found = hive_client.get_materialization_invalidation_info(CreationMetadata(), "")
+    assert (found.sourceTablesUpdateDeleteModified, found.sourceTablesCompacted) == (True, True)
+
+
+def test_hiveserver_finds_nothing_planned(hive_client: Any) -> None:
+    plan = hive_client.get_active_resource_plan(WMGetActiveResourcePlanRequest("default"))
+    assert plan == WMGetActiveResourcePlanResponse()
+    poll = hive_client.scheduled_query_poll(ScheduledQueryPollRequest("hive"))
+    assert poll == ScheduledQueryPollResponse()
+
+
+def test_a_creation_may_be_tried_without_making_anything(hive_client: Any, database: str) -> None:
+    tried = hive_client.translate_table_dryrun(CreateTableRequest(table(database, "New")))
+    assert hive_client.get_all_tables(database) == ["a", "b", "v"]
+    hive_client.create_table(table(database, "New"))
+    made = hive_client.get_table(database, "new")
+    times = {"createTime": made.createTime, "transient_lastDdlTime": made.parameters["transient_lastDdlTime"]}
+    tried.createTime, tried.parameters["transient_lastDdlTime"] = times.values()
+    assert tried == made
+    assert hive_client.translate_table_dryrun(CreateTableRequest(table(database, "a"))).tableName == "a"
+    with pytest.raises(InvalidObjectException, match="database nope not found"):
+        hive_client.translate_table_dryrun(CreateTableRequest(table("nope", "x")))
+    with pytest.raises(InvalidObjectException, match="not a valid object name"):
+        hive_client.translate_table_dryrun(CreateTableRequest(table(database, "a/b")))

@@ -1,0 +1,147 @@
+"""Moving partitions from one table to another."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import columns, descriptor, new_database, partition, skewed, table
+from thrift_idl.gen.hive_metastore.ttypes import InvalidObjectException, MetaException
+
+KEYS = [("ds", "string"), ("n", "int")]
+
+
+def folder(location: str) -> Path:
+    return Path(location.removeprefix("file:"))
+
+
+@pytest.fixture
+def database(hive_client: Any) -> str:
+    """With two tables of one shape; the source has two days of two numbers, each with a file."""
+    name = new_database(hive_client)
+    for each in ("source", "target"):
+        hive_client.create_table(table(name, each, KEYS))
+    new = [partition(name, "source", [day, str(n)], parameters={"k": day}) for day in "ab" for n in (1, 2)]
+    hive_client.add_partitions(new)
+    for each in hive_client.get_partitions(name, "source", -1):
+        (folder(each.sd.location) / "part-0").write_text("-".join(each.values))
+    return name
+
+
+def rows(client: Any, database: str, name: str) -> dict[str, str]:
+    """What the files of each partition say."""
+    return {
+        "/".join(each.values): (folder(each.sd.location) / "part-0").read_text()
+        for each in client.get_partitions(database, name, -1)
+    }
+
+
+def test_partitions_of_a_day_move_with_their_files(hive_client: Any, database: str) -> None:
+    before = hive_client.get_partitions_by_names(database, "source", ["ds=a/n=1", "ds=a/n=2"])
+    moved = hive_client.exchange_partitions({"DS": "a"}, f"@hive#{database}", "SOURCE", database, "target")
+    assert moved == hive_client.get_partitions(database, "target", -1)
+    assert rows(hive_client, database, "target") == {"a/1": "a-1", "a/2": "a-2"}
+    assert rows(hive_client, database, "source") == {"b/1": "b-1", "b/2": "b-2"}
+    for old, new in zip(before, moved, strict=True):
+        assert new.sd.location == old.sd.location.replace("/source/", "/target/")
+        assert new.tableName == "target"
+        assert (new.createTime, new.parameters) == (old.createTime, old.parameters)
+        assert not folder(old.sd.location).parent.exists()  # ds=a is empty now
+    assert folder(hive_client.get_table(database, "source").sd.location).is_dir()
+
+
+def test_one_partition_moves_back_and_forth(hive_client: Any, database: str) -> None:
+    for source, target in (("source", "target"), ("target", "source")) * 2:
+        moved = hive_client.exchange_partition({"ds": "a", "n": "1"}, database, source, database, target)
+        assert (moved.values, moved.tableName) == (["a", "1"], target)
+        assert rows(hive_client, database, target)["a/1"] == "a-1"
+
+
+def test_what_lies_elsewhere_stays_there(hive_client: Any, database: str, tmp_path: Path) -> None:
+    (tmp_path / "part-0").write_text("c-3")
+    hive_client.add_partition(partition(database, "source", ["c", "3"], sd=descriptor(f"file:{tmp_path}")))
+    (moved,) = hive_client.exchange_partitions({"ds": "c"}, database, "source", database, "target")
+    assert moved.sd.location == f"file:{tmp_path}"
+    assert rows(hive_client, database, "target") == {"c/3": "c-3"}
+
+
+def test_skewed_locations_move_along(hive_client: Any, database: str) -> None:
+    root = hive_client.get_table(database, "source").sd.location
+    sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
+    sd.skewedInfo.skewedColValueLocationMaps = {("1",): f"{root}/ds=s/n=1/a=1"}
+    hive_client.add_partition(partition(database, "source", ["s", "1"], sd=sd))
+    (moved,) = hive_client.exchange_partitions({"ds": "s"}, database, "source", database, "target")
+    assert moved.sd.skewedInfo.skewedColValueLocationMaps == {("1",): f"{moved.sd.location}/a=1"}
+
+
+def test_nothing_moves_when_one_is_there_already(hive_client: Any, database: str) -> None:
+    hive_client.add_partition(partition(database, "target", ["a", "2"]))
+    with pytest.raises(MetaException, match="already exists in the table target"):
+        hive_client.exchange_partitions({"ds": "a"}, database, "source", database, "target")
+    assert len(rows(hive_client, database, "source")) == 4
+    assert hive_client.get_partition_names(database, "target", -1) == ["ds=a/n=2"]
+
+
+def test_nothing_moves_when_a_directory_is_in_the_way(hive_client: Any, database: str) -> None:
+    """The first partition's directory is moved back."""
+    root = hive_client.get_table(database, "target").sd.location
+    (folder(root) / "ds=a/n=2").mkdir(parents=True)
+    with pytest.raises(MetaException, match="exists already"):
+        hive_client.exchange_partitions({"ds": "a"}, database, "source", database, "target")
+    assert len(rows(hive_client, database, "source")) == 4
+    assert hive_client.get_partition_names(database, "target", -1) == []
+
+
+def test_tables_must_be_alike(hive_client: Any, database: str) -> None:
+    hive_client.create_table(table(database, "columns", KEYS, sd=descriptor(cols=columns(("a", "bigint")))))
+    hive_client.create_table(table(database, "keys", [("ds", "string")]))
+    for name in ("columns", "keys"):
+        with pytest.raises(MetaException, match="The tables have different schemas"):
+            hive_client.exchange_partitions({"ds": "a"}, database, "source", database, name)
+
+
+@pytest.mark.parametrize(
+    ("values", "source", "target", "text"),
+    [
+        ({"ds": "z"}, "source", "target", "No partition is found with the values"),
+        ({"ds": "a"}, "nope", "target", r"The source table hive\.db_\w+\.nope not found"),
+        ({"ds": "a"}, "source", "nope", r"The destination table hive\.db_\w+\.nope not found"),
+        ({}, "source", "target", "Invalid partition key & values"),
+        ({"ds": ""}, "source", "target", "Invalid partition key & values"),
+        ({"x": "a"}, "source", "target", "x is not a partition column"),
+        (None, "source", "target", "must not be null"),
+        ({"ds": "a"}, None, "target", "must not be null"),
+        ({"ds": "a"}, "source", "source", "already exist in the table source"),
+        ({"ds": "a\0"}, "source", "target", "NUL"),
+    ],
+)
+def test_what_cannot_be_moved_is_refused(
+    hive_client: Any, database: str, values: Any, source: str, target: str, text: str
+) -> None:
+    with pytest.raises((MetaException, InvalidObjectException), match=text):
+        hive_client.exchange_partitions(values, database, source, database, target)
+    assert len(rows(hive_client, database, "source")) == 4
+
+
+def test_one_of_many_moves_it(metastore_server: Server, hive_client: Any, database: str) -> None:
+    for number in range(3):
+        hive_client.create_table(table(database, f"target{number}", KEYS))
+    barrier = threading.Barrier(3)
+
+    def move(number: int) -> bool:
+        with connected(metastore_server) as client:
+            barrier.wait()
+            try:
+                return bool(client.exchange_partitions({"ds": "a"}, database, "source", database, f"target{number}"))
+            except MetaException:
+                return False
+
+    with ThreadPoolExecutor(3) as threads:
+        assert sorted(threads.map(move, range(3))) == [False, False, True]
+    found = [rows(hive_client, database, f"target{number}") for number in range(3)]
+    assert sorted(found, key=len) == [{}, {}, {"a/1": "a-1", "a/2": "a-2"}]
