@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
-from metastore.domain.lock_rules import Blocker, LockType, blocker, lower_keys
+from metastore.domain.lock_rules import Blocker, Component, LockType, blocker, lower_keys
 from metastore.domain.names import fold, split_database
 from metastore.errors import LockNotFoundError, TransactionOpenError
 from metastore.services.lock_requests import requested, written
 from metastore.services.transaction_rules import open_ones, reap, renew
 from metastore.storage.clock import milliseconds
 from metastore.storage.repositories.locks import Holder, ShownLock
-from metastore.storage.unit_of_work import Store
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     LockRequest,
     LockResponse,
@@ -40,10 +41,9 @@ class LockService:
         holder = Holder(request.txnid or None, request.user or "", request.hostname or "", request.agentInfo or "")
         with self._store.transaction() as work:
             work.locks.one_at_a_time(wanted)
-            reap(work, self._timeout)
+            found = self._blocker(work, wanted, holder.transaction, None)
             if holder.transaction is not None:
                 open_ones(work, [holder.transaction], self._timeout)
-            found = blocker(wanted, holder.transaction, work.locks.standing(wanted, holder.transaction, None))
             if found and _gives_up(request, found):
                 return _refused(found)
             lock = work.locks.insert(holder, wanted, found)
@@ -60,18 +60,16 @@ class LockService:
             standing = work.locks.find(lock)
             if standing is None:
                 raise _missing(lock)
+            found = None
             if not standing.granted:
                 work.locks.one_at_a_time(standing.components)
-                reap(work, self._timeout)
+                found = self._blocker(work, standing.components, standing.transaction, lock)
             if standing.transaction is not None:
                 renew(work, standing.transaction, self._timeout)
-            if not work.locks.heartbeat(lock, self._timeout):
+            granted = standing.granted
+            in_time = work.locks.renew(lock, self._timeout) if granted else work.locks.judge(lock, found, self._timeout)
+            if not in_time:
                 raise _missing(lock)
-            if standing.granted:
-                return _response(lock, None)
-            others = work.locks.standing(standing.components, standing.transaction, lock)
-            found = blocker(standing.components, standing.transaction, others)
-            work.locks.judge(lock, found)
         return _response(lock, found)
 
     def unlock(self, lock: int) -> None:
@@ -97,7 +95,7 @@ class LockService:
         with self._store.transaction() as work:
             if transaction:
                 renew(work, transaction, self._timeout)
-            if lock and not work.locks.heartbeat(lock, self._timeout):
+            if lock and not work.locks.renew(lock, self._timeout):
                 raise _missing(lock)
 
     def show(self, request: ShowLocksRequest) -> list[ShowLocksResponseElement]:
@@ -113,6 +111,17 @@ class LockService:
                 transaction_id=request.txnid or None,
             )
         return [_element(each) for each in sorted(shown, key=_place)]
+
+    def _blocker(
+        self, work: UnitOfWork, wanted: Sequence[Component], transaction: int | None, lock: int | None
+    ) -> Blocker | None:
+        """What a request must wait for. Somebody late is in nobody's way, and is ended where he would be."""
+        standing = work.locks.standing(wanted, transaction, lock, self._timeout)
+        found = blocker(wanted, transaction, standing.locks)
+        if found is None or not standing.late:
+            return found
+        reap(work, self._timeout)
+        return blocker(wanted, transaction, work.locks.standing(wanted, transaction, lock, self._timeout).locks)
 
 
 def _gives_up(request: LockRequest, found: Blocker) -> bool:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, any_, delete, insert, literal, or_, select, text, update
+from sqlalchemy import Connection, Row, and_, any_, delete, literal, or_, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
@@ -28,6 +28,13 @@ class Holder(NamedTuple):
     user: str
     host: str
     agent: str
+
+
+class Standing(NamedTuple):
+    """Locks that stand, and whether one of them was not renewed in time."""
+
+    locks: list[StandingLock]
+    late: bool
 
 
 class ShownLock(NamedTuple):
@@ -50,13 +57,42 @@ _MANY_TABLES = 64  # of one database: then all locks of the database are looked 
 
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(:space, key) FROM unnest(cast(:keys AS int[])) AS key")
 
-_INSERT_COMPONENTS = text("""
+_STANDING = text("""
+    SELECT lock.id, lock.transaction_id, lock.acquired_at IS NOT NULL AS granted,
+           CASE WHEN lock.transaction_id IS NULL THEN lock.heartbeat_at < clock_timestamp() - :timeout
+                ELSE owner.state <> 'open' OR owner.heartbeat_at < clock_timestamp() - :timeout END AS late,
+           component.type, component.catalog, component.database, component.table_name, component.partition_name
+    FROM locks AS lock
+    JOIN lock_components AS component ON component.lock_id = lock.id
+    LEFT JOIN transactions AS owner ON owner.id = lock.transaction_id
+    WHERE (lock.id < :before OR lock.acquired_at IS NOT NULL) AND lock.id <> :before
+      AND (lock.transaction_id = :transaction OR lock.id IN (
+        SELECT near.lock_id
+        FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:tables AS text[]))
+            AS wanted(catalog, database, table_name)
+        JOIN lock_components AS near ON near.catalog = wanted.catalog AND near.database = wanted.database
+            AND (near.table_name IS NULL OR wanted.table_name IS NULL OR near.table_name = wanted.table_name)
+      ))
+    ORDER BY lock.id, component.position
+""")
+_LAST = 2**63 - 1
+
+_INSERT = text("""
+    WITH new AS (
+        INSERT INTO locks (transaction_id, user_name, host_name, agent, acquired_at, heartbeat_at, heartbeat_count,
+                           blocked_by, blocked_by_position)
+        SELECT :transaction, :user, :host, :agent, CASE WHEN :granted THEN now.now END, now.now, 0,
+               :blocked_by, :blocked_by_position
+        FROM clock_timestamp() AS now(now)
+        RETURNING id
+    )
     INSERT INTO lock_components (lock_id, position, type, catalog, database, table_name, partition_name)
-    SELECT :lock, new.*
-    FROM unnest(
+    SELECT new.id, component.*
+    FROM new, unnest(
         cast(:positions AS int[]), cast(:types AS int[]), cast(:catalogs AS text[]), cast(:databases AS text[]),
         cast(:tables AS text[]), cast(:partitions AS text[])
-    ) AS new
+    ) AS component
+    RETURNING lock_id
 """)
 
 _COMPONENT = (
@@ -67,7 +103,6 @@ _COMPONENT = (
     lock_components.c.partition_name,
 )
 _GRANTED = locks.c.acquired_at.is_not(None)
-_STANDING = (locks.c.id, locks.c.transaction_id, _GRANTED.label("granted"), *_COMPONENT)
 _JOINED = locks.join(lock_components, lock_components.c.lock_id == locks.c.id)
 
 
@@ -83,33 +118,27 @@ class Locks:
         keys = {crc32(f"{each.catalog}.{each.database}".encode(errors="replace")) % _BUCKETS for each in requested}
         self._connection.execute(_ONE_AT_A_TIME, {"space": _SPACE, "keys": sorted(keys)})
 
-    def standing(self, requested: Sequence[Component], transaction: int | None, lock: int | None) -> list[StandingLock]:
+    def standing(
+        self, requested: Iterable[Component], transaction: int | None, lock: int | None, timeout: timedelta
+    ) -> Standing:
         """What `domain.lock_rules.blocker` must know: locks that are near the request or the transaction's own, and
         granted or older than the lock that asks (None: it is new)."""
-        near = locks.c.id.in_(select(lock_components.c.lock_id).where(or_(*_neighbourhoods(requested))))
-        chosen = near if transaction is None else or_(near, locks.c.transaction_id == transaction)
-        query = select(*_STANDING).select_from(_JOINED).where(chosen)
-        if lock is not None:
-            query = query.where(or_(locks.c.id < lock, _GRANTED), locks.c.id != lock)
-        return _grouped(self._connection.execute(query.order_by(locks.c.id, lock_components.c.position)).all())
+        catalogs, databases, tables = _neighbourhood(requested)
+        arrays = {"catalogs": catalogs, "databases": databases, "tables": tables}
+        asking = {"before": _LAST if lock is None else lock, "transaction": transaction, "timeout": timeout}
+        rows = self._connection.execute(_STANDING, arrays | asking).all()
+        return Standing(_grouped(rows), any(row.late for row in rows))
 
     def rename_table(self, old: TableKey, new: TableKey) -> None:
         self._connection.execute(update(lock_components).where(of_table(lock_components, old)).values(named(new)))
 
     def insert(self, holder: Holder, requested: Sequence[Component], blocker: Blocker | None) -> int:
         """A new lock, granted unless something blocks it; its id."""
-        row = {
-            "transaction_id": holder.transaction,
-            "user_name": holder.user,
-            "host_name": holder.host,
-            "agent": holder.agent,
-            "heartbeat_at": now(),
-            "heartbeat_count": 0,
-            **_state(blocker),
-        }
-        lock: int = self._connection.execute(insert(locks).values(row).returning(locks.c.id)).scalar_one()
-        arrays = {
-            "lock": lock,
+        values = {
+            **holder._asdict(),
+            "granted": blocker is None,
+            "blocked_by": blocker.lock if blocker else None,
+            "blocked_by_position": blocker.position if blocker else None,
             "positions": list(range(1, len(requested) + 1)),
             "types": [int(each.type) for each in requested],
             "catalogs": [each.catalog for each in requested],
@@ -117,24 +146,30 @@ class Locks:
             "tables": [each.table for each in requested],
             "partitions": [each.partition for each in requested],
         }
-        self._connection.execute(_INSERT_COMPONENTS, arrays)
+        lock: int = self._connection.execute(_INSERT, values).scalars().all()[0]
         return lock
 
     def find(self, lock: int) -> StandingLock | None:
-        query = select(*_STANDING).select_from(_JOINED)
+        query = select(locks.c.id, locks.c.transaction_id, _GRANTED.label("granted"), *_COMPONENT).select_from(_JOINED)
         rows = self._connection.execute(query.where(locks.c.id == lock).order_by(lock_components.c.position)).all()
         return next(iter(_grouped(rows)), None)
 
-    def judge(self, lock: int, blocker: Blocker | None) -> None:
-        """Grants a waiting lock, or remembers what blocks it."""
-        self._connection.execute(update(locks).where(locks.c.id == lock).values(_state(blocker)))
+    def renew(self, lock: int, timeout: timedelta) -> bool:
+        """A lock's heartbeat; false if it is not there, or comes too late. A transaction's lock lives as long as that
+        does."""
+        return self._renew(lock, timeout, {})
 
-    def heartbeat(self, lock: int, timeout: timedelta) -> bool:
-        """Renews a lock; false if it is not there, or comes too late. A transaction's lock is as alive as that is."""
-        renewed = {"heartbeat_at": now(), "heartbeat_count": locks.c.heartbeat_count + 1}
-        in_time = or_(locks.c.transaction_id.is_not(None), locks.c.heartbeat_at >= ago(timeout))
-        statement = update(locks).where(locks.c.id == lock, in_time).values(renewed).returning(locks.c.id)
-        return self._connection.execute(statement).scalar() is not None
+    def judge(self, lock: int, blocker: Blocker | None, timeout: timedelta) -> bool:
+        """Grants a waiting lock, or remembers what blocks it; that is a heartbeat, too."""
+        return self._renew(
+            lock,
+            timeout,
+            {
+                "acquired_at": None if blocker else now(),
+                "blocked_by": blocker.lock if blocker else None,
+                "blocked_by_position": blocker.position if blocker else None,
+            },
+        )
 
     def release(self, lock: int) -> bool:
         """Removes a lock, unless it is granted to a transaction; false if nothing was removed."""
@@ -173,26 +208,28 @@ class Locks:
         )
         return [_shown(row) for row in self._connection.execute(query)]
 
+    def _renew(self, lock: int, timeout: timedelta, changes: dict[str, Any]) -> bool:
+        renewed = {"heartbeat_at": now(), "heartbeat_count": locks.c.heartbeat_count + 1}
+        in_time = or_(locks.c.transaction_id.is_not(None), locks.c.heartbeat_at >= ago(timeout))
+        statement = update(locks).where(locks.c.id == lock, in_time).values(renewed | changes).returning(locks.c.id)
+        return self._connection.execute(statement).scalar() is not None
 
-def _neighbourhoods(requested: Iterable[Component]) -> list[ColumnElement[bool]]:
-    """Conditions on components: one for each database."""
+
+def _neighbourhood(requested: Iterable[Component]) -> tuple[list[str], list[str], list[str | None]]:
+    """Catalogs, databases and tables to look at; None for all tables."""
     by_database: dict[tuple[str, str], set[str | None]] = {}
     for each in requested:
         by_database.setdefault((each.catalog, each.database), set()).add(each.table)
-    return [_neighbourhood(*database, tables) for database, tables in by_database.items()]
-
-
-def _neighbourhood(catalog: str, database: str, tables: set[str | None]) -> ColumnElement[bool]:
-    here = and_(lock_components.c.catalog == catalog, lock_components.c.database == database)
-    if None in tables or len(tables) > _MANY_TABLES:
-        return here
-    table = lock_components.c.table_name
-    return and_(here, or_(table.is_(None), table.in_(tables)))
+    wanted: list[tuple[str, str, str | None]] = []
+    for (catalog, database), tables in by_database.items():
+        few = tables if len(tables) <= _MANY_TABLES and None not in tables else {None}
+        wanted += [(catalog, database, table) for table in few]
+    return [each[0] for each in wanted], [each[1] for each in wanted], [each[2] for each in wanted]
 
 
 def _grouped(rows: Sequence[Row[Any]]) -> list[StandingLock]:
     return [
-        StandingLock(first.id, first.transaction_id, first.granted, [_component(row[3:]) for row in of_one])
+        StandingLock(first.id, first.transaction_id, first.granted, [_component(row[-5:]) for row in of_one])
         for of_one in (list(each) for _, each in groupby(rows, key=attrgetter("id")))
         for first in of_one[:1]
     ]
@@ -200,14 +237,6 @@ def _grouped(rows: Sequence[Row[Any]]) -> list[StandingLock]:
 
 def _component(values: Sequence[Any]) -> Component:
     return Component(LockType(values[0]), *values[1:])
-
-
-def _state(blocker: Blocker | None) -> dict[str, Any]:
-    return {
-        "acquired_at": None if blocker else now(),
-        "blocked_by": blocker.lock if blocker else None,
-        "blocked_by_position": blocker.position if blocker else None,
-    }
 
 
 def _shown(row: Row[Any]) -> ShownLock:

@@ -1,0 +1,136 @@
+"""Which lock excludes which: Hive's table, written out, and what follows for any set of locks."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metastore.domain.lock_rules import Blocker, Component, LockType, StandingLock, blocker, conflicts, lower_keys
+
+SR, SW, EX, EW = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE, LockType.EXCL_WRITE
+# Of one object: requested, standing → whether the request waits.
+TABLE = {
+    (SR, SR): False, (SR, SW): False, (SR, EW): False, (SR, EX): True,
+    (SW, SR): False, (SW, SW): False, (SW, EW): True, (SW, EX): True,
+    (EW, SR): False, (EW, SW): True, (EW, EW): True, (EW, EX): True,
+    (EX, SR): True, (EX, SW): True, (EX, EW): True, (EX, EX): True,
+}  # fmt: skip
+
+types = st.sampled_from(LockType)
+places = st.sampled_from(
+    [
+        ("hive", "a", None, None),
+        ("hive", "a", "t", None),
+        ("hive", "a", "t", "p=1"),
+        ("hive", "a", "t", "p=2"),
+        ("hive", "a", "u", None),
+        ("hive", "b", "t", None),
+        ("other", "a", "t", None),
+    ]
+)
+components = st.builds(lambda kind, place: Component(kind, *place), types, places)
+requests = st.lists(components, min_size=1, max_size=3)
+
+
+def overlap(one: Component, other: Component) -> bool:
+    return all(None in pair or len(set(pair)) == 1 for pair in zip(one[1:], other[1:], strict=True))
+
+
+def waits(requested: Component, standing: Component) -> bool:
+    """Brute force: the table, of what overlaps; a shared read of a database does not mind its tables."""
+    keeps_database = {(requested.type, requested.table is None), (standing.type, standing.table is None)}
+    if keeps_database == {(SR, True), (EX, False)}:
+        return False
+    return overlap(requested, standing) and TABLE[requested.type, standing.type]
+
+
+def lock(number: int, *held: Component, transaction: int | None = None, granted: bool = True) -> StandingLock:
+    return StandingLock(number, transaction, granted, held)
+
+
+@pytest.mark.parametrize(("requested", "standing"), TABLE, ids=lambda kind: kind.name)
+def test_the_table(requested: LockType, standing: LockType) -> None:
+    asked = Component(requested, "hive", "a", "t")
+    found = blocker([asked], None, [lock(7, Component(standing, "hive", "a", "t"))])
+    assert found == (Blocker(7, 1, asked) if TABLE[requested, standing] else None)
+
+
+@given(components, components)
+def test_conflicts_are_those_of_the_table(requested: Component, standing: Component) -> None:
+    assert conflicts(requested, standing) == waits(requested, standing)
+    assert (blocker([requested], None, [lock(1, standing)]) is not None) == waits(requested, standing)
+
+
+@given(
+    requests,
+    st.lists(st.tuples(requests, st.booleans(), st.sampled_from([None, 1, 2])), max_size=6),
+    st.sampled_from([None, 1]),
+)
+def test_a_request_waits_for_the_earliest_that_is_in_its_way(
+    requested: list[Component], others: list[tuple[list[Component], bool, int | None]], transaction: int | None
+) -> None:
+    standing = [
+        lock(number, *held, transaction=owner, granted=granted) for number, (held, granted, owner) in enumerate(others)
+    ]
+    own = [each for each in standing if transaction is not None and each.transaction == transaction]
+    behind = [each for each in own if each.granted]
+    for each in standing:
+        if each not in own and not each.granted and meet(each, behind):
+            behind.append(each)
+    in_the_way = [each.id for each in standing if each not in own + behind and meet(lock(99, *requested), [each])]
+    found = blocker(requested, transaction, standing)
+    assert (found.lock if found else None) == min(in_the_way, default=None)
+
+
+def meet(asking: StandingLock, standing: list[StandingLock]) -> bool:
+    pairs = ((asked, held) for each in standing for asked, held in product(asking.components, each.components))
+    return any(waits(asked, held) for asked, held in pairs)
+
+
+@given(st.lists(st.tuples(requests, st.integers(1, 3)), max_size=8))
+def test_what_is_granted_never_conflicts_and_everybody_gets_a_turn(asked: list[tuple[list[Component], int]]) -> None:
+    """Requests of three transactions come, are granted where they may, and end in the order of their coming."""
+    standing: list[StandingLock] = []
+    for number, (requested, transaction) in enumerate(asked):
+        waiting = blocker(requested, transaction, standing)
+        standing.append(lock(number, *requested, transaction=transaction, granted=waiting is None))
+    while standing:
+        for place, each in enumerate(standing):
+            if not each.granted:
+                others = [other for other in standing if other.granted or other.id < each.id]
+                if blocker(each.components, each.transaction, others) is None:
+                    standing[place] = lock(each.id, *each.components, transaction=each.transaction)
+        for one, other in product(standing, standing):
+            if one.granted and other.granted and one.transaction != other.transaction:
+                assert not (meet(one, [other]) and one.id > other.id)
+        # A transaction that holds something and whose every lock is granted ends; else one that is dead-locked does.
+        done = {each.transaction for each in standing} - {each.transaction for each in standing if not each.granted}
+        ended = done or {standing[0].transaction}
+        standing = [each for each in standing if each.transaction not in ended]
+
+
+def test_a_transaction_does_not_wait_for_those_who_wait_for_it() -> None:
+    held = lock(1, Component(SR, "hive", "a", "t"), transaction=5)
+    waiting = lock(2, Component(EX, "hive", "a", "t"), Component(EX, "hive", "a", "u"), transaction=6, granted=False)
+    behind_it = lock(3, Component(EX, "hive", "a", "u"), transaction=7, granted=False)
+    more = [Component(EX, "hive", "a", "u"), Component(EX, "hive", "a", "t")]
+    assert blocker(more, 5, [held, waiting, behind_it]) is None
+    assert blocker(more, None, [held, waiting, behind_it]) == Blocker(1, 1, more[1])
+
+
+def test_thousands_of_partitions_against_thousands_of_locks_are_quick() -> None:
+    standing = [lock(n, Component(SR, "hive", "a", "t", f"p={n}")) for n in range(5_000)]
+    wanted = [Component(SW, "hive", "a", "t", f"p={n}") for n in range(5_000)]
+    assert blocker(wanted, None, standing) is None
+    assert blocker([*wanted, Component(EX, "hive", "a", "t", "p=4999")], None, standing) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "folded"),
+    [(None, None), ("", None), ("DS=A/H=B", "ds=A/h=B"), ("x", "x"), ("K=", "k="), ("a=b=C", "a=b=C"), ("/", "/")],
+)
+def test_columns_of_a_partition_are_folded_and_values_are_not(name: str | None, folded: str | None) -> None:
+    assert lower_keys(name) == folded
