@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from metastore.background.cleaners import cleaner
 from metastore.background.timeouts import timeouts
@@ -84,51 +85,14 @@ class Application:
         self.databases = DatabaseService(self._store, warehouse, _now)
         self.tables = TableService(self._store, warehouse, _now)
         self.partitions = PartitionReadService(self._store)
-        self.notifications = NotificationService(self._store, _now, settings.event_time_to_live)
+        self.notifications = NotificationService(self._store, settings.event_time_to_live)
         timeout = timedelta(seconds=settings.txn_timeout)
         self._timers = (
             timeouts(TimeoutService(self._store, timeout), timeout),
             cleaner(self.notifications, settings.event_time_to_live),
         )
-        partitions_write = PartitionWriteService(self._store, warehouse, _now)
-        expressions = PartitionExpressionService(self._store)
-        self._dispatcher = Dispatcher(
-            {
-                "config": ConfigHandlers(ConfigService(settings)),
-                "databases": DatabaseHandlers(self.databases),
-                "tables": TableHandlers(self.tables, TableAlterService(self._store, warehouse, _now)),
-                "fields": FieldHandlers(self.tables),
-                "partitions_read": PartitionReadHandlers(self.partitions),
-                "partition_names": PartitionNameHandlers(self.partitions),
-                "partitions_write": PartitionWriteHandlers(
-                    partitions_write, PartitionAlterService(self._store, warehouse, _now), expressions
-                ),
-                "catalogs": CatalogHandlers(CatalogService(self._store, warehouse, _now)),
-                "types": TypeHandlers(TypeService(self._store)),
-                "functions": FunctionHandlers(FunctionService(self._store, _now)),
-                "column_statistics": ColumnStatisticsHandlers(
-                    ColumnStatisticsReadService(self._store), ColumnStatisticsWriteService(self._store, _now)
-                ),
-                "constraints": ConstraintHandlers(ConstraintService(self._store)),
-                "notifications": NotificationHandlers(self.notifications),
-                "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
-                "partition_expressions": PartitionExpressionHandlers(expressions, PartitionValueService(self._store)),
-                "truncation": TruncationHandlers(TruncationService(self._store, warehouse, _now)),
-                "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(self._store, warehouse, _now)),
-                "roles": RoleHandlers(RoleService(self._store, _now)),
-                "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
-                "tokens": TokenHandlers(TokenService(self._store)),
-                "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
-                "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store)),
-                "locks": LockHandlers(LockService(self._store, timeout)),
-                "transactions": TransactionHandlers(TransactionService(self._store, timeout)),
-                "write_ids": WriteIdHandlers(WriteIdService(self._store, timeout)),
-                "compactions": CompactionHandlers(CompactionService(self._store)),
-                "hiveserver": HiveServerHandlers(),
-                "scans": ScanHandlers(ScanService(self._store), PublishingService(self._store, _now)),
-            },
-            FacebookHandlers(_version()),
-        )
+        handlers = self._handlers(settings, warehouse, timeout)
+        self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version()))
 
     def bootstrap(self) -> None:
         """Makes what every metastore has: the default catalog and database."""
@@ -146,6 +110,45 @@ class Application:
         for timer in self._timers:
             timer.stop()
         self._store.close()
+
+    def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
+        """By domain, as in `protocol.methods`."""
+        partitions_write = PartitionWriteService(self._store, warehouse, _now)
+        expressions = PartitionExpressionService(self._store)
+        return {
+            "config": ConfigHandlers(ConfigService(settings)),
+            "databases": DatabaseHandlers(self.databases),
+            "tables": TableHandlers(self.tables, TableAlterService(self._store, warehouse, _now)),
+            "fields": FieldHandlers(self.tables),
+            "partitions_read": PartitionReadHandlers(self.partitions),
+            "partition_names": PartitionNameHandlers(self.partitions),
+            "partitions_write": PartitionWriteHandlers(
+                partitions_write, PartitionAlterService(self._store, warehouse, _now), expressions
+            ),
+            "catalogs": CatalogHandlers(CatalogService(self._store, warehouse, _now)),
+            "types": TypeHandlers(TypeService(self._store)),
+            "functions": FunctionHandlers(FunctionService(self._store, _now)),
+            "column_statistics": ColumnStatisticsHandlers(
+                ColumnStatisticsReadService(self._store), ColumnStatisticsWriteService(self._store, _now)
+            ),
+            "constraints": ConstraintHandlers(ConstraintService(self._store)),
+            "notifications": NotificationHandlers(self.notifications),
+            "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
+            "partition_expressions": PartitionExpressionHandlers(expressions, PartitionValueService(self._store)),
+            "truncation": TruncationHandlers(TruncationService(self._store, warehouse, _now)),
+            "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(self._store, warehouse, _now)),
+            "roles": RoleHandlers(RoleService(self._store, _now)),
+            "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
+            "tokens": TokenHandlers(TokenService(self._store)),
+            "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
+            "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store)),
+            "locks": LockHandlers(LockService(self._store, timeout)),
+            "transactions": TransactionHandlers(TransactionService(self._store, timeout)),
+            "write_ids": WriteIdHandlers(WriteIdService(self._store, timeout)),
+            "compactions": CompactionHandlers(CompactionService(self._store)),
+            "hiveserver": HiveServerHandlers(),
+            "scans": ScanHandlers(ScanService(self._store), PublishingService(self._store, _now)),
+        }
 
 
 def make_application(settings: Settings, database_url: str) -> Application:
