@@ -1,0 +1,39 @@
+"""Plain Spark with Hive support: more than a hundred statements of two versions of it, none of our library involved."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.server import Server
+from tests.wire.builders import unique
+
+ROOT = Path(__file__).parents[2]
+SPARK_35 = ROOT / ".venv/spark35/bin/python"
+
+
+def test_the_spark_that_is_installed(metastore_server: Server, tmp_path: Path) -> None:
+    assert run(sys.executable, metastore_server, tmp_path).startswith("4.")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_spark_3_5(metastore_server: Server, tmp_path: Path) -> None:
+    subprocess.run([ROOT / "scripts/set-up-spark35", SPARK_35.parents[1]], check=True)
+    assert run(str(SPARK_35), metastore_server, tmp_path).startswith("3.5.")
+
+
+def run(python: str, server: Server, folder: Path) -> str:
+    """Runs the script with this Python; returns the version of its Spark. Fails with every statement that failed."""
+    module = "tests.clients.spark_statements"
+    arguments = [server.uri, server.warehouse, unique("spark"), str(folder)]
+    ran = subprocess.run([python, "-m", module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.stdout, ran.stderr[-4000:]
+    report = json.loads(ran.stdout.splitlines()[-1])
+    assert not report["failures"], "\n".join(report["failures"])
+    assert report["statements"] >= 100
+    return str(report["version"])
