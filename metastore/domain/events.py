@@ -1,33 +1,24 @@
-"""Events of the notification log: their types, and their messages as Hive's JSONMessageEncoder writes them.
+"""Events of the notification log, with messages as Hive's JSONMessageEncoder writes them. Tables: `table_events`.
 
-Objects come as texts of Thrift's JSON protocol. One change is a bounded number of messages of bounded size:
-
-* Up to `WHOLE` added partitions of up to `LARGEST` characters stand in one ADD_PARTITION with their objects, as Hive
-  does it.
-* Up to `SINGLE` changed partitions have an ALTER_PARTITION each, as in every Hive (ALTER_PARTITIONS is known only to
-  clients of Hive 4.1 and later; others ignore it and would go on with what they know).
-* Of more, the objects are left out: the values of new ones stand alone, and RELOAD and an INSERT without partition
-  say that the whole table must be read anew. Impala acts on both, Doris and StarRocks on the second.
+Objects come as texts of Thrift's JSON protocol.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 FORMAT: Final = "json-0.2"
-WHOLE: Final = 1_000
-LARGEST: Final = 4 * 2**20
-SINGLE: Final = 100
-NAMED: Final = 10_000
-"""Partitions whose values one message holds."""
 
 
 class EventType(StrEnum):
     """As Hive's EventMessage.EventType writes them."""
 
+    CREATE_CATALOG = "CREATE_CATALOG"
+    ALTER_CATALOG = "ALTER_CATALOG"
+    DROP_CATALOG = "DROP_CATALOG"
     CREATE_DATABASE = "CREATE_DATABASE"
     ALTER_DATABASE = "ALTER_DATABASE"
     DROP_DATABASE = "DROP_DATABASE"
@@ -39,15 +30,30 @@ class EventType(StrEnum):
     DROP_PARTITION = "DROP_PARTITION"
     INSERT = "INSERT"
     RELOAD = "RELOAD"
+    CREATE_FUNCTION = "CREATE_FUNCTION"
+    DROP_FUNCTION = "DROP_FUNCTION"
+    ADD_PRIMARYKEY = "ADD_PRIMARYKEY"
+    ADD_FOREIGNKEY = "ADD_FOREIGNKEY"
+    ADD_UNIQUECONSTRAINT = "ADD_UNIQUECONSTRAINT"
+    ADD_NOTNULLCONSTRAINT = "ADD_NOTNULLCONSTRAINT"
+    ADD_DEFAULTCONSTRAINT = "ADD_DEFAULTCONSTRAINT"
+    ADD_CHECKCONSTRAINT = "ADD_CHECKCONSTRAINT"
+    DROP_CONSTRAINT = "DROP_CONSTRAINT"
+    OPEN_TXN = "OPEN_TXN"
+    COMMIT_TXN = "COMMIT_TXN"
+    ABORT_TXN = "ABORT_TXN"
+    ALLOC_WRITE_ID = "ALLOC_WRITE_ID_EVENT"
 
 
 class Event(NamedTuple):
-    """An entry of the log that has no number yet. `time` in seconds since 1970; no `table`: of a database."""
+    """An entry of the log that has neither number nor time yet. No `catalog`: of a transaction.
 
-    time: int
+    `message` is a JSON object to which the time is still to be added.
+    """
+
     type: EventType
-    catalog: str
-    database: str
+    catalog: str | None
+    database: str | None
     table: str | None
     message: str
 
@@ -61,6 +67,14 @@ class EventFilter(NamedTuple):
     tables: Sequence[str] = ()
 
 
+class Owner(NamedTuple):
+    """What an event is about, by its names."""
+
+    catalog: str | None = None
+    database: str | None = None
+    table: str | None = None
+
+
 class DatabaseText(NamedTuple):
     """A database and its object."""
 
@@ -69,150 +83,90 @@ class DatabaseText(NamedTuple):
     text: str
 
 
-class TableText(NamedTuple):
-    """A table and its object. `keys` are the names of its partition columns."""
-
-    catalog: str
-    database: str
-    name: str
-    type: str
-    keys: tuple[str, ...]
-    write_id: int
-    text: str
+_CONSTRAINTS: Final = {
+    "pk": (EventType.ADD_PRIMARYKEY, "primaryKeyListJson"),
+    "fk": (EventType.ADD_FOREIGNKEY, "foreignKeyListJson"),
+    "uk": (EventType.ADD_UNIQUECONSTRAINT, "uniqueConstraintListJson"),
+    "nn": (EventType.ADD_NOTNULLCONSTRAINT, "notNullConstraintListJson"),
+    "dc": (EventType.ADD_DEFAULTCONSTRAINT, "defaultConstraintListJson"),
+    "cc": (EventType.ADD_CHECKCONSTRAINT, "checkConstraintListJson"),
+}
 
 
-class PartitionText(NamedTuple):
-    """A partition and its object."""
-
-    values: Sequence[str]
-    text: str
-
-
-class EventWriter:
-    """Writes what happens at one moment, in seconds since 1970."""
-
-    def __init__(self, now: int) -> None:
-        self._now = now
-
-    def create_database(self, database: DatabaseText) -> Event:
-        return self._of_database(EventType.CREATE_DATABASE, database, dbJson=database.text)
-
-    def alter_database(self, before: DatabaseText, after: DatabaseText) -> Event:
-        texts = {"dbObjBeforeJson": before.text, "dbObjAfterJson": after.text}
-        return self._of_database(EventType.ALTER_DATABASE, before, **texts)
-
-    def drop_database(self, database: DatabaseText) -> Event:
-        return self._of_database(EventType.DROP_DATABASE, database, dbJson=database.text)
-
-    def create_table(self, table: TableText) -> Event:
-        return self._of_table(EventType.CREATE_TABLE, table, tableObjJson=table.text, files=[])
-
-    def alter_table(self, before: TableText, after: TableText, *, truncated: bool = False) -> Event:
-        """The event is filed under the new name, its message under the old one."""
-        event = self._of_table(
-            EventType.ALTER_TABLE,
-            before,
-            tableObjBeforeJson=before.text,
-            tableObjAfterJson=after.text,
-            isTruncateOp=_word(truncated),
-            writeId=after.write_id,
-        )
-        return event._replace(database=after.database, table=after.name)
-
-    def drop_table(self, table: TableText) -> Event:
-        return self._of_table(EventType.DROP_TABLE, table, tableObjJson=table.text)
-
-    def add_partitions(
-        self, table: TableText, values: Sequence[Sequence[str]], objects: Iterable[str]
-    ) -> Iterator[Event]:
-        """`objects` are read where they are needed."""
-        texts = _within(objects) if len(values) <= WHOLE else None
-        for named in _pieces(values, NAMED):
-            yield self._of_table(
-                EventType.ADD_PARTITION,
-                table,
-                tableObjJson=table.text,
-                partitions=[_key_values(table, each) for each in named],
-                partitionListJson=texts or [],
-                partitionFiles=[],
-            )
-        if texts is None:
-            yield from self.reread(table)
-
-    def alter_partition(
-        self, table: TableText, before: PartitionText, after: PartitionText, *, truncated: bool = False
-    ) -> Event:
-        return self._of_table(
-            EventType.ALTER_PARTITION,
-            table,
-            tableObjJson=table.text,
-            keyValues=_key_values(table, before.values),
-            partitionObjBeforeJson=before.text,
-            partitionObjAfterJson=after.text,
-            isTruncateOp=_word(truncated),
-            writeId=table.write_id,
-        )
-
-    def drop_partitions(self, table: TableText, values: Sequence[Sequence[str]]) -> Iterator[Event]:
-        for named in _pieces(values, NAMED):
-            partitions = [_key_values(table, each) for each in named]
-            yield self._of_table(EventType.DROP_PARTITION, table, tableObjJson=table.text, partitions=partitions)
-
-    def insert(
-        self, table: TableText, partition: PartitionText | None, *, replace: bool, files: Sequence[str] = ()
-    ) -> Event:
-        """Data was written: into the partition, or somewhere into the table."""
-        fields: dict[str, Any] = {"replace": _word(replace), "files": list(files)}
-        if partition is not None:
-            fields |= {"ptnObjJson": partition.text, "partKeyVals": _key_values(table, partition.values)}
-        return self._of_table(EventType.INSERT, table, tableObjJson=table.text, **fields)
-
-    def reload(self, table: TableText, partition: PartitionText | None, *, refresh: bool) -> Event:
-        """What is known of the table or partition is to be read again (`refresh`), or forgotten."""
-        fields = {"ptnObjJson": partition.text} if partition is not None else {}
-        return self._of_table(EventType.RELOAD, table, tableObjJson=table.text, refreshEvent=_word(refresh), **fields)
-
-    def reread(self, table: TableText) -> tuple[Event, Event]:
-        """Too much has changed to be told one by one."""
-        return self.reload(table, None, refresh=False), self.insert(table, None, replace=False)
-
-    def _of_database(self, kind: EventType, database: DatabaseText, **fields: Any) -> Event:
-        return self._event(kind, database.catalog, database.name, None, fields)
-
-    def _of_table(self, kind: EventType, table: TableText, **fields: Any) -> Event:
-        named = {"table": table.name, "tableType": table.type, **fields}
-        return self._event(kind, table.catalog, table.database, table.name, named)
-
-    def _event(self, kind: EventType, catalog: str, database: str, table: str | None, fields: dict[str, Any]) -> Event:
-        message = {"server": "", "servicePrincipal": "", "db": database, **fields, "timestamp": self._now}
-        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-        return Event(self._now, kind, catalog, database, table, text)
+def event(kind: EventType, owner: Owner, **fields: Any) -> Event:
+    """`fields` are those of Hive's message class of this type."""
+    # Hive's own server fills the first two from its configuration; readers only insist that they are there.
+    message = {"server": "", "servicePrincipal": "", **fields}
+    return Event(kind, *owner, json.dumps(message, ensure_ascii=False, separators=(",", ":")))
 
 
-def encoded_file(file: str, checksum: str | None = None, directory: str | None = None) -> str:
-    """A file with its checksum and sub-directory, as Hive's ReplChangeManager.encodeFileUri without a change root."""
-    return f"{file}#{checksum or ''}##{directory or ''}"
+def create_catalog(name: str) -> Event:
+    return event(EventType.CREATE_CATALOG, Owner(name), catalog=name)
 
 
-def _key_values(table: TableText, values: Sequence[str]) -> dict[str, str]:
-    return dict(zip(table.keys, values, strict=True))
+def alter_catalog(name: str, before: str, after: str) -> Event:
+    return event(EventType.ALTER_CATALOG, Owner(name), catObjBeforeJson=before, catObjAfterJson=after)
 
 
-def _within(objects: Iterable[str]) -> list[str] | None:
-    """All of the texts, or None when they are too long together."""
-    texts, size = [], 0
-    for each in objects:
-        size += len(each)
-        if size > LARGEST:
-            return None
-        texts.append(each)
-    return texts
+def drop_catalog(name: str) -> Event:
+    return event(EventType.DROP_CATALOG, Owner(name), catalog=name)
 
 
-def _pieces(values: Sequence[Sequence[str]], size: int) -> Iterator[Sequence[Sequence[str]]]:
-    return (values[start : start + size] for start in range(0, len(values), size))
+def create_database(database: DatabaseText) -> Event:
+    return _of_database(EventType.CREATE_DATABASE, database, dbJson=database.text)
 
 
-def _word(flag: bool) -> str:
-    """Hive writes these as text."""
-    return "true" if flag else "false"
+def alter_database(before: DatabaseText, after: DatabaseText) -> Event:
+    return _of_database(EventType.ALTER_DATABASE, before, dbObjBeforeJson=before.text, dbObjAfterJson=after.text)
+
+
+def drop_database(database: DatabaseText) -> Event:
+    return _of_database(EventType.DROP_DATABASE, database, dbJson=database.text)
+
+
+def create_function(catalog: str, database: str, text: str) -> Event:
+    return event(EventType.CREATE_FUNCTION, Owner(catalog, database), db=database, functionObjJson=text)
+
+
+def drop_function(catalog: str, database: str, name: str) -> Event:
+    return event(EventType.DROP_FUNCTION, Owner(catalog, database), db=database, functionName=name)
+
+
+def add_constraints(table: Owner, kind: str, texts: Sequence[str]) -> Event:
+    """`kind` is pk, fk, uk, nn, dc or cc."""
+    type_, field = _CONSTRAINTS[kind]
+    return event(type_, table, **{field: list(texts)})
+
+
+def drop_constraint(table: Owner, name: str) -> Event:
+    return event(EventType.DROP_CONSTRAINT, table, dbName=table.database, tableName=table.table, constraintName=name)
+
+
+def open_transactions(first: int, last: int) -> Event:
+    ids = list(range(first, last + 1))
+    return event(EventType.OPEN_TXN, Owner(), fromTxnId=first, toTxnId=last, txnIds=ids)
+
+
+def commit_transaction(transaction: int) -> Event:
+    """What it wrote is asked for apart (`get_all_write_event_info`)."""
+    return event(EventType.COMMIT_TXN, Owner(), txnid=transaction)
+
+
+def abort_transaction(transaction: int) -> Event:
+    return event(EventType.ABORT_TXN, Owner(), txnid=transaction)
+
+
+def allocate_write_ids(table: Owner, pairs: Sequence[tuple[int, int]]) -> Event:
+    """`pairs` of transaction and write id."""
+    return event(
+        EventType.ALLOC_WRITE_ID,
+        table,
+        dbName=table.database,
+        tableName=table.table,
+        txnIdList=[transaction for transaction, _ in pairs],
+        writeIdList=[write_id for _, write_id in pairs],
+    )
+
+
+def _of_database(kind: EventType, database: DatabaseText, **fields: Any) -> Event:
+    return event(kind, Owner(database.catalog, database.name), db=database.name, **fields)

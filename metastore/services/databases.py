@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metastore.domain.events import EventWriter
+from metastore.domain import events, table_events
 from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
 from metastore.encoded import EncodedStruct
 from metastore.errors import (
@@ -56,7 +56,7 @@ class DatabaseService:
                 database = self._completed(work, catalog, database)
                 work.databases.insert(catalog, database)
                 make_directory(database.locationUri)
-                work.notifications.append(EventWriter(self._clock()).create_database(database_text(database)))
+                work.record(events.create_database(database_text(database)))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Database {database.name} already exists") from None
 
@@ -87,8 +87,7 @@ class DatabaseService:
             if new.locationUri != old.locationUri:
                 make_directory(new.locationUri)
             work.databases.update(stored.id, new)
-            texts = database_text(old), database_text(new)
-            work.notifications.append(EventWriter(self._clock()).alter_database(*texts))
+            work.record(events.alter_database(database_text(old), database_text(new)))
 
     def drop(self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
         """Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default database)."""
@@ -113,9 +112,8 @@ class DatabaseService:
             database = stored.encoded.decode()
             if delete_data:
                 doomed.append(database.locationUri)
-            events = EventWriter(self._clock())
-            dropped = [events.drop_table(table_text(table.encoded.decode())) for table in tables]
-            work.notifications.append(*dropped, events.drop_database(database_text(database)))
+            work.record(*[table_events.drop_table(table_text(table.encoded.decode())) for table in tables])
+            work.record(events.drop_database(database_text(database)))
         delete_directories(self._warehouse, doomed)
 
     def _completed(self, work: UnitOfWork, catalog: str, database: Database) -> Database:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from metastore.domain.events import SINGLE, DatabaseText, Event, EventWriter, PartitionText, TableText
+from metastore.domain import table_events
+from metastore.domain.events import DatabaseText, Event
+from metastore.domain.table_events import SINGLE, PartitionText, TableText
 from metastore.encoded_json import encode_json
 from metastore.storage.references import StoredPartition
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -39,7 +41,6 @@ def befores(stored: Sequence[StoredPartition]) -> Befores:
 
 
 def alter_partitions(
-    events: EventWriter,
     table: TableText,
     before: Befores,
     after: Sequence[NamedPartition],
@@ -48,19 +49,20 @@ def alter_partitions(
 ) -> Iterator[Event]:
     """The events of partitions that have changed, as `befores` saw them and as they are now."""
     if before is None:
-        yield from events.reread(table)
+        yield from table_events.reread(table)
         return
     for each in after:
-        yield events.alter_partition(table, before[each.id], partition_text(each.partition), truncated=truncated)
+        after_text = partition_text(each.partition)
+        yield table_events.alter_partition(table, before[each.id], after_text, truncated=truncated)
 
 
 def write_partitions(
-    events: EventWriter, table: TableText, before: Befores, written: Sequence[tuple[NamedPartition, bool]]
+    table: TableText, before: Befores, written: Sequence[tuple[NamedPartition, bool]]
 ) -> Iterator[Event]:
     """The events of a write into partitions, and whether each was replaced. Those without an id are new."""
     new = [each.partition for each, _ in written if each.id is None]
-    yield from events.add_partitions(table, [partition.values for partition in new], objects(new))
+    yield from table_events.add_partitions(table, [partition.values for partition in new], objects(new))
     old = [(each, replaced) for each, replaced in written if each.id is not None]
-    yield from alter_partitions(events, table, before, [each for each, _ in old])
+    yield from alter_partitions(table, before, [each for each, _ in old])
     for each, replaced in old if before is not None else ():
-        yield events.insert(table, partition_text(each.partition), replace=replaced)
+        yield table_events.insert(table, partition_text(each.partition), replace=replaced)

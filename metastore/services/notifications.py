@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from metastore.domain.events import Event, EventFilter, EventWriter, PartitionText, TableText, encoded_file
+from metastore.domain import table_events
+from metastore.domain.events import Event, EventFilter
 from metastore.domain.partition_names import check_values, partition_name
+from metastore.domain.table_events import PartitionText, TableText, encoded_file
 from metastore.errors import InvalidInputError, NotFoundError
-from metastore.services.databases import Clock
 from metastore.services.events import partition_text, table_text
 from metastore.services.tables import found
 from metastore.storage.references import StoredTable
@@ -29,10 +29,9 @@ _BATCH = 10_000
 class NotificationService:
     """Rules of the log (Hive's DbNotificationListener, ObjectStore). Catalog, database and table names come folded."""
 
-    def __init__(self, store: Store, clock: Clock, time_to_live: float) -> None:
+    def __init__(self, store: Store, time_to_live: float) -> None:
         """`time_to_live`: how long events are kept, seconds."""
         self._store = store
-        self._clock = clock
         self._time_to_live = time_to_live
 
     def last(self) -> int:
@@ -65,14 +64,14 @@ class NotificationService:
         inserts = _inserts(values, data)
         with self._store.transaction() as work:
             stored = found(work, catalog, database, table, lock="share")
-            whole, writer = table_text(stored.encoded.decode()), EventWriter(self._clock())
+            whole = table_text(stored.encoded.decode())
             if inserts is None:
                 (partition,) = _partitions(work, stored, [values])
-                events = [writer.reload(whole, partition, refresh=bool(data and data.refreshEvent))]
+                events = [table_events.reload(whole, partition, refresh=bool(data and data.refreshEvent))]
             else:
                 partitions = _partitions(work, stored, [place for place, _ in inserts])
                 events = [
-                    _insert(writer, whole, partition, insert)
+                    _insert(whole, partition, insert)
                     for partition, (_, insert) in zip(partitions, inserts, strict=True)
                 ]
             return work.notifications.append(*events)
@@ -90,7 +89,7 @@ class NotificationService:
             partitions = _partitions(work, stored, [request.partitionVals for request in requests])
             writes: dict[tuple[int, str], Write] = {}
             for request, partition in zip(requests, partitions, strict=True):
-                write = _write(whole, partition, request, self._clock())
+                write = _write(whole, partition, request)
                 key = (write.transaction_id, write.info.partition)
                 writes[key] = _joined(writes.get(key), write)
             work.write_notifications.add(list(writes.values()))
@@ -105,14 +104,13 @@ class NotificationService:
 
         Nothing, where another server is at it.
         """
-        before = math.ceil(self._clock() - self._time_to_live)
         removed = 0
         while True:
             with self._store.transaction() as work:
                 if not work.claim("notifications"):
                     return removed
-                batch = work.notifications.delete_before(before, _BATCH)
-                batch += work.write_notifications.delete_before(before, _BATCH)
+                batch = work.notifications.delete_older(self._time_to_live, _BATCH)
+                batch += work.write_notifications.delete_older(self._time_to_live, _BATCH)
             removed += batch
             if batch < _BATCH:
                 return removed
@@ -150,11 +148,9 @@ def _partitions(
     return [texts[name] for name in names]
 
 
-def _insert(
-    writer: EventWriter, table: TableText, partition: PartitionText | None, insert: InsertEventRequestData
-) -> Event:
+def _insert(table: TableText, partition: PartitionText | None, insert: InsertEventRequestData) -> Event:
     """A client that does not say whether it replaced is taken to have (Hive's InsertEvent)."""
-    return writer.insert(table, partition, replace=insert.replace is not False, files=_files(insert))
+    return table_events.insert(table, partition, replace=insert.replace is not False, files=_files(insert))
 
 
 def _files(insert: InsertEventRequestData) -> list[str]:
@@ -169,7 +165,7 @@ def _files(insert: InsertEventRequestData) -> list[str]:
     return [encoded_file(*each) for each in zip(files, checksums, directories, strict=True)]
 
 
-def _write(table: TableText, partition: PartitionText | None, request: WriteNotificationLogRequest, now: int) -> Write:
+def _write(table: TableText, partition: PartitionText | None, request: WriteNotificationLogRequest) -> Write:
     if request.txnId is None or request.writeId is None or request.fileInfo is None:
         raise InvalidInputError("A write notification needs txnId, writeId and fileInfo")
     info = WriteEventInfo(
@@ -181,7 +177,7 @@ def _write(table: TableText, partition: PartitionText | None, request: WriteNoti
         tableObj=table.text,
         partitionObj=partition.text if partition else None,
     )
-    return Write(request.txnId, now, info)
+    return Write(request.txnId, info)
 
 
 def _joined(first: Write | None, second: Write) -> Write:

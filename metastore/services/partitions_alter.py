@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-from metastore.domain.events import EventWriter
 from metastore.errors import AlreadyExistsError, InvalidOperationError
 from metastore.services.column_upkeep import forget_columns_of_partitions
 from metastore.services.databases import Clock
@@ -50,8 +49,7 @@ class PartitionAlterService:
             check_distinct(changed)
             forget_columns_of_partitions(work, stored.ref, [(there[each.name], each) for each in changed])
             work.partitions_write.update(stored.ref, changed)
-            events = alter_partitions(EventWriter(self._clock()), table_text(rules.table), before, changed)
-            work.notifications.append(*events)
+            work.record(*alter_partitions(table_text(rules.table), before, changed))
 
     def rename(self, catalog: str, database: str, table: str, values: Sequence[str], new: Partition) -> None:
         """Gives a partition other values; that of a managed table moves when it lies in its default place.
@@ -71,9 +69,8 @@ class PartitionAlterService:
                 move = _move(rules.table, there[0], changed)
                 forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
                 work.partitions_write.update(stored.ref, [changed])
-                events = alter_partitions(EventWriter(self._clock()), table_text(rules.table), before, [changed])
+                work.record(*alter_partitions(table_text(rules.table), before, [changed]))
                 with moved(self._warehouse, move):
-                    work.notifications.append(*events)
                     work.commit()
         except AlreadyExistsError:
             raise InvalidOperationError(f"Partition already exists: {database}.{table}{list(new.values)}") from None

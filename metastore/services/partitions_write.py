@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from metastore.domain.events import EventWriter
+from metastore.domain import table_events
 from metastore.domain.partition_names import check_values, partition_name, values_of
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.databases import Clock, owns_data
@@ -66,8 +66,7 @@ class PartitionWriteService:
                     make_directory(location)
                 added = [each.partition for each in adding]
                 values = [partition.values for partition in added]
-                events = EventWriter(now).add_partitions(table_text(struct), values, objects(added))
-                work.notifications.append(*events)
+                work.record(*table_events.add_partitions(table_text(struct), values, objects(added)))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {database}.{table}") from None
         return added
@@ -130,8 +129,7 @@ class PartitionWriteService:
                 raise NotFoundError(f"{text}. {sorted(missing)}")
             work.partitions_write.delete(stored.ref, [each.id for each in dropped])
             values = [each.partition.values for each in dropped]
-            events = EventWriter(self._clock()).drop_partitions(table_text(stored.encoded.decode()), values)
-            work.notifications.append(*events)
+            work.record(*table_events.drop_partitions(table_text(stored.encoded.decode()), values))
         if delete_data:
             self._delete_data(stored, dropped)
         return [each.partition for each in dropped]

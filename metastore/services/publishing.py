@@ -6,8 +6,8 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE
-from metastore.domain.events import EventWriter
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.databases import Clock
 from metastore.services.events import befores, table_text, write_partitions
@@ -73,7 +73,7 @@ class PublishingService:
         work.partitions_write.update(stored.ref, [each for each in published if each.id is not None])
         work.column_statistics.delete(stored.ref.id, overwritten, None, None)
         written = [(each, _replaces(entry)) for each, entry in zip(published, entries, strict=True)]
-        work.notifications.append(*write_partitions(EventWriter(self._clock()), table_text(table), before, written))
+        work.record(*write_partitions(table_text(table), before, written))
         return PublishResult(
             versions=[there[name].version + 1 if name in there else 1 for name in names], replaced=replaced
         )
@@ -111,10 +111,8 @@ class PublishingService:
             work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
         table.parameters[DDL_TIME] = str(self._clock())
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
-        events, after = EventWriter(self._clock()), table_text(table)
-        work.notifications.append(
-            events.alter_table(before, after), events.insert(after, None, replace=_replaces(entry))
-        )
+        after = table_text(table)
+        work.record(table_events.alter_table(before, after), table_events.insert(after, None, replace=_replaces(entry)))
         replaced = _replaced(old, table.sd) if _replaces(entry) else []
         return PublishResult(versions=[stored.ref.version + 1], replaced=replaced)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from metastore.domain.events import EventWriter
+from metastore.domain import table_events
 from metastore.domain.filters import parse_filter
 from metastore.domain.names import fold
 from metastore.encoded import EncodedStruct
@@ -64,7 +64,7 @@ class TableService:
                 add_sources(work, table_id, table)
                 if not is_view(table):
                     make_directory(table.sd.location)
-                work.notifications.append(EventWriter(self._clock()).create_table(table_text(table)))
+                work.record(table_events.create_table(table_text(table)))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
 
@@ -118,7 +118,7 @@ class TableService:
             check_no_views(work, stored.ref)
             work.tables.delete(stored.ref.id)
             forget_dropped(work, stored.encoded.decode())
-            work.notifications.append(EventWriter(self._clock()).drop_table(table_text(stored.encoded.decode())))
+            work.record(table_events.drop_table(table_text(stored.encoded.decode())))
         delete_directories(self._warehouse, doomed)
 
     def _fill_statistics(self, table: Table) -> None:

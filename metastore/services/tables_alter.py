@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
-from metastore.domain.events import EventWriter
+from metastore.domain import table_events
 from metastore.domain.names import fold
 from metastore.domain.type_strings import can_change
 from metastore.errors import (
@@ -68,9 +68,8 @@ class TableAlterService:
                 _follow(work, stored.ref, old, new, move, cascade=cascade)
                 follow_rename(work, old, new)
                 texts = table_text(stored.encoded.decode()), table_text(new)
-                event = EventWriter(self._clock()).alter_table(*texts, truncated=is_truncation(context))
+                work.record(table_events.alter_table(*texts, truncated=is_truncation(context)))
                 with moved(self._warehouse, move):
-                    work.notifications.append(event)
                     work.commit()
         except AlreadyExistsError:
             text = f"alter is not possible: new table {target_database}.{new.tableName} already exists"

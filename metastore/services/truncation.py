@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from metastore.domain.events import Event, EventWriter
+from metastore.domain import table_events
+from metastore.domain.events import Event
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.databases import Clock, owns_data
 from metastore.services.events import alter_partitions, befores, table_text
@@ -54,14 +55,14 @@ class TruncationService:
                 doomed, events = self._partitions(work, stored, table, partitions)
             for location in doomed if delete_data else ():
                 self._warehouse.empty_directory(location)
-            work.notifications.append(*events)
+            work.record(*events)
 
     def _table(self, work: UnitOfWork, stored: StoredTable, table: Table) -> tuple[list[str], Iterable[Event]]:
         doomed, before = _directories(table.sd), table_text(table)
         _empty(table)
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
-        return doomed, [EventWriter(self._clock()).alter_table(before, table_text(table), truncated=True)]
+        return doomed, [table_events.alter_table(before, table_text(table), truncated=True)]
 
     def _partitions(
         self, work: UnitOfWork, stored: StoredTable, table: Table, names: Sequence[str] | None
@@ -77,7 +78,7 @@ class TruncationService:
         changed = [NamedPartition(each.name, each.partition, each.id) for each in chosen]
         work.partitions_write.update(stored.ref, changed)
         work.column_statistics.delete(stored.ref.id, [each.id for each in chosen], None, None)
-        return doomed, alter_partitions(EventWriter(self._clock()), table_text(table), before, changed, truncated=True)
+        return doomed, alter_partitions(table_text(table), before, changed, truncated=True)
 
 
 def _directories(sd: StorageDescriptor) -> list[str]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError
 
+from metastore.domain.events import Event
 from metastore.errors import UnavailableError
 from metastore.storage.descriptors import DescriptorCache, Descriptors
 from metastore.storage.faults import translate, translated
@@ -40,6 +41,7 @@ class UnitOfWork:
     def __init__(self, connection: Connection, cache: DescriptorCache) -> None:
         self._connection = connection
         self._in_transaction = False
+        self._events: list[Event] = []
         descriptors = Descriptors(connection, cache)
         self.catalogs = Catalogs(connection)
         self.databases = Databases(connection)
@@ -75,6 +77,10 @@ class UnitOfWork:
         self._connection.exec_driver_sql("BEGIN")
         self._in_transaction = True
 
+    def record(self, *events: Event) -> None:
+        """What this transaction does, for the notification log: it is appended right before the commit."""
+        self._events += events
+
     def commit(self) -> None:
         """Commits, if that was not done yet: early where something outside must be undone if it fails.
 
@@ -83,6 +89,7 @@ class UnitOfWork:
         """
         if not self._in_transaction:
             return
+        self.notifications.append(*self._events)
         try:
             self._connection.exec_driver_sql("COMMIT")
         except DBAPIError as error:

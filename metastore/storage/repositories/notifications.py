@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, all_, any_, delete, func, literal, select, text, tuple_
+from sqlalchemy import ColumnElement, Connection, Integer, all_, any_, cast, delete, func, literal, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.events import FORMAT, Event, EventFilter
@@ -33,23 +33,23 @@ _JOINED = text(f"""(
 _APPEND = text("""
     WITH taken AS (
         UPDATE notification_sequence SET last_event_id = last_event_id + :count
-        RETURNING last_event_id - :count AS before
+        RETURNING last_event_id - :count AS before, floor(extract(epoch FROM clock_timestamp()))::int AS time
     )
     INSERT INTO notification_log (event_id, event_time, event_type, catalog, database, table_name, message)
-    SELECT taken.before + new.position, new.time, new.type, new.catalog, new.database, new.table_name, new.message
+    SELECT taken.before + new.position, taken.time, new.type, new.catalog, new.database, new.table_name,
+           '{"timestamp":' || taken.time || ',' || new.message
     FROM taken, unnest(
-        cast(:time AS int[]), cast(:type AS text[]), cast(:catalog AS text[]), cast(:database AS text[]),
-        cast(:table AS text[]), cast(:message AS text[])
-    ) WITH ORDINALITY AS new(time, type, catalog, database, table_name, message, position)
+        cast(:type AS text[]), cast(:catalog AS text[]), cast(:database AS text[]), cast(:table AS text[]),
+        cast(:message AS text[])
+    ) WITH ORDINALITY AS new(type, catalog, database, table_name, message, position)
     RETURNING event_id
 """)
 
 
 class Write(NamedTuple):
-    """What a transaction has written to one place. `time` in seconds since 1970."""
+    """What a transaction has written to one place."""
 
     transaction_id: int
-    time: int
     info: WriteEventInfo
 
 
@@ -60,13 +60,14 @@ class Notifications:
         self._connection = connection
 
     def append(self, *events: Event) -> list[int]:
-        """Numbers and stores the events; returns their numbers.
+        """Numbers and stores the events; returns their numbers. All events have the database's time.
 
         The last thing that a transaction does: from here until it ends, no other one can append.
         """
         if not events:
             return []
         columns = {name: [getattr(event, name) for event in events] for name in Event._fields}
+        columns["message"] = [message.removeprefix("{") for message in columns["message"]]
         return sorted(self._connection.execute(_APPEND, {**columns, "count": len(events)}).scalars())
 
     def last(self) -> int:
@@ -110,13 +111,13 @@ class Notifications:
             query = query.where(log.event_id <= up_to)
         return self._connection.execute(query).scalar_one()
 
-    def delete_before(self, time: int, limit: int) -> int:
-        """Removes the oldest events up to the first that is not older than `time`; returns how many.
+    def delete_older(self, seconds: float, limit: int) -> int:
+        """Removes the oldest events up to the first that is not so old; returns how many.
 
         The newest event stays whatever its age, so that whoever has missed any finds a gap before it.
         """
         log, last = notification_log.c, notification_sequence.c.last_event_id
-        young = select(func.min(log.event_id)).where(log.event_time >= time).scalar_subquery()
+        young = select(func.min(log.event_id)).where(log.event_time >= _before(seconds)).scalar_subquery()
         bound = select(func.least(young, last)).scalar_subquery()
         oldest = select(log.event_id).where(log.event_id < bound).order_by(log.event_id).limit(limit)
         return self._connection.execute(delete(notification_log).where(log.event_id.in_(oldest))).rowcount
@@ -165,12 +166,17 @@ class WriteNotifications:
             for row in self._connection.execute(query)
         ]
 
-    def delete_before(self, time: int, limit: int) -> int:
-        """Removes writes that are older than `time`; returns how many."""
+    def delete_older(self, seconds: float, limit: int) -> int:
+        """Removes writes that are older; returns how many."""
         columns = write_notifications.c
         key = tuple_(columns.transaction_id, columns.database, columns.table_name, columns.partition)
-        old = select(*key.clauses).where(columns.event_time < time).limit(limit)
+        old = select(*key.clauses).where(columns.event_time < _before(seconds)).limit(limit)
         return self._connection.execute(delete(write_notifications).where(key.in_(old))).rowcount
+
+
+def _before(seconds: float) -> ColumnElement[int]:
+    """The moment that long ago, seconds since 1970."""
+    return cast(func.floor(func.extract("epoch", func.clock_timestamp())) - seconds, Integer)
 
 
 def _row(write: Write) -> dict[str, Any]:
@@ -184,7 +190,7 @@ def _row(write: Write) -> dict[str, Any]:
         "table_object": info.tableObj,
         "partition_object": info.partitionObj,
         "files": info.files,
-        "event_time": write.time,
+        "event_time": _before(0),
     }
 
 

@@ -8,26 +8,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.domain.events import (
-    LARGEST,
-    NAMED,
-    WHOLE,
-    DatabaseText,
-    Event,
-    EventType,
-    EventWriter,
-    PartitionText,
-    TableText,
-    encoded_file,
-)
+from metastore.domain import events, table_events
+from metastore.domain.events import DatabaseText, Event, EventType, Owner
+from metastore.domain.table_events import LARGEST, NAMED, WHOLE, PartitionText, TableText, encoded_file
 
 TABLE = TableText("hive", "db", "t", "MANAGED_TABLE", ("ds", "n"), -1, "{table}")
-WRITER = EventWriter(1_700_000_000)
 
 
 def message(event: Event) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(event.message)
-    assert content["timestamp"] == event.time == 1_700_000_000
     assert content["server"] == content["servicePrincipal"] == ""
     return content
 
@@ -38,16 +27,16 @@ def values(count: int) -> list[list[str]]:
 
 def test_databases() -> None:
     database = DatabaseText("hive", "db", "{database}")
-    event = WRITER.create_database(database)
+    event = events.create_database(database)
     assert (event.type, event.catalog, event.database, event.table) == ("CREATE_DATABASE", "hive", "db", None)
     assert (message(event)["db"], message(event)["dbJson"]) == ("db", "{database}")
-    changed = message(WRITER.alter_database(database, database._replace(text="{after}")))
+    changed = message(events.alter_database(database, database._replace(text="{after}")))
     assert (changed["dbObjBeforeJson"], changed["dbObjAfterJson"]) == ("{database}", "{after}")
-    assert message(WRITER.drop_database(database))["db"] == "db"
+    assert message(events.drop_database(database))["db"] == "db"
 
 
 def test_a_renamed_table_is_filed_under_its_new_name_and_told_under_the_old_one() -> None:
-    event = WRITER.alter_table(TABLE, TABLE._replace(database="other", name="u", text="{after}", write_id=7))
+    event = table_events.alter_table(TABLE, TABLE._replace(database="other", name="u", text="{after}", write_id=7))
     assert (event.type, event.database, event.table) == ("ALTER_TABLE", "other", "u")
     content = message(event)
     assert (content["db"], content["table"], content["tableType"]) == ("db", "t", "MANAGED_TABLE")
@@ -57,23 +46,23 @@ def test_a_renamed_table_is_filed_under_its_new_name_and_told_under_the_old_one(
 
 def test_partitions_have_their_values_by_key() -> None:
     before, after = PartitionText(["a", "1"], "{p}"), PartitionText(["a", "2"], "{q}")
-    content = message(WRITER.alter_partition(TABLE, before, after, truncated=True))
+    content = message(table_events.alter_partition(TABLE, before, after, truncated=True))
     assert content["keyValues"] == {"ds": "a", "n": "1"}
     assert (content["partitionObjBeforeJson"], content["partitionObjAfterJson"]) == ("{p}", "{q}")
     assert content["isTruncateOp"] == "true"
-    inserted = message(WRITER.insert(TABLE, before, replace=True, files=["f###"]))
+    inserted = message(table_events.insert(TABLE, before, replace=True, files=["f###"]))
     assert (inserted["ptnObjJson"], inserted["partKeyVals"]) == ("{p}", {"ds": "a", "n": "1"})
     assert (inserted["replace"], inserted["files"]) == ("true", ["f###"])
-    assert "ptnObjJson" not in message(WRITER.insert(TABLE, None, replace=False))
+    assert "ptnObjJson" not in message(table_events.insert(TABLE, None, replace=False))
 
 
 def test_added_partitions_are_one_event_with_their_objects() -> None:
-    (event,) = WRITER.add_partitions(TABLE, values(WHOLE), map(str, range(WHOLE)))
+    (event,) = table_events.add_partitions(TABLE, values(WHOLE), map(str, range(WHOLE)))
     content = message(event)
     assert event.type == EventType.ADD_PARTITION
     assert content["partitions"][-1] == {"ds": "a", "n": str(WHOLE - 1)}
     assert content["partitionListJson"] == [str(n) for n in range(WHOLE)]
-    assert list(WRITER.add_partitions(TABLE, [], [])) == []
+    assert list(table_events.add_partitions(TABLE, [], [])) == []
 
 
 def test_more_are_told_without_objects_and_the_table_is_to_be_read_anew() -> None:
@@ -81,7 +70,7 @@ def test_more_are_told_without_objects_and_the_table_is_to_be_read_anew() -> Non
         raise AssertionError("objects of so many partitions must not be written")
         yield
 
-    *added, reload, insert = WRITER.add_partitions(TABLE, values(NAMED + 1), refuse())
+    *added, reload, insert = table_events.add_partitions(TABLE, values(NAMED + 1), refuse())
     assert [len(message(event)["partitions"]) for event in added] == [NAMED, 1]
     assert all(message(event)["partitionListJson"] == [] for event in added)
     assert (reload.type, message(reload)["refreshEvent"]) == (EventType.RELOAD, "false")
@@ -91,19 +80,55 @@ def test_more_are_told_without_objects_and_the_table_is_to_be_read_anew() -> Non
 @given(st.lists(st.integers(0, LARGEST // 2), min_size=1, max_size=5))
 def test_no_message_holds_objects_without_end(sizes: list[int]) -> None:
     objects = ["x" * size for size in sizes]
-    first, *others = WRITER.add_partitions(TABLE, values(len(sizes)), objects)
+    first, *others = table_events.add_partitions(TABLE, values(len(sizes)), objects)
     assert len(first.message) < LARGEST + 10_000
     assert message(first)["partitionListJson"] == ([] if others else objects)
     assert bool(others) == (sum(sizes) > LARGEST)
 
 
 def test_dropped_partitions_are_told_by_their_values() -> None:
-    events = list(WRITER.drop_partitions(TABLE, values(2 * NAMED)))
-    assert [event.type for event in events] == [EventType.DROP_PARTITION] * 2
-    told = [pair["n"] for event in events for pair in message(event)["partitions"]]
+    dropped = list(table_events.drop_partitions(TABLE, values(2 * NAMED)))
+    assert [event.type for event in dropped] == [EventType.DROP_PARTITION] * 2
+    told = [pair["n"] for event in dropped for pair in message(event)["partitions"]]
     assert told == [str(n) for n in range(2 * NAMED)]
 
 
 def test_files_are_encoded_as_hive_does() -> None:
     assert encoded_file("file:/x") == "file:/x###"
     assert encoded_file("file:/x", "abc", "delta_1") == "file:/x#abc##delta_1"
+
+
+def test_catalogs_and_functions() -> None:
+    created = events.create_catalog("c")
+    assert (created.type, created.catalog, created.database, message(created)["catalog"]) == (
+        "CREATE_CATALOG",
+        "c",
+        None,
+        "c",
+    )
+    altered = message(events.alter_catalog("c", "{before}", "{after}"))
+    assert (altered["catObjBeforeJson"], altered["catObjAfterJson"]) == ("{before}", "{after}")
+    assert message(events.drop_catalog("c"))["catalog"] == "c"
+    function = events.create_function("hive", "db", "{function}")
+    assert (function.database, function.table) == ("db", None)
+    assert message(function)["functionObjJson"] == "{function}"
+    assert message(events.drop_function("hive", "db", "f"))["functionName"] == "f"
+
+
+def test_constraints() -> None:
+    owner = Owner("hive", "db", "t")
+    keys = events.add_constraints(owner, "pk", ["{a}", "{b}"])
+    assert (keys.type, keys.table) == ("ADD_PRIMARYKEY", "t")
+    assert message(keys)["primaryKeyListJson"] == ["{a}", "{b}"]
+    dropped = message(events.drop_constraint(owner, "k"))
+    assert (dropped["dbName"], dropped["tableName"], dropped["constraintName"]) == ("db", "t", "k")
+
+
+def test_transactions() -> None:
+    opened = events.open_transactions(3, 5)
+    assert (opened.catalog, opened.database, opened.table) == (None, None, None)
+    assert (message(opened)["fromTxnId"], message(opened)["toTxnId"], message(opened)["txnIds"]) == (3, 5, [3, 4, 5])
+    assert message(events.commit_transaction(3))["txnid"] == message(events.abort_transaction(3))["txnid"] == 3
+    allocated = events.allocate_write_ids(Owner("hive", "db", "t"), [(3, 1), (4, 2)])
+    assert (allocated.type, allocated.table) == ("ALLOC_WRITE_ID_EVENT", "t")
+    assert (message(allocated)["txnIdList"], message(allocated)["writeIdList"]) == ([3, 4], [1, 2])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from thrift.protocol.TBase import TExceptionBase
 
-from metastore.domain.events import SINGLE, WHOLE
+from metastore.domain.table_events import SINGLE, WHOLE
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import columns, new_database, new_table, partition, skewed, table
 from tests.wire.notifications.following import KEYS, Follower, message, struct

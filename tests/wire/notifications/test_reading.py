@@ -169,7 +169,7 @@ def cleaned(url: str, time_to_live: float) -> int:
     """Cleans a log as a server does; returns how much was removed."""
     store = Store(make_engine(Settings(database_url=url), url))
     try:
-        return NotificationService(store, lambda: int(time.time()), time_to_live).clean()
+        return NotificationService(store, time_to_live).clean()
     finally:
         store.close()
 
