@@ -57,6 +57,7 @@ def by_expression(client: Any, request: PartitionsByExprRequest) -> tuple[list[l
         (b"n = 'x'", 4, True),
         (b"(" * 1000, 4, True),
         (b"\xc3\x28", 4, True),
+        (b"ds = '\xc3'", 4, True),
     ],
 )
 def test_what_cannot_be_read_keeps_all(
@@ -103,7 +104,7 @@ def test_a_filters_text_drops_what_it_finds(hive_client: Any, filled: tuple[str,
     assert hive_client.get_partition_names(*filled, -1) == ["ds=a/n=10", "ds=a/n=2"]
 
 
-@pytest.mark.parametrize("expression", [KRYO, b"\xff", b"", None, b"nope = 1", b"n = 'x'", b"ds", b"ds = 'a' or"])
+@pytest.mark.parametrize("expression", [KRYO, b"\xff", b"", None, b"nope = 1", b"n = 'x'", b"ds", b"ds = '\xc3'"])
 def test_what_cannot_be_read_drops_nothing(hive_client: Any, filled: tuple[str, str], expression: bytes | None) -> None:
     with pytest.raises(MetaException):
         drop(hive_client, filled, b"ds = 'a'", expression)
