@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from metastore.domain import events
 from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
+from metastore.encoded_json import encode_json
 from metastore.errors import (
     AlreadyExistsError,
     InvalidInputError,
@@ -12,6 +14,7 @@ from metastore.errors import (
 )
 from metastore.services.databases import DEFAULT_DATABASE, Clock, complete_database
 from metastore.services.directories import delete_empty_directories, new_directories
+from metastore.services.events import database_text
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -38,9 +41,9 @@ class CatalogService:
         try:
             with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
                 work.catalogs.insert(catalog)
-                work.databases.insert(
-                    catalog.name, complete_database(database, catalog.name, catalog.locationUri, catalog.createTime)
-                )
+                database = complete_database(database, catalog.name, catalog.locationUri, catalog.createTime)
+                work.databases.insert(catalog.name, database)
+                work.record(events.create_catalog(catalog.name), events.create_database(database_text(database)))
                 make_directory(catalog.locationUri)
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Catalog {catalog.name} already exists") from None
@@ -52,6 +55,7 @@ class CatalogService:
         """
         with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
             catalog = _found(work, name, lock=True)
+            before = encode_json(catalog)
             if new.name and fold(new.name) != name:
                 raise InvalidOperationError(f"Catalog {name} cannot be renamed to {new.name}")
             catalog.description = catalog.description if new.description is None else new.description
@@ -59,6 +63,7 @@ class CatalogService:
                 catalog.locationUri = self._located(new.locationUri)
                 make_directory(catalog.locationUri)
             work.catalogs.update(catalog)
+            work.record(events.alter_catalog(name, before, encode_json(catalog)))
 
     def get(self, name: str) -> Catalog:
         """Raises NotFoundError."""
@@ -89,6 +94,7 @@ class CatalogService:
                 )
             _drop_default_database(work, name)
             work.catalogs.delete(name)
+            work.record(events.drop_catalog(name))
         delete_empty_directories(self._warehouse, [catalog.locationUri])
 
     def identity(self) -> str:
@@ -110,6 +116,7 @@ def _drop_default_database(work: UnitOfWork, catalog: str) -> None:
     if work.tables.names(catalog, DEFAULT_DATABASE) or work.functions.names(catalog, DEFAULT_DATABASE):
         raise InvalidOperationError(f"There are still objects in the default database for catalog {catalog}")
     work.databases.delete(stored.id)
+    work.record(events.drop_database(database_text(stored.encoded.decode())))
 
 
 def _missing(name: str) -> NotFoundError:

@@ -9,6 +9,7 @@ from typing import Any
 
 from metastore.domain.names import DEFAULT_CATALOG, fold, split_database
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
+from metastore.services.events import constraint_events
 from metastore.storage.mapping.constraints import KINDS, Constraint, NamedConstraint
 from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
@@ -32,7 +33,7 @@ def owner_of(constraint: Constraint) -> tuple[str, str, str]:
 def add_constraints(
     work: UnitOfWork, catalog: str, table_id: int, table: Table, constraints: Sequence[Constraint]
 ) -> None:
-    """Stores the constraints of a table, which is there and locked.
+    """Stores the constraints of a table, which is there and locked, and records their events.
 
     Raises InvalidObjectError for a name that is taken, a second primary key, a column that is missing; NotFoundError
     for the table that a foreign key points to.
@@ -49,6 +50,7 @@ def add_constraints(
         _check_column(each, own, f"{table.dbName}.{table.tableName}")
         _complete(each)
     work.constraints.insert(table_id, [_pointing(each, parents) for each in named])
+    work.record(*constraint_events(table, named))
 
 
 def _named(constraints: Sequence[Constraint], taken: set[str]) -> list[NamedConstraint]:

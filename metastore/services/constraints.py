@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from metastore.domain import events
+from metastore.domain.events import Owner
 from metastore.encoded import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.constraint_rules import add_constraints, owner_of
@@ -44,6 +46,7 @@ class ConstraintService:
             if not work.constraints.delete(stored.ref.id, name):
                 owner = f"{database}.{table}"
                 raise NotFoundError(f"The constraint: {name} does not exist for the associated table: {owner}")
+            work.record(events.drop_constraint(Owner(catalog, database, table), name))
 
     def select(self, catalog: str, database: str, table: str, *structs: type[Any]) -> list[EncodedList[Any]]:
         """For each kind the constraints of a table; none for an unknown table (as the real server answers)."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from metastore.domain import table_events
-from metastore.domain.events import DatabaseText, Event
+from metastore.domain import events, table_events
+from metastore.domain.events import DatabaseText, Event, Owner
 from metastore.domain.table_events import SINGLE, PartitionText, TableText
 from metastore.encoded_json import encode_json
+from metastore.storage.mapping.constraints import KINDS, NamedConstraint
 from metastore.storage.references import StoredPartition
 from metastore.storage.repositories.partitions_write import NamedPartition
 from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, Table
@@ -66,3 +67,16 @@ def write_partitions(
     yield from alter_partitions(table, before, [each for each, _ in old])
     for each, replaced in old if before is not None else ():
         yield table_events.insert(table, partition_text(each.partition), replace=replaced)
+
+
+def constraint_events(table: Table, added: Sequence[NamedConstraint]) -> Iterator[Event]:
+    """One for each kind of the constraints that a table got."""
+    owner = Owner(table.catName, table.dbName, table.tableName)
+    for kind in KINDS.values():
+        structs = [each.constraint for each in added if each.kind is kind]
+        for struct in structs:
+            struct.catName = owner.catalog
+            setattr(struct, kind.database, owner.database)
+            setattr(struct, kind.table, owner.table)
+        if structs:
+            yield events.add_constraints(owner, kind.code, [encode_json(struct) for struct in structs])

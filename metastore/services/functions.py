@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from metastore.domain import events
 from metastore.domain.names import check_object_name, fold
 from metastore.encoded import EncodedList, EncodedStruct
+from metastore.encoded_json import encode_json
 from metastore.errors import (
     AlreadyExistsError,
     InvalidInputError,
@@ -36,6 +38,7 @@ class FunctionService:
                 if stored is None:
                     raise NotFoundError(f"The database {database} does not exist")
                 work.functions.insert(stored.id, function)
+                work.record(events.create_function(catalog, database, encode_json(function)))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Function {function.functionName} already exists") from None
 
@@ -60,6 +63,7 @@ class FunctionService:
         """Raises NotFoundError."""
         with self._store.transaction() as work:
             work.functions.delete(_found(work, catalog, database, name, lock=True).id)
+            work.record(events.drop_function(catalog, database, fold(name)))
 
     def get(self, catalog: str, database: str, name: str) -> EncodedStruct[Function]:
         """Raises NotFoundError."""

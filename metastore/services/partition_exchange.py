@@ -10,7 +10,6 @@ from typing import NamedTuple
 from metastore.domain import table_events
 from metastore.domain.names import fold
 from metastore.errors import AlreadyExistsError, InvalidInputError
-from metastore.services.databases import Clock
 from metastore.services.events import objects, table_text
 from metastore.services.moves import Move, moved, relocate
 from metastore.storage.filters_sql import values_condition
@@ -33,10 +32,9 @@ class ExchangedTable(NamedTuple):
 class PartitionExchangeService:
     """Rules of EXCHANGE PARTITION (Hive's HMSHandler)."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(self, store: Store, warehouse: Warehouse) -> None:
         self._store = store
         self._warehouse = warehouse
-        self._clock = clock
 
     def exchange(
         self, source: ExchangedTable, target: ExchangedTable, values: Mapping[str, str] | None

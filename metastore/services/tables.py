@@ -59,12 +59,12 @@ class TableService:
                 if update_statistics and table.sd.location and not table.partitionKeys:
                     self._fill_statistics(table)
                 table_id = work.tables.insert(database_id, table)
+                work.record(table_events.create_table(table_text(table)))
                 add_constraints(work, catalog, table_id, table, constraints)
                 add_privileges(work, table_id, table, self._clock())
                 add_sources(work, table_id, table)
                 if not is_view(table):
                     make_directory(table.sd.location)
-                work.record(table_events.create_table(table_text(table)))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
 

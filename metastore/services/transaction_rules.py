@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+from metastore.domain import events
 from metastore.domain.transactions import COMMITTED, OPEN
 from metastore.errors import MetastoreError, TransactionAbortedError, TransactionNotFoundError
 from metastore.storage.repositories.transactions import State
@@ -24,17 +25,21 @@ def reap(work: UnitOfWork, timeout: timedelta) -> Reaped:
     a heartbeat comes before it and keeps the lock, or after it and finds none."""
     locks = work.locks.delete_expired(timeout)
     transactions = work.transactions.abort_expired(timeout)
-    if transactions:
-        work.locks.delete_of(transactions)
+    _aborted(work, transactions)
     return Reaped(locks, transactions)
 
 
 def abort(work: UnitOfWork, transactions: Sequence[int]) -> list[int]:
     """Aborts those that are open, with their locks; returns them."""
     aborted = work.transactions.abort(transactions)
-    if aborted:
-        work.locks.delete_of(aborted)
+    _aborted(work, aborted)
     return aborted
+
+
+def _aborted(work: UnitOfWork, transactions: Sequence[int]) -> None:
+    if transactions:
+        work.locks.delete_of(transactions)
+        work.record(*map(events.abort_transaction, transactions))
 
 
 def open_ones(work: UnitOfWork, transactions: Sequence[int], timeout: timedelta) -> dict[int, State]:

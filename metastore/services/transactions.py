@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import timedelta
 from typing import Final
 
+from metastore.domain import events
 from metastore.domain.transactions import (
     ABORTED,
     COMMITTED,
@@ -57,7 +58,10 @@ class TransactionService:
         _refuse_replay(kind)
         holder = (request.user or "", request.hostname or "", request.agentInfo or "")
         with self._store.transaction() as work:
-            return work.transactions.open(min(count, _BATCH), kind, *holder)
+            opened = work.transactions.open(min(count, _BATCH), kind, *holder)
+            if kind != TransactionType.READ_ONLY:
+                work.record(events.open_transactions(opened[0], opened[-1]))
+            return opened
 
     def commit(self, request: CommitTxnRequest) -> None:
         """Commits, unless another transaction updated the same meanwhile: the first who commits wins.
@@ -168,6 +172,8 @@ def _commit(work: UnitOfWork, transaction: int, kind: int, *, trust_locks: bool)
             abort(work, [transaction])
             return conflict
     work.transactions.commit(transaction, commit_id)
+    if commit_id is not None:
+        work.record(events.commit_transaction(transaction))
     work.locks.delete_of([transaction])
     if kind in _COMPACTIONS and commit_id is not None:
         work.compactions.committed(transaction, commit_id)

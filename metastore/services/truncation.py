@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from metastore.domain import table_events
 from metastore.domain.events import Event
 from metastore.errors import InvalidOperationError, NotFoundError
-from metastore.services.databases import Clock, owns_data
+from metastore.services.databases import owns_data
 from metastore.services.events import alter_partitions, befores, table_text
 from metastore.services.tables import found
 from metastore.storage.references import StoredTable
@@ -25,10 +25,9 @@ _COUNTS = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCo
 class TruncationService:
     """Rules of TRUNCATE (Hive's HMSHandler and, for what is refused, its TruncateTableAnalyzer)."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(self, store: Store, warehouse: Warehouse) -> None:
         self._store = store
         self._warehouse = warehouse
-        self._clock = clock
 
     def truncate(
         self, catalog: str, database: str, name: str, partitions: Sequence[str] | None, *, delete_data: bool = True

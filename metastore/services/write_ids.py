@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
+from metastore.domain import events
 from metastore.domain.compactions import CompactionType
+from metastore.domain.events import Owner
 from metastore.domain.transactions import (
     ABORTED,
     Snapshot,
@@ -141,4 +143,5 @@ def _allocated(work: UnitOfWork, table: TableKey, transactions: Sequence[int]) -
     first = work.write_ids.count(table, len(fresh)) - len(fresh) + 1
     new = [WriteId(each, first + place) for place, each in enumerate(fresh)]
     work.write_ids.insert(table, new)
+    work.record(events.allocate_write_ids(Owner(*table), new))
     return known + new
