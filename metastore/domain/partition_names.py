@@ -65,12 +65,13 @@ def parse_name(name: str) -> list[tuple[str, str]]:
 def values_of(columns: Sequence[str], name: str) -> list[str]:
     """The values of a partition name in the order of `columns`. Their order in the name is free, others are ignored.
 
-    Raises InvalidInputError if a column is missing (Hive's HMSHandler.getPartValsFromName).
+    Raises InvalidInputError for an empty name, InvalidObjectError if a column is missing (Hive's
+    HMSHandler.getPartValsFromName).
     """
     found = dict(parse_name(name))
     missing = next((column for column in columns if fold(column) not in found), None)
     if missing is not None:
-        raise InvalidInputError(f"incomplete partition name - missing {fold(missing)}")
+        raise InvalidObjectError(f"incomplete partition name - missing {fold(missing)}")
     return [found[fold(column)] for column in columns]
 
 

@@ -53,8 +53,8 @@ def check_type(type_string: str) -> None:
 def can_change(old: str, new: str) -> bool:
     """Whether a column may change its type under metastore.disallow.incompatible.col.type.changes.
 
-    Hive's ColumnType.areColTypesCompatible: strings among themselves, numbers to wider ones, numbers, dates and times
-    to strings, void to any primitive. Complex types must stay as they are.
+    Hive's ColumnType.areColTypesCompatible: strings among themselves and to doubles, numbers to wider ones, numbers,
+    dates and times to strings, void to any primitive. Complex types must stay as they are.
     """
     before, after = (_base(text) for text in (old, new))
     if _folded(old) == _folded(new):
@@ -65,7 +65,7 @@ def can_change(old: str, new: str) -> bool:
         return _NUMBERS.index(before) <= _NUMBERS.index(after)
     if after in _STRINGS:
         return before in _STRINGS or before in _NUMBERS or before in _DATE_TIMES or before == "void"
-    return before in ("void", after)
+    return before in ("void", after) or (before in _STRINGS and after == "double")
 
 
 class _Reader:

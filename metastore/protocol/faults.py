@@ -52,7 +52,7 @@ _EXCEPTIONS: dict[type[MetastoreError], tuple[type[TException], ...]] = {
         InvalidObjectException,
         MetaException,
     ),
-    InvalidObjectError: (InvalidObjectException, MetaException, InvalidOperationException, NoSuchObjectException),
+    InvalidObjectError: (InvalidObjectException, InvalidOperationException, MetaException, NoSuchObjectException),
     InvalidOperationError: (InvalidOperationException, MetaException, InvalidObjectException),
     InvalidInputError: (MetaException, InvalidObjectException, InvalidInputException, InvalidOperationException),
     LockNotFoundError: (NoSuchLockException, MetaException),

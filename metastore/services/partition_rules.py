@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from metastore.domain.names import fold
 from metastore.domain.partition_names import check_values, partition_name
 from metastore.encoded import encode_fields
-from metastore.errors import InvalidInputError, InvalidObjectError
+from metastore.errors import InvalidInputError
 from metastore.services.table_rules import DDL_TIME, check_columns, check_descriptor, is_view
 from metastore.storage.mapping.descriptors import complete
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -44,7 +44,7 @@ class PartitionRules:
         partition.parameters.setdefault(DDL_TIME, str(now))
         if is_view(self.table):
             if partition.sd.location:
-                raise InvalidObjectError("LOCATION clause illegal for view partition")
+                raise InvalidInputError("LOCATION clause illegal for view partition")
         else:
             location = partition.sd.location or paths.partition_location(self.table.sd.location, named.name)
             partition.sd.location = paths.require_not_root(location)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metastore.domain.filters import check_columns, parse_filter
 from metastore.domain.partition_names import check_values, partition_name, values_of
 from metastore.encoded import EncodedList, EncodedStruct
-from metastore.errors import InvalidInputError, NotFoundError
+from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.tables import referred
 from metastore.storage.filters_sql import Condition, filter_condition, values_condition
 from metastore.storage.references import TableRef
@@ -103,7 +103,7 @@ def _only(found: EncodedList[Partition], what: str) -> EncodedStruct[Partition]:
 def _canonical(table: TableRef, name: str) -> str:
     try:
         return partition_name(table.key_names, values_of(table.key_names, name))
-    except InvalidInputError as error:
+    except InvalidObjectError as error:
         raise NotFoundError(str(error)) from None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain import table_events
 from metastore.domain.partition_names import check_values, partition_name, values_of
-from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
+from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.databases import Clock, owns_data
 from metastore.services.directories import delete_directories, new_directories
 from metastore.services.events import objects, table_text
@@ -81,7 +81,7 @@ class PartitionWriteService:
         if values is None:
             with self._store.read() as work:
                 keys = found(work, catalog, database, table).ref.key_names
-            values = _values_of(keys, name or "")
+            values = values_of(keys, name or "")
         partition = Partition(values=list(values), dbName=database, tableName=table)
         return self.add(catalog, database, table, [partition])[0]
 
@@ -100,7 +100,7 @@ class PartitionWriteService:
             keys = found(work, catalog, database, table).ref.key_names
         if values is None:
             try:
-                values = _values_of(keys, name or "")
+                values = values_of(keys, name or "")
             except InvalidObjectError as error:
                 raise NotFoundError(str(error)) from None
         check_values(keys, values)
@@ -153,13 +153,6 @@ class PartitionWriteService:
             elif fill and not has_statistics(parameters):
                 fill_statistics(parameters, self._warehouse.statistics(location))
         return missing
-
-
-def _values_of(keys: list[str], name: str) -> list[str]:
-    try:
-        return values_of(keys, name)
-    except InvalidInputError as error:
-        raise InvalidObjectError(str(error)) from None
 
 
 def _names(named_partitions: Sequence[NamedPartition]) -> str:

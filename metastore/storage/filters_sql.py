@@ -71,12 +71,17 @@ def table_condition(expression: Expression | None) -> Condition:
 
 
 def values_condition(values: Sequence[str], keys: Sequence[Key]) -> Condition | None:
-    """The partitions whose first values are these; the empty text stands for any (the wire's `_ps` calls)."""
+    """The partitions whose first values are these; the empty text stands for any (the wire's `_ps` calls).
+
+    The default partition is found by its name, also where its value is kept as the empty text.
+    """
     given = [(position, value) for position, value in enumerate(values, 1) if value]
     kinds = [kind_of(key.type) for key in keys]
-    exact = [_value(position) == value for position, value in given]
+    exact = [_value(position).in_({value, ""} if value == DEFAULT_PARTITION else {value}) for position, value in given]
     # The sort keys say the same less exactly (01 = 1), but have an index.
-    indexed = [(position, sort_key(kinds[position - 1], value)) for position, value in given]
+    indexed = [
+        (position, sort_key(kinds[position - 1], value)) for position, value in given if value != DEFAULT_PARTITION
+    ]
     return and_(*exact, *(_key(position) == key for position, key in indexed if key is not None)) if given else None
 
 

@@ -76,7 +76,7 @@ def test_values_come_in_the_order_of_the_columns_and_others_are_ignored() -> Non
 
 
 def test_a_missing_column_is_named() -> None:
-    with pytest.raises(InvalidInputError, match="incomplete partition name - missing hr"):
+    with pytest.raises(InvalidObjectError, match="incomplete partition name - missing hr"):
         values_of(["ds", "HR"], "ds=1")
 
 
