@@ -88,8 +88,8 @@ def _condition(table: TableRef, expression: bytes | None) -> Condition | None:
     except (InvalidInputError, UnicodeDecodeError) as error:
         reason = str(error) if str(error).isprintable() else "it is binary"
         raise InvalidInputError(
-            f"The expression on partitions of {table.database}.{table.name} cannot be read: {reason}. Hive's own form is "
-            "Java's; send the text of a filter, or the names of the partitions"
+            f"The expression on partitions of {table.database}.{table.name} cannot be read: {reason}. "
+            "Hive's own form is Java's; send the text of a filter, or the names of the partitions"
         ) from None
 
 
