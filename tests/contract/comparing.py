@@ -42,14 +42,20 @@ def _differences(real: Any, ours: Any, at: str) -> Iterator[tuple[str, Any, Any]
         here = at if at and not at[-1].isdigit() else f"{at}.{real.name}".lstrip(".")
         for key in real:
             yield from _differences(real[key], ours[key], f"{here}.{key}")
-    elif isinstance(real, dict) and isinstance(ours, dict) and not isinstance(real, Struct):
+    elif isinstance(real, dict) and isinstance(ours, dict) and ("raises" in real) == ("raises" in ours):
         for key in sorted({*real, *ours}, key=repr):
             yield from _differences(real.get(key), ours.get(key), f"{at}.{key}" if at else str(key))
+    elif isinstance(real, list) and isinstance(ours, list) and real != ours and _same_but_for_order(real, ours):
+        yield f"{at}.order".lstrip("."), real, ours
     elif isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours) and real:
         for position, (one, other) in enumerate(zip(real, ours, strict=True)):
             yield from _differences(one, other, f"{at}.{position}" if at else str(position))
     elif real != ours:
         yield at, real, ours
+
+
+def _same_but_for_order(real: list[Any], ours: list[Any]) -> bool:
+    return sorted(map(repr, real)) == sorted(map(repr, ours))
 
 
 def _short(value: Any) -> str:

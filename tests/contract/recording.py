@@ -1,4 +1,4 @@
-"""Plays a scenario against one metastore and writes down what it answers: values that can be compared with another's."""
+"""Plays a scenario against one metastore and writes down what it answers, as values that can be compared."""
 
 from __future__ import annotations
 
