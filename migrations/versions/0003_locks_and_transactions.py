@@ -52,7 +52,7 @@ def _transactions() -> None:
         sa.Column("catalog", NAME, nullable=False),
         sa.Column("database", NAME, nullable=False),
         sa.Column("table_name", NAME, nullable=False),
-        sa.Column("partition_name", NAME),
+        sa.Column("partition_name", NAME, nullable=False),
         sa.Column("operation", sa.Integer, nullable=False),
         sa.ForeignKeyConstraint(
             ["transaction_id"],
@@ -63,7 +63,11 @@ def _transactions() -> None:
         sa.PrimaryKeyConstraint("id", name="transaction_components_pkey"),
     )
     op.create_index("transaction_components_transaction_id_idx", "transaction_components", ["transaction_id"])
-    op.create_index("transaction_components_table_idx", "transaction_components", ["catalog", "database", "table_name"])
+    op.create_index(
+        "transaction_components_table_idx",
+        "transaction_components",
+        ["catalog", "database", "table_name", "partition_name"],
+    )
 
 
 def _locks() -> None:

@@ -43,6 +43,8 @@ _ADD = text("""
     ) AS new
 """)
 
+_WHOLE = ""  # no partition: any of the table
+
 _own = transaction_components.alias("own")
 _other = transaction_components.alias("other")
 _SAME_TABLE = (
@@ -67,7 +69,7 @@ class TransactionWrites:
             "catalogs": [each.table.catalog for each in written],
             "databases": [each.table.database for each in written],
             "tables": [each.table.name for each in written],
-            "partitions": [each.partition for each in written],
+            "partitions": [each.partition or _WHOLE for each in written],
             "operations": [int(each.operation) for each in written],
         }
         self._connection.execute(_ADD, arrays)
@@ -75,7 +77,7 @@ class TransactionWrites:
     def forget_whole_table(self, transaction: int, table: TableKey) -> None:
         """The transaction has told which partitions it writes: no longer any of the table."""
         own = transaction_components.c.transaction_id == transaction
-        whole = transaction_components.c.partition_name.is_(None)
+        whole = transaction_components.c.partition_name == _WHOLE
         self._connection.execute(
             delete(transaction_components).where(own, whole, of_table(transaction_components, table))
         )
@@ -107,8 +109,8 @@ class TransactionWrites:
 
         `trust_locks`: what this one holds an exclusive lock on needs no look.
         """
-        same_partition = _own.c.partition_name.is_not_distinct_from(_other.c.partition_name)
-        told = (_own.c.database, _own.c.table_name, _own.c.partition_name)
+        same_partition = _own.c.partition_name == _other.c.partition_name
+        told = (_own.c.database, _own.c.table_name, func.nullif(_own.c.partition_name, _WHOLE))
         query = _overlapping(transaction, same_partition, _other.c.transaction_id, transactions.c.commit_id, *told)
         if trust_locks:
             query = query.where(~_held_exclusively(transaction))
@@ -117,7 +119,7 @@ class TransactionWrites:
 
     def latest_conflict(self, transaction: int) -> int | None:
         """The last transaction that updated what this one may update, and committed while this one was open."""
-        within = or_(_own.c.partition_name.is_(None), _own.c.partition_name == _other.c.partition_name)
+        within = or_(_own.c.partition_name == _WHOLE, _own.c.partition_name == _other.c.partition_name)
         query = _overlapping(transaction, within, func.max(_other.c.transaction_id))
         return self._connection.execute(query).scalar()
 

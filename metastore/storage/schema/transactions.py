@@ -40,7 +40,7 @@ transaction_components = Table(
     Column("catalog", Name, nullable=False),
     Column("database", Name, nullable=False),
     Column("table_name", Name, nullable=False),
-    Column("partition_name", Name),
+    Column("partition_name", Name, nullable=False),  # empty: any of the table
     Column("operation", Integer, nullable=False),  # domain.transactions.Operation
-    Index("transaction_components_table_idx", "catalog", "database", "table_name"),
+    Index("transaction_components_table_idx", "catalog", "database", "table_name", "partition_name"),
 )

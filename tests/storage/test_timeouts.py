@@ -1,0 +1,161 @@
+"""What ends and is forgotten without a call: late locks and transactions, and what nobody can ask for any more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from metastore.background.timeouts import timeouts
+from metastore.background.timer import Timer
+from metastore.domain.transactions import WriteId
+from metastore.errors import UnavailableError
+from metastore.services.locks import LockService
+from metastore.services.timeouts import TimeoutService
+from metastore.services.transactions import TransactionService
+from metastore.settings import Settings
+from metastore.storage.engine import make_engine
+from metastore.storage.references import TableKey
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import (
+    CommitTxnRequest,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+    OpenTxnRequest,
+    TxnType,
+)
+
+TIMEOUT = timedelta(minutes=5)
+TABLE = TableKey("hive", "db", "t")
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    store = Store(make_engine(Settings(database_url=database_url), database_url))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def transactions(store: Store) -> TransactionService:
+    return TransactionService(store, TIMEOUT)
+
+
+def execute(store: Store, statement: str) -> list[Any]:
+    with store._engine.connect() as connection:
+        result = connection.execute(text(statement))
+        return list(result.all()) if result.returns_rows else []
+
+
+def hours_pass(store: Store, rows: str, column: str) -> None:
+    execute(store, f"UPDATE {rows} SET {column} = {column} - interval '2 hours'")
+
+
+def left(store: Store, rows: str) -> list[int]:
+    return [row[0] for row in execute(store, f"SELECT id FROM {rows} ORDER BY id")]
+
+
+def opened(transactions: TransactionService, kind: int = TxnType.DEFAULT) -> int:
+    return transactions.open(OpenTxnRequest(1, "me", "here", txn_type=kind))[0]
+
+
+def write(store: Store, transaction: int, number: int) -> None:
+    with store.transaction() as work:
+        work.write_ids.insert(TABLE, [WriteId(transaction, number)])
+
+
+def test_late_locks_and_transactions_end(store: Store, transactions: TransactionService) -> None:
+    locks = LockService(store, TIMEOUT)
+
+    def ask(transaction: int | None) -> int:
+        wanted = [LockComponent(LockType.SHARED_READ, LockLevel.TABLE, "db", "t")]
+        return int(locks.lock(LockRequest(wanted, transaction, "me", "here")).lockid)
+
+    late, late_owner = ask(None), ask(opened(transactions))
+    hours_pass(store, "locks", "heartbeat_at")
+    hours_pass(store, "transactions", "heartbeat_at")
+    alive = [ask(None), ask(opened(transactions))]
+    assert left(store, "locks") == [late, late_owner, *alive]
+    TimeoutService(store, TIMEOUT).run()
+    assert left(store, "locks") == alive
+    assert execute(store, "SELECT state FROM transactions ORDER BY id") == [("aborted",), ("open",)]
+
+
+def test_one_server_at_a_time_does_it(store: Store, transactions: TransactionService) -> None:
+    opened(transactions)
+    hours_pass(store, "transactions", "heartbeat_at")
+    with store.transaction() as work:
+        assert work.claim("timeouts")
+        TimeoutService(store, TIMEOUT).run()
+        assert execute(store, "SELECT state FROM transactions") == [("open",)]
+    TimeoutService(store, TIMEOUT).run()
+    assert execute(store, "SELECT state FROM transactions") == [("aborted",)]
+
+
+def test_a_transaction_is_forgotten_when_no_reader_can_tell(store: Store, transactions: TransactionService) -> None:
+    first, reader, second, reading = (
+        opened(transactions),
+        opened(transactions),
+        opened(transactions),
+        opened(transactions, TxnType.READ_ONLY),
+    )
+    for number, writer in enumerate((first, second), 1):
+        write(store, writer, number)
+    for each in (first, second, reading):
+        transactions.commit(CommitTxnRequest(each))
+    TimeoutService(store, TIMEOUT).run()
+    assert left(store, "transactions") == [first, reader, second, reading]  # some reader may know them as open
+    hours_pass(store, "transactions", "ended_at")
+    TimeoutService(store, TIMEOUT).run()
+    assert left(store, "transactions") == [first, reader, second]  # the open one does
+    transactions.commit(CommitTxnRequest(reader))
+    TimeoutService(store, TIMEOUT).run()
+    assert left(store, "transactions") == [reader]
+    assert execute(store, "SELECT * FROM write_ids") == []
+
+
+def test_an_aborted_write_is_remembered_until_it_is_cleaned(store: Store, transactions: TransactionService) -> None:
+    wrote, did_not = opened(transactions), opened(transactions)
+    write(store, wrote, 1)
+    transactions.abort_many([wrote, did_not])
+    hours_pass(store, "transactions", "ended_at")
+    TimeoutService(store, TIMEOUT).run()
+    assert left(store, "transactions") == [wrote]
+
+
+def test_of_each_kind_the_last_compactions_are_kept(store: Store) -> None:
+    with store.transaction() as work:
+        for state in ("failed", "failed", "failed", "failed", "refused"):
+            work.compactions.record(TABLE, None, 1, state, None)
+        work.compactions.record(TABLE, "p=1", 1, "failed", None)
+    TimeoutService(store, TIMEOUT).run()
+    assert left(store, "compactions") == [2, 3, 4, 5, 6]
+
+
+def test_a_timer_goes_on_whatever_happens_until_it_is_stopped(caplog: pytest.LogCaptureFixture) -> None:
+    runs: list[int] = []
+    enough = threading.Event()
+
+    def fail() -> None:
+        runs.append(1)
+        if len(runs) >= 3:
+            enough.set()
+        raise UnavailableError("the database is away") if len(runs) % 2 else ValueError("surprise")
+
+    timer = Timer("a job", fail, 0.001)
+    timer.start()
+    assert enough.wait(60)
+    timer.stop()
+    assert not timer._thread.is_alive()
+    assert "a job will be tried again: the database is away" in caplog.text
+    assert "surprise" in caplog.text
+
+
+def test_a_timer_that_never_started_is_stopped(store: Store) -> None:
+    timeouts(TimeoutService(store, TIMEOUT), TIMEOUT).stop()
