@@ -27,6 +27,7 @@ _SETTINGS = {
     # Hive's default since 4.0.
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
 }
+_LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
 
 class Session(SparkSession):  # type: ignore[misc] # PySpark's types are not looked into
@@ -89,7 +90,8 @@ def session(
     if master is not None:
         spark_conf.setMaster(master)
     context = SparkContext.getOrCreate(spark_conf)
-    java_session = context._jvm.org.apache.spark.sql.classic.SparkSession(context._jsc.sc(), _options(settings))  # noqa: SLF001
+    options = _options(settings, context.defaultParallelism)
+    java_session = context._jvm.org.apache.spark.sql.classic.SparkSession(context._jsc.sc(), options)  # noqa: SLF001
     jvm.install(java_session, context._gateway, _handlers(context, metastore))  # noqa: SLF001
     return Session(context, java_session, metastore=metastore)
 
@@ -108,10 +110,15 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _options(settings: Mapping[str, str]) -> dict[str, str]:
-    """Of a running SparkContext the settings are fixed: what the catalog needs is given to the session itself."""
-    prefix = "spark.hadoop."
-    return {**settings, **{key.removeprefix(prefix): text for key, text in settings.items() if key.startswith(prefix)}}
+def _options(settings: Mapping[str, str], cores: int) -> dict[str, str]:
+    """What the session itself is given, for the settings of a running SparkContext are fixed.
+
+    Spark lists each directory in a task of its own, up to 10,000; for skew directories that is far too many.
+    """
+    hadoop = {
+        key.removeprefix("spark.hadoop."): text for key, text in settings.items() if key.startswith("spark.hadoop.")
+    }
+    return {_LISTING_TASKS: str(max(64, 4 * cores)), **settings, **hadoop}
 
 
 def _handlers(context: SparkContext, metastore: MetastoreClient) -> Mapping[str, Callable[..., Mapping[str, Any]]]:

@@ -32,12 +32,12 @@ class TableScan:
 
     def __str__(self) -> str:
         """One line."""
-        kept, total = self.kept, self.total
-        return (
-            f"{self.table}: {kept.partitions:,} of {total.partitions:,} partitions, "
-            f"{kept.directories:,} of {total.directories:,} directories, {kept.files:,} of {total.files:,} files, "
-            f"{readable_size(kept.bytes)} of {readable_size(total.bytes)}"
-        )
+        parts = [f"{self._of_total(name)} {name}" for name in ("partitions", "directories", "files")]
+        return f"{self.table}: {', '.join(parts)}, {self._of_total('bytes')}"
+
+    def _of_total(self, name: str) -> str:
+        show = readable_size if name == "bytes" else "{:,}".format
+        return " of ".join(show(getattr(extent, name)) for extent in (self.kept, self.total))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ScanReport:
 
 
 def scan_report(df: DataFrame) -> ScanReport:
-    """Plans the query and lists the files it would read; runs nothing of it.
+    """Plans the query and lists the files it would read, and those of the whole tables; runs nothing of it.
 
     What depends on the data (dynamic partition pruning) is not known before the query runs, and counts as read;
     of a cached DataFrame nothing is read. Raises what planning the query raises.
