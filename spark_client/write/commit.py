@@ -15,7 +15,7 @@ from spark_client.errors import (
 )
 from spark_client.wire.structs import PublishPartition, Table
 from spark_client.write.adoption import QUERY_ID, VERSIONS, Adopter, Adoption, table_root
-from spark_client.write.files import Files, is_below, parent
+from spark_client.write.files import Files, in_parallel, is_below, parent
 from spark_client.write.journal import FILE_ERRORS, Journal
 from spark_client.write.snapshot import Snapshot, Values, same_layout, take_snapshot
 from spark_client.write.staging import StagedFile
@@ -153,14 +153,22 @@ class Commit:
     def _delete(self, replaced: Sequence[str]) -> None:
         """Best effort: the write is visible, so leftovers are no reason to fail."""
         root = table_root(self._write.table.location or "")
-        for location in dict.fromkeys(place.rstrip("/") for place in replaced):
-            if self._write.table.partition_columns and is_below(root, location):
-                continue  # A partition that lay across others: what is whose cannot be told.
-            try:
-                self._files.delete_visible(location)
-            except FILE_ERRORS as error:
-                _log.warning("%s is no longer used but could not be deleted: %s", location, error)
-            above = parent(location)
-            while f"/{VERSIONS}/" in above:
-                self._files.delete_if_empty(above)
-                above = parent(above)
+        places = dict.fromkeys(location.rstrip("/") for location in replaced)
+        if self._write.table.partition_columns:
+            # A partition that lay across others: what is whose cannot be told.
+            places = {place: None for place in places if not is_below(root, place)}
+        for place, error in zip(places, in_parallel(self._try_delete, places), strict=True):
+            if error:
+                _log.warning("%s is no longer used but could not be deleted: %s", place, error)
+        above = set(map(parent, places))
+        while above := {place for place in above if f"/{VERSIONS}/" in place}:
+            for place in above:
+                self._files.delete_if_empty(place)
+            above = set(map(parent, above))
+
+    def _try_delete(self, location: str) -> Exception | None:
+        try:
+            self._files.delete_visible(location)
+        except FILE_ERRORS as error:
+            return error
+        return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -13,6 +15,7 @@ from spark_client.errors import WriteFailedError
 _WITH_CONTENTS, _ONLY_IF_EMPTY = True, False
 # And of its FileUtil.copy.
 _KEEP_SOURCE = False
+_STREAMS = 8
 
 
 class Files:
@@ -58,17 +61,14 @@ class Files:
 
     def visible(self, location: str) -> list[str]:
         """The files and directories in it but what begins with `_` or `.`; none if it is not there."""
-        path, system = self._at(location)
-        if not system.exists(path):
-            return []
-        children = (str(status.getPath().toString()) for status in system.listStatus(path))
-        return [child for child in children if not name_of(child).startswith(("_", "."))]
+        return [child for child in self._children(location) if _is_visible(child)]
 
     def delete_visible(self, location: str) -> None:
         """All in it that engines would read, as Hive's overwrite does; and itself if nothing is left."""
-        for child in self.visible(location):
-            self.delete(child)
-        self.delete_if_empty(location)
+        children = self._children(location)
+        whole = all(map(_is_visible, children))
+        for place in [location] if whole else filter(_is_visible, children):
+            self.delete(place)
 
     def link_or_copy(self, source: str, target: str) -> None:
         """The same file, or directory of files, at a second place: as a hard link where the file system has them."""
@@ -84,6 +84,12 @@ class Files:
         if not self._jvm.org.apache.hadoop.fs.FileUtil.copy(system, path, other, to, _KEEP_SOURCE, self._conf):
             raise WriteFailedError(f"cannot copy {source} to {target}")
 
+    def _children(self, location: str) -> list[str]:
+        path, system = self._at(location)
+        if not system.exists(path):
+            return []
+        return [str(status.getPath().toString()) for status in system.listStatus(path)]
+
     def _local(self, location: str) -> Any:
         return self._jvm.java.io.File(self._path(location).toUri().getPath()).toPath()
 
@@ -92,9 +98,19 @@ class Files:
         return path, path.getFileSystem(self._conf)
 
 
+def in_parallel(operation: Callable[..., Any], *arguments: Iterable[Any]) -> Iterator[Any]:
+    """`map`, several at a time: file systems far away answer slowly, and a copy streams through the driver."""
+    with ThreadPoolExecutor(_STREAMS) as streams:
+        yield from streams.map(operation, *arguments)
+
+
 def parent(location: str) -> str:
     """The directory that holds it."""
     return location.rstrip("/").rpartition("/")[0]
+
+
+def _is_visible(location: str) -> bool:
+    return not name_of(location).startswith(("_", "."))
 
 
 def name_of(location: str) -> str:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from spark_client.errors import WriteFailedError
 from spark_client.write.adoption import Adoption, Copy, Move
-from spark_client.write.files import Files, name_of, parent
+from spark_client.write.files import Files, in_parallel, name_of, parent
 
 _log = logging.getLogger(__name__)
 # What a file operation in the JVM may raise.
 FILE_ERRORS = (Py4JError, PySparkException, WriteFailedError)
-# File systems far away answer slowly, and where files cannot be linked they are copied through the driver.
-_STREAMS = 8
 
 
 class Journal:
@@ -34,9 +31,8 @@ class Journal:
         """Raises what the file system raises; then call `undo`."""
         for move in adoption.moves:
             self._make_directory(parent(move.target))
-        with ThreadPoolExecutor(_STREAMS) as streams:
-            for _ in streams.map(self._move, adoption.moves):
-                on_step("moved")
+        for _ in in_parallel(self._move, adoption.moves):
+            on_step("moved")
         for copy in adoption.copies:
             self._copy(copy)
             on_step("copied")
@@ -64,8 +60,8 @@ class Journal:
         sources = self._files.visible(copy.source)
         targets = [f"{copy.target}/{name_of(source)}" for source in sources]
         self._copied += targets
-        with ThreadPoolExecutor(_STREAMS) as streams:
-            list(streams.map(self._files.link_or_copy, sources, targets))
+        for _ in in_parallel(self._files.link_or_copy, sources, targets):
+            pass
 
     def _make_directory(self, location: str) -> None:
         missing = []

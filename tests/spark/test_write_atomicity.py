@@ -102,7 +102,7 @@ insert_into(context, table, data, partition={}, overwrite=overwrite == "overwrit
 """
 
 
-@pytest.mark.parametrize(("step", "mode"), [("staged", "append"), ("adopted", "append"), ("adopted", "overwrite")])
+@pytest.mark.parametrize(("step", "mode"), [("adopted", "append"), ("adopted", "overwrite")])
 def test_a_killed_writer_leaves_only_what_bears_its_name(
     context: Context, table: Table, tmp_path: Path, step: str, mode: str
 ) -> None:
