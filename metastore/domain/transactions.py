@@ -41,6 +41,9 @@ class Operation(IntEnum):
 WRITES: Final = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 CONFLICTING: Final = (Operation.UPDATE, Operation.DELETE)
 
+LARGEST_SEED: Final = 2**62
+"""Where ids may be told to begin: half of all are left for those that follow."""
+
 _EVERYTHING: Final = 2**63 - 1
 
 

@@ -10,6 +10,7 @@ from metastore.domain import events
 from metastore.domain.transactions import (
     ABORTED,
     COMMITTED,
+    LARGEST_SEED,
     OPEN,
     Operation,
     TransactionType,
@@ -154,10 +155,10 @@ class TransactionService:
             return work.transaction_writes.latest_conflict(transaction) or 0
 
     def seed(self, first: int) -> None:
-        """The next transaction gets this id. Raises InvalidInputError where it was given already."""
+        """The next transaction gets this id. Raises InvalidInputError where it was given already, or is too large."""
         with self._store.transaction() as work:
             last = work.transactions.count()
-            if last >= first:
+            if not last < first <= LARGEST_SEED:
                 raise InvalidInputError(f"Invalid txnId seed {first}, the highWaterMark is {last}")
             work.transactions.seed(first - 1)
 

@@ -11,6 +11,7 @@ from metastore.domain.compactions import CompactionType
 from metastore.domain.events import Owner
 from metastore.domain.transactions import (
     ABORTED,
+    LARGEST_SEED,
     Snapshot,
     TransactionType,
     WriteId,
@@ -97,7 +98,7 @@ class WriteIdService:
         """The table's first write id comes behind `last`. Raises InvalidInputError where it has some already."""
         table = table_key(catalog, database, name)
         with self._store.transaction() as work:
-            if last is None or last < 0 or not work.write_ids.seed(table, last):
+            if last is None or not 0 <= last <= LARGEST_SEED or not work.write_ids.seed(table, last):
                 raise InvalidInputError(f"The write ids of {table.database}.{table.name} cannot begin behind {last}")
 
     def replay(self, catalog: str, database: str, name: str, request: ReplTblWriteIdStateRequest) -> None:
@@ -105,8 +106,8 @@ class WriteIdService:
         write id, and an aborted transaction for each aborted write id. Raises InvalidInputError."""
         table = table_key(catalog, database, name)
         last, aborted = parse_write_ids(request.validWriteIdlist or "")
-        if len(aborted) > _MOST:
-            raise InvalidInputError(f"{len(aborted)} aborted write ids are too many; compact the table first")
+        if len(aborted) > _MOST or not 0 <= last <= LARGEST_SEED or not all(0 < each <= last for each in aborted):
+            raise InvalidInputError(f"Write ids up to {last}, {len(aborted)} of them aborted, are no state of a table")
         with self._store.transaction() as work:
             if not work.write_ids.seed(table, last) or not aborted:
                 return

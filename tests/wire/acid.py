@@ -12,6 +12,7 @@ from sqlalchemy import NullPool, create_engine, text
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortTxnRequest,
     CheckLockRequest,
+    CommitTxnRequest,
     DataOperationType,
     LockComponent,
     LockLevel,
@@ -61,6 +62,10 @@ def shown(client: Any, database: str | None = None, table: str | None = None, **
 def open_transaction(client: Any, **more: Any) -> int:
     (number,) = client.open_txns(OpenTxnRequest(1, "me", "here", **more)).txn_ids
     return int(number)
+
+
+def commit(client: Any, number: int | None, **more: Any) -> None:
+    client.commit_txn(CommitTxnRequest(number, **more))
 
 
 def abort(client: Any, number: int) -> None:
