@@ -41,9 +41,9 @@ class Recorder:
     def __getattr__(self, method: str) -> Callable[..., Any]:
         return self.at().__getattr__(method)
 
-    def at(self, label: str = "", *, says: str = "", unordered: bool = False) -> Step:
-        """The next call, and how it is written down. `unordered`: a list whose order is nobody's promise."""
-        return Step(self, label, says, unordered)
+    def at(self, label: str = "", *, says: str = "", show: Callable[[Any], Any] = lambda answer: answer) -> Step:
+        """The next call, and how it is written down; `show` is what of its answer is compared."""
+        return Step(self, label, says, show)
 
     def files(self, folder: str) -> None:
         """Writes down what lies below a folder of the warehouse: directories end with a slash."""
@@ -92,8 +92,8 @@ class Recorder:
 class Step:
     """One call that is about to be made."""
 
-    def __init__(self, recorder: Recorder, label: str, says: str, unordered: bool) -> None:
-        self._recorder, self._label, self._says, self._unordered = recorder, label, says, unordered
+    def __init__(self, recorder: Recorder, label: str, says: str, show: Callable[[Any], Any]) -> None:
+        self._recorder, self._label, self._says, self._show = recorder, label, says, show
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
@@ -103,8 +103,7 @@ class Step:
             except (TException, TExceptionBase, OSError) as error:
                 self._recorder.note(label, _raised(error, self._says))
                 return None
-            plain = self._recorder.plain(answer)
-            self._recorder.note(label, sorted(plain, key=repr) if self._unordered else plain)
+            self._recorder.note(label, self._recorder.plain(self._show(answer)))
             return answer
 
         return call

@@ -208,7 +208,7 @@ def tables_are_found_by_filter(hive: Recorder, db: str) -> None:
     ):
         hive.at(text).get_table_names_by_filter(db, text, -1)
     for limit in (0, 1, 2, -1, 32_767):
-        hive.at(f"limit {limit}").get_table_names_by_filter(db, f'{parameter}q = "x"', limit)
+        hive.at(f"limit {limit}", show=len).get_table_names_by_filter(db, f'{parameter}q = "x"', limit)
     hive.at("unknown database").get_table_names_by_filter("nowhere", f'{owner} = "me"', -1)
 
 
