@@ -1,5 +1,5 @@
 /*
- * The Hive Metastore contract: the union of what clients of Hive 2.3, 3.1, 4.0.0, 4.0.1+ and Trino send
+ * The Hive Metastore contract: the union of what clients of Hive 2.3, 3.1, 4.0.0, 4.0.1+, 4.1, 4.2 and Trino send
  * and expect, so that each of them finds its calls on one port. Names, field ids and types are wire facts.
  *
  * A remark such as "3.1, 4.0.0, 4.0.1+" behind a declaration names the versions that have it; none means all.
@@ -114,6 +114,7 @@ enum CompactionType {
   MAJOR = 2,
   REBALANCE = 3,
   ABORT_TXN_CLEANUP = 4,
+  SMART_OPTIMIZE = 5,  // 4.1+
 }
 
 enum GrantRevokeType {
@@ -774,6 +775,16 @@ struct TableStatsRequest {
   7: optional i64 id = -1,  // 4.0.0, 4.0.1+
 }
 
+struct DeleteColumnStatisticsRequest {  // 4.1+
+  1: optional string cat_name,
+  2: required string db_name,
+  3: required string tbl_name,
+  4: optional list<string> part_names,
+  5: optional list<string> col_names,
+  6: optional string engine = "hive",
+  7: optional bool tableLevel = false,
+}
+
 struct PartitionsStatsRequest {
   1: required string dbName,
   2: required string tblName,
@@ -1116,6 +1127,7 @@ struct NotificationEventRequest {
   4: optional string catName,  // 4.0.0, 4.0.1+
   5: optional string dbName,  // 4.0.0, 4.0.1+
   6: optional list<string> tableNames,  // 4.0.0, 4.0.1+
+  7: optional list<string> eventTypeList,  // 4.1+
 }
 
 struct NotificationEvent {
@@ -1159,6 +1171,7 @@ struct FireEventRequest {
   5: optional list<string> partitionVals,
   6: optional string catName,  // 3.1, 4.0.0, 4.0.1+
   7: optional map<string, string> tblParams,  // 4.0.0, 4.0.1+
+  8: optional list<list<string>> batchPartitionValsForRefresh,  // 4.2+
 }
 
 struct FireEventResponse {
@@ -1391,6 +1404,7 @@ struct Catalog {  // 3.1, 4.0.0, 4.0.1+
   2: optional string description,
   3: string locationUri,
   4: optional i32 createTime,  // 4.0.0, 4.0.1+
+  5: optional map<string, string> parameters,  // 4.2+
 }
 
 struct CreateCatalogRequest {  // 3.1, 4.0.0, 4.0.1+
@@ -2128,6 +2142,15 @@ struct GetDatabaseRequest {  // 4.0.0, 4.0.1+
   4: optional string processorIdentifier,
 }
 
+struct GetDatabaseObjectsRequest {  // 4.1+
+  1: optional string catalogName,
+  2: optional string pattern,
+}
+
+struct GetDatabaseObjectsResponse {  // 4.1+
+  1: required list<Database> databases,
+}
+
 struct DropDatabaseRequest {  // 4.0.0, 4.0.1+
   1: required string name,
   2: optional string catalogName,
@@ -2363,6 +2386,10 @@ struct ReplicationMetricList {  // 4.0.0, 4.0.1+
   1: required list<ReplicationMetrics> replicationMetricList,
 }
 
+struct ReplayedTxnsForPolicyResult {  // 4.2+
+  1: map<string, string> replTxnMapEntry,
+}
+
 struct GetReplicationMetricsRequest {  // 4.0.0, 4.0.1+
   1: optional i64 scheduledExecutionId,
   2: optional string policy,
@@ -2509,6 +2536,7 @@ service ThriftHiveMetastore extends fb303.FacebookService {
       throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3)
   list<string> get_databases(1: string pattern) throws (1: MetaException o1)
   list<string> get_all_databases() throws (1: MetaException o1)
+  GetDatabaseObjectsResponse get_databases_req(1: GetDatabaseObjectsRequest request) throws (1: MetaException o1)  // 4.1+
   void alter_database(1: string dbname, 2: Database db)
       throws (1: MetaException o1, 2: NoSuchObjectException o2)
   Type get_type(1: string name) throws (1: MetaException o1, 2: NoSuchObjectException o2)
@@ -2676,6 +2704,8 @@ service ThriftHiveMetastore extends fb303.FacebookService {
   bool delete_partition_column_statistics(1: string db_name, 2: string tbl_name, 3: string part_name, 4: string col_name, 5: string engine)
       throws (1: NoSuchObjectException o1, 2: MetaException o2, 3: InvalidObjectException o3, 4: InvalidInputException o4)
   bool delete_table_column_statistics(1: string db_name, 2: string tbl_name, 3: string col_name, 4: string engine)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2, 3: InvalidObjectException o3, 4: InvalidInputException o4)
+  bool delete_column_statistics_req(1: DeleteColumnStatisticsRequest req)  // 4.1+
       throws (1: NoSuchObjectException o1, 2: MetaException o2, 3: InvalidObjectException o3, 4: InvalidInputException o4)
   void create_function(1: Function func)
       throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: NoSuchObjectException o4)
@@ -2940,6 +2970,7 @@ service ThriftHiveMetastore extends fb303.FacebookService {
       throws (1: MetaException o1, 2: InvalidOperationException o2)
   ScheduledQuery get_scheduled_query(1: ScheduledQueryKey scheduleKey)  // 4.0.0, 4.0.1+
       throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  ReplayedTxnsForPolicyResult get_replayed_txns_for_policy(1: string policyName) throws (1: MetaException o1)  // 4.2+
   void add_replication_metrics(1: ReplicationMetricList replicationMetricList) throws (1: MetaException o1)  // 4.0.0, 4.0.1+
   ReplicationMetricList get_replication_metrics(1: GetReplicationMetricsRequest rqst)  // 4.0.0, 4.0.1+
       throws (1: MetaException o1)

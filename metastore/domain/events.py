@@ -65,6 +65,7 @@ class EventFilter(NamedTuple):
     catalog: str | None = None
     database: str | None = None
     tables: Sequence[str] = ()
+    types: Sequence[str] = ()
 
 
 class Owner(NamedTuple):

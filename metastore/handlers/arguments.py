@@ -36,10 +36,10 @@ def table_name(database: str | None, table: str | None, catalog: str | None = No
     return TableName(*database_name(database, catalog), fold(table))
 
 
-def database_pattern(pattern: str | None) -> tuple[str, str | None]:
+def database_pattern(pattern: str | None, catalog: str | None = None) -> tuple[str, str | None]:
     """A catalog, and the regular expression of the database names in it (None: all)."""
-    catalog, name = split_database(pattern)
-    return catalog or DEFAULT_CATALOG, pattern_regex(name)
+    prefix, name = split_database(pattern)
+    return prefix or fold(catalog) or DEFAULT_CATALOG, pattern_regex(name)
 
 
 def limit(maximum: int | None) -> int | None:

@@ -14,6 +14,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsDesc,
     CompactionInfoStruct,
+    DeleteColumnStatisticsRequest,
     PartitionsStatsRequest,
     PartitionsStatsResult,
     SetPartitionsStatsRequest,
@@ -83,13 +84,20 @@ class ColumnStatisticsHandlers:
         return self._read.aggregate(*name, request.partNames or [], request.colNames or [], engine)
 
     def delete_table_column_statistics(self, database: str, table: str, column: str | None, engine: str | None) -> bool:
-        self._write.delete_of_table(*table_name(database, table), column, engine)
+        self._write.delete(*table_name(database, table), _one_or_all(column), engine, of_table=True)
         return True
 
     def delete_partition_column_statistics(
         self, database: str, table: str, partition: str, column: str | None, engine: str | None
     ) -> bool:
-        self._write.delete_of_partition(*table_name(database, table), partition, column, engine)
+        self._write.delete(*table_name(database, table), _one_or_all(column), engine, partitions=[partition])
+        return True
+
+    def delete_column_statistics_req(self, request: DeleteColumnStatisticsRequest) -> bool:
+        name = table_name(request.db_name, request.tbl_name, request.cat_name)
+        columns, partitions = request.col_names or None, request.part_names or None
+        of_table = bool(request.tableLevel)
+        self._write.delete(*name, columns, request.engine, partitions=partitions, of_table=of_table)
         return True
 
     def find_columns_with_stats(self, compaction: CompactionInfoStruct) -> list[str]:
@@ -130,6 +138,10 @@ class ColumnStatisticsHandlers:
         )
         columns: EncodedList[object] = found.columns
         return ColumnStatistics(statsDesc=described, statsObj=columns, engine=_ENGINE)
+
+
+def _one_or_all(column: str | None) -> list[str] | None:
+    return None if column is None else [column]
 
 
 def _described(statistics: ColumnStatistics) -> ColumnStatisticsDesc:

@@ -11,6 +11,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     CreateDatabaseRequest,
     Database,
     DropDatabaseRequest,
+    GetDatabaseObjectsRequest,
+    GetDatabaseObjectsResponse,
     GetDatabaseRequest,
 )
 
@@ -50,6 +52,10 @@ class DatabaseHandlers:
 
     def get_databases(self, pattern: str | None) -> list[str]:
         return self._databases.names(*database_pattern(pattern))
+
+    def get_databases_req(self, request: GetDatabaseObjectsRequest) -> GetDatabaseObjectsResponse:
+        catalog, pattern = database_pattern(request.pattern, request.catalogName)
+        return GetDatabaseObjectsResponse(self._databases.matching(catalog, pattern))
 
     def get_all_databases(self) -> list[str]:
         return self._databases.names(DEFAULT_CATALOG, None)

@@ -39,7 +39,9 @@ class NotificationHandlers:
         return CurrentNotificationEventId(self._notifications.last())
 
     def get_next_notification(self, request: NotificationEventRequest) -> NotificationEventResponse:
-        wanted = _filter(request.catName, request.dbName, request.tableNames, request.eventTypeSkipList)
+        wanted = _filter(
+            request.catName, request.dbName, request.tableNames, request.eventTypeSkipList, request.eventTypeList
+        )
         return NotificationEventResponse(
             self._notifications.after(request.lastEvent or 0, wanted, _positive(request.maxEvents))
         )
@@ -53,7 +55,7 @@ class NotificationHandlers:
 
     def fire_listener_event(self, request: FireEventRequest) -> FireEventResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
-        return FireEventResponse(self._notifications.fire(*name, request.partitionVals, request.data))
+        return FireEventResponse(self._notifications.fire(*name, _places(request), request.data))
 
     def add_write_notification_log(self, request: WriteNotificationLogRequest) -> WriteNotificationLogResponse:
         self._notifications.add_writes(*table_name(request.db, request.table), [request])
@@ -76,12 +78,21 @@ class NotificationHandlers:
         return CmRecycleResponse()
 
 
+def _places(request: FireEventRequest) -> list[list[str] | None]:
+    """Partitions by their values; None for the table itself."""
+    return list(request.batchPartitionValsForRefresh or [request.partitionVals])
+
+
 def _filter(
-    catalog: str | None, database: str | None, tables: Sequence[str] | None, skipped: Sequence[str] | None = None
+    catalog: str | None,
+    database: str | None,
+    tables: Sequence[str] | None,
+    skipped: Sequence[str] | None = None,
+    types: Sequence[str] | None = None,
 ) -> EventFilter:
     prefix, name = split_database(None if database == ALL else database)
     names = [fold(table) for table in tables or []]
-    return EventFilter(skipped or (), prefix or fold(catalog) or None, name, names)
+    return EventFilter(skipped or (), prefix or fold(catalog) or None, name, names, types or ())
 
 
 def _positive(number: int | None) -> int | None:

@@ -16,8 +16,8 @@ SERVED: dict[str, str] = {
     "base": """getName getVersion getStatus getStatusDetails getCounters getCounter setOption getOption getOptions
         getCpuProfile aliveSince reinitialize shutdown""",
     "config": "set_ugi getMetaConf setMetaConf get_config_value flushCache",
-    "databases": """create_database create_database_req get_database get_database_req get_databases get_all_databases
-        alter_database alter_database_req drop_database drop_database_req""",
+    "databases": """create_database create_database_req get_database get_database_req get_databases get_databases_req
+        get_all_databases alter_database alter_database_req drop_database drop_database_req""",
     "tables": """create_table create_table_with_environment_context create_table_with_constraints create_table_req
         translate_table_dryrun get_table get_table_req get_table_objects_by_name get_table_objects_by_name_req
         get_all_tables get_tables get_tables_by_type get_tables_ext get_table_meta get_table_names_by_filter
@@ -48,7 +48,8 @@ SERVED: dict[str, str] = {
         update_partition_column_statistics update_partition_column_statistics_req
         get_table_column_statistics get_partition_column_statistics get_table_statistics_req
         get_partitions_statistics_req get_aggr_stats_for set_aggr_stats_for delete_table_column_statistics
-        delete_partition_column_statistics find_columns_with_stats update_transaction_statistics""",
+        delete_partition_column_statistics delete_column_statistics_req find_columns_with_stats
+        update_transaction_statistics""",
     "constraints": """add_primary_key add_foreign_key add_unique_constraint add_not_null_constraint
         add_default_constraint add_check_constraint drop_constraint get_primary_keys get_foreign_keys
         get_unique_constraints get_not_null_constraints get_default_constraints get_check_constraints

@@ -43,7 +43,8 @@ REFUSED: dict[str, Refusal] = {
         "scheduled_query_maintenance scheduled_query_progress get_scheduled_query",
     ),
     "replication": Refusal(
-        "replication metrics belong to Hive's own replication", "add_replication_metrics get_replication_metrics"
+        "replication metrics and policies belong to Hive's own replication",
+        "add_replication_metrics get_replication_metrics get_replayed_txns_for_policy",
     ),
     "procedures": Refusal(
         "stored procedures are HPL/SQL's",

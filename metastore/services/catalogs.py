@@ -49,7 +49,7 @@ class CatalogService:
             raise AlreadyExistsError(f"Catalog {catalog.name} already exists") from None
 
     def alter(self, name: str, new: Catalog) -> None:
-        """Replaces description and location, where they are given; databases that are there stay where they are.
+        """Replaces description, location and parameters, where they are given; databases stay where they are.
 
         Raises NotFoundError, InvalidOperationError (a catalog is not renamed), InvalidObjectError.
         """
@@ -59,6 +59,7 @@ class CatalogService:
             if new.name and fold(new.name) != name:
                 raise InvalidOperationError(f"Catalog {name} cannot be renamed to {new.name}")
             catalog.description = catalog.description if new.description is None else new.description
+            catalog.parameters = catalog.parameters if new.parameters is None else new.parameters
             if new.locationUri:
                 catalog.locationUri = self._located(new.locationUri)
                 make_directory(catalog.locationUri)

@@ -11,7 +11,7 @@ from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.databases import Clock
 from metastore.services.statistics_values import combined, complete_column, kind_of
 from metastore.services.tables import found
-from metastore.storage.references import StoredPartition, TableRef
+from metastore.storage.references import StoredPartition, StoredTable, TableRef
 from metastore.storage.repositories.column_statistics import Analyzed
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -90,34 +90,59 @@ class ColumnStatisticsWriteService:
             states = {name: with_accurate(each.partition.parameters, new[name]) for name, each in there.items()}
             _update(work, stored.ref, there, states)
 
-    def delete_of_table(self, catalog: str, database: str, table: str, column: str | None, engine: str | None) -> None:
-        """Deletes the statistics of a column, or of all. No engine: of all engines.
+    def delete(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        columns: Sequence[str] | None,
+        engine: str | None,
+        *,
+        partitions: Sequence[str | None] | None = None,
+        of_table: bool = False,
+    ) -> None:
+        """Deletes the statistics of columns: of the table, where that is said or it has no partitions; else of these.
 
-        Raises NotFoundError for the table, or when the column has none.
+        None is all columns, engines, partitions.
+        Raises NotFoundError for table and partitions, or when the named columns have none.
         """
-        columns = _one_or_all(column)
+        columns = None if columns is None else [fold(column) for column in columns]
         with self._store.transaction() as work:
             stored = found(work, catalog, database, table, lock="change")
-            deleted = work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], columns, engine)
-            _check_deleted(deleted, stored.ref, column)
-            struct = stored.encoded.decode()
-            if _changed(struct, without_accurate(struct.parameters, columns)):
-                work.tables.update(stored.ref.id, stored.ref.database_id, struct)
+            keys = stored.ref.key_names
+            if of_table or not (keys or partitions):
+                _delete_of_table(work, stored, columns, engine)
+            else:
+                names = None if partitions is None else [canonical_name(keys, name) for name in partitions]
+                _delete_of_partitions(work, stored.ref, names, columns, engine)
 
-    def delete_of_partition(
-        self, catalog: str, database: str, table: str, partition: str | None, column: str | None, engine: str | None
-    ) -> None:
-        """As `delete_of_table`. Raises NotFoundError for the partition too."""
-        columns = _one_or_all(column)
-        with self._store.transaction() as work:
-            stored = found(work, catalog, database, table, lock="share")
-            there = _locked(work, stored.ref, [canonical_name(stored.ref.key_names, partition)])
-            deleted = work.column_statistics.delete(
-                stored.ref.id, [each.id for each in there.values()], columns, engine
-            )
-            _check_deleted(deleted, stored.ref, column)
-            states = {name: without_accurate(each.partition.parameters, columns) for name, each in there.items()}
-            _update(work, stored.ref, there, states)
+
+def _delete_of_table(work: UnitOfWork, stored: StoredTable, columns: Sequence[str] | None, engine: str | None) -> None:
+    _delete(work, stored.ref, [TABLE_ITSELF], columns, engine)
+    struct = stored.encoded.decode()
+    if _changed(struct, without_accurate(struct.parameters, columns)):
+        work.tables.update(stored.ref.id, stored.ref.database_id, struct)
+
+
+def _delete_of_partitions(
+    work: UnitOfWork,
+    table: TableRef,
+    names: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    engine: str | None,
+) -> None:
+    there = _locked(work, table, names)
+    _delete(work, table, [each.id for each in there.values()], columns, engine)
+    states = {name: without_accurate(each.partition.parameters, columns) for name, each in there.items()}
+    _update(work, table, there, states)
+
+
+def _delete(
+    work: UnitOfWork, table: TableRef, owners: Sequence[int], columns: Sequence[str] | None, engine: str | None
+) -> None:
+    if not work.column_statistics.delete(table.id, owners, columns, engine) and columns is not None:
+        named = ",".join(columns)
+        raise NotFoundError(f"Column stats doesn't exist for db={table.database} table={table.name} col={named}")
 
 
 def _joined(statistics: Sequence[ColumnStatisticsObj], before: Columns | None = None) -> Columns:
@@ -146,19 +171,14 @@ def _check_columns(table: Table, columns: Iterable[str]) -> None:
         )
 
 
-def _check_deleted(deleted: int, table: TableRef, column: str | None) -> None:
-    if column is not None and not deleted:
-        raise NotFoundError(f"Column stats doesn't exist for db={table.database} table={table.name} col={fold(column)}")
+def _locked(work: UnitOfWork, table: TableRef, names: Iterable[str] | None) -> dict[str, StoredPartition]:
+    """The partitions (None: all), which nobody else changes or drops before this transaction ends.
 
-
-def _one_or_all(column: str | None) -> list[str] | None:
-    return None if column is None else [fold(column)]
-
-
-def _locked(work: UnitOfWork, table: TableRef, names: Iterable[str]) -> dict[str, StoredPartition]:
-    """The partitions, which nobody else changes or drops before this transaction ends. Raises NotFoundError."""
-    wanted = list(names)
-    there = {each.name: each for each in work.partitions.select_stored(table, named(wanted), lock=True)}
+    Raises NotFoundError.
+    """
+    wanted = list(names or ())
+    chosen = None if names is None else named(wanted)
+    there = {each.name: each for each in work.partitions.select_stored(table, chosen, lock=True)}
     missing = [name for name in wanted if name not in there]
     if missing:
         raise NotFoundError(f"partition {missing[0]} of {table.database}.{table.name} not found")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from metastore.domain import events, table_events
 from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
-from metastore.encoded import EncodedStruct
+from metastore.encoded import EncodedList, EncodedStruct
 from metastore.errors import (
     AlreadyExistsError,
     InvalidInputError,
@@ -69,6 +69,11 @@ class DatabaseService:
         """Ascending; `pattern` is a regular expression of `domain.names.pattern_regex`."""
         with self._store.read() as work:
             return work.databases.names(catalog, pattern)
+
+    def matching(self, catalog: str, pattern: str | None) -> EncodedList[Database]:
+        """The databases themselves, as `names`."""
+        with self._store.read() as work:
+            return work.databases.matching(catalog, pattern)
 
     def alter(self, catalog: str, name: str, new: Database) -> None:
         """Replaces parameters, owner, description and location. A database is not renamed.

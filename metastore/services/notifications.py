@@ -54,20 +54,26 @@ class NotificationService:
         return count if limit is None else min(count, limit)
 
     def fire(
-        self, catalog: str, database: str, table: str, values: Sequence[str] | None, data: FireEventRequestData | None
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        places: Sequence[Sequence[str] | None],
+        data: FireEventRequestData | None,
     ) -> list[int]:
         """Logs what a client has written, or wants others to read again; returns the numbers of the events.
 
-        `values`: of a partition; none where the table has none, or is meant as a whole.
+        `places`: values of partitions; none where the table has none, or is meant as a whole.
         Raises NotFoundError (table, partition), InvalidInputError.
         """
-        inserts = _inserts(values, data)
+        inserts = _inserts(places[0], data)
         with self._store.transaction() as work:
             stored = found(work, catalog, database, table, lock="share")
             whole = table_text(stored.encoded.decode())
             if inserts is None:
-                (partition,) = _partitions(work, stored, [values])
-                events = [table_events.reload(whole, partition, refresh=bool(data and data.refreshEvent))]
+                refresh = bool(data and data.refreshEvent)
+                partitions = _partitions(work, stored, places)
+                events = [table_events.reload(whole, partition, refresh=refresh) for partition in partitions]
             else:
                 partitions = _partitions(work, stored, [place for place, _ in inserts])
                 events = [

@@ -32,7 +32,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 def catalog(hive_client: Any, tmp_path: Path) -> str:
     """A catalog of this test's own, in `tmp_path / "place"`."""
     name = unique("cat")
-    hive_client.create_catalog(CreateCatalogRequest(Catalog(name.upper(), "mine", str(tmp_path / "place"))))
+    place = str(tmp_path / "place")
+    hive_client.create_catalog(CreateCatalogRequest(Catalog(name.upper(), "mine", place, parameters={"k": "v"})))
     return name
 
 
@@ -40,6 +41,7 @@ def test_made_and_read(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     found = hive_client.get_catalog(GetCatalogRequest(catalog.upper())).catalog
     assert (found.name, found.description, found.locationUri) == (catalog, "mine", f"file:{tmp_path}/place")
     assert found.createTime > 1_000_000
+    assert found.parameters == {"k": "v"}
     assert (tmp_path / "place").is_dir()
     names = hive_client.get_catalogs().names
     assert names == sorted(names)
@@ -86,6 +88,9 @@ def test_alter(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     hive_client.alter_catalog(AlterCatalogRequest(catalog.upper(), Catalog(catalog, None, str(tmp_path / "moved"))))
     found = hive_client.get_catalog(GetCatalogRequest(catalog)).catalog
     assert (found.description, found.locationUri) == ("new", f"file:{tmp_path}/moved")
+    assert found.parameters == {"k": "v"}
+    hive_client.alter_catalog(AlterCatalogRequest(catalog, Catalog(parameters={})))
+    assert hive_client.get_catalog(GetCatalogRequest(catalog)).catalog.parameters == {}
     hive_client.create_database(Database("later", catalogName=catalog))
     assert hive_client.get_database(f"@{catalog}#later").locationUri == f"file:{tmp_path}/moved/later.db"
     with pytest.raises(InvalidOperationException, match="cannot be renamed"):

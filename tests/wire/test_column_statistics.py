@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import columns, descriptor, new_database, new_table, partition, table
+from tests.wire.statistics import (
+    ACCURATE,
+    BITS,
+    KEYS,
+    longs,
+    of_partition,
+    of_table,
+    partitioned,
+    read,
+    read_partitions,
+    strings,
+)
 from thrift_idl.gen.hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsData,
-    ColumnStatisticsDesc,
     ColumnStatisticsObj,
     CompactionInfoStruct,
     CompactionType,
@@ -24,53 +34,9 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PartitionsStatsRequest,
     SetPartitionsStatsRequest,
     StringColumnStatsData,
-    TableStatsRequest,
     UpdateTransactionalStatsRequest,
 )
 from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, PublishRequest
-
-KEYS = [("ds", "string")]
-BITS = bytes(range(256))
-ACCURATE = "COLUMN_STATS_ACCURATE"
-
-
-def longs(column: str, low: int, high: int, nulls: int = 0, distinct: int = 1) -> ColumnStatisticsObj:
-    data = LongColumnStatsData(low, high, nulls, distinct, BITS)
-    return ColumnStatisticsObj(column, "int", ColumnStatisticsData(longStats=data))
-
-
-def strings(column: str, longest: int) -> ColumnStatisticsObj:
-    data = StringColumnStatsData(longest, longest / 2, 0, 1)
-    return ColumnStatisticsObj(column, "string", ColumnStatisticsData(stringStats=data))
-
-
-def of_table(database: str, name: str, *found: ColumnStatisticsObj, **fields: Any) -> ColumnStatistics:
-    return ColumnStatistics(ColumnStatisticsDesc(True, database, name), list(found), **fields)
-
-
-def of_partition(database: str, name: str, part: str, *found: ColumnStatisticsObj) -> ColumnStatistics:
-    return ColumnStatistics(ColumnStatisticsDesc(False, database, name, part), list(found))
-
-
-def read(client: Any, database: str, name: str, names: Sequence[str] = ("a", "x"), **fields: Any) -> Any:
-    """By column, what a table has."""
-    found = client.get_table_statistics_req(TableStatsRequest(database, name, list(names), **fields)).tableStats
-    return {each.colName: each.statsData for each in found}
-
-
-def read_partitions(
-    client: Any, database: str, name: str, parts: Sequence[str], names: Sequence[str] = ("a", "x")
-) -> Any:
-    """By partition and column."""
-    request = PartitionsStatsRequest(database, name, list(names), list(parts))
-    found = client.get_partitions_statistics_req(request).partStats
-    return {part: {each.colName: each.statsData for each in columns} for part, columns in found.items()}
-
-
-def partitioned(client: Any, values: Sequence[str] = ("1", "2", "3")) -> tuple[str, str]:
-    database, name = new_table(client, KEYS)
-    client.add_partitions([partition(database, name, [value]) for value in values])
-    return database, name
 
 
 def test_what_goes_in_comes_out_of_a_table(hive_client: Any) -> None:
@@ -192,26 +158,6 @@ def test_aggregated(hive_client: Any) -> None:
     for request in (PartitionsStatsRequest(database, name, [], ["ds=1"]), PartitionsStatsRequest(database, name)):
         nothing = hive_client.get_aggr_stats_for(request)
         assert (nothing.colStats, nothing.partsFound) == ([], 0)
-
-
-def test_deleted(hive_client: Any) -> None:
-    database, name = partitioned(hive_client)
-    hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1), strings("x", 1)))
-    for part in ("ds=1", "ds=2"):
-        some = of_partition(database, name, part, longs("a", 0, 1), strings("x", 1))
-        hive_client.update_partition_column_statistics(some)
-    assert hive_client.delete_table_column_statistics(database, name, "A", None) is True
-    assert hive_client.delete_partition_column_statistics(f"@hive#{database}", name, "DS=1", "a", None) is True
-    assert hive_client.delete_partition_column_statistics(database, name, "ds=2", None, None) is True
-    assert sorted(read(hive_client, database, name)) == ["x"]
-    found = read_partitions(hive_client, database, name, ["ds=1", "ds=2"])
-    assert {part: sorted(each) for part, each in found.items()} == {"ds=1": ["x"]}
-    marked = hive_client.get_partition(database, name, ["1"]).parameters[ACCURATE]
-    assert marked == '{"COLUMN_STATS":{"x":"true"}}'
-    with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist"):
-        hive_client.delete_table_column_statistics(database, name, "a", None)
-    with pytest.raises(NoSuchObjectException, match="partition ds=9"):
-        hive_client.delete_partition_column_statistics(database, name, "ds=9", "a", None)
 
 
 def test_renamed_things_keep_theirs(hive_client: Any) -> None:

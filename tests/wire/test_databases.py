@@ -14,6 +14,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     CreateDatabaseRequest,
     Database,
     DropDatabaseRequest,
+    GetDatabaseObjectsRequest,
     GetDatabaseRequest,
     InvalidObjectException,
     InvalidOperationException,
@@ -73,6 +74,21 @@ def test_patterns(hive_client: Any) -> None:
     assert found(f"{mark}_a*") == ["a", "ab"]
     assert found(f"{mark.upper()}_A|{mark}_b") == ["a", "b"]
     assert found(f"{mark}_.") == ["a", "b"]
+
+
+def test_whole_databases_by_a_pattern(hive_client: Any) -> None:
+    mark = unique("p")
+    for end in ("b", "a"):
+        hive_client.create_database(Database(name=f"{mark}_{end}", parameters={"end": end}))
+
+    def found(pattern: str | None, catalog: str | None = None) -> list[Database]:
+        request = GetDatabaseObjectsRequest(catalogName=catalog, pattern=pattern)
+        return [each for each in hive_client.get_databases_req(request).databases if each.name.startswith(mark)]
+
+    both = [hive_client.get_database(f"{mark}_{end}") for end in "ab"]
+    assert found(None) == found(f"{mark.upper()}*") == found("*", "HIVE") == found(f"@hive#{mark}*") == both
+    assert [each.parameters for each in found(f"{mark}_b")] == [{"end": "b"}]
+    assert found("nothing") == found(None, "no_catalog") == []
     assert found("") == []
 
 

@@ -24,7 +24,7 @@ class Catalogs:
         """The catalog, or None. `lock`: nobody else changes it, drops it or adds to it before this transaction ends."""
         query = select(catalogs).where(catalogs.c.name == name)
         row = self._connection.execute(query.with_for_update() if lock else query).one_or_none()
-        return Catalog(row.name, row.description, row.location, row.create_time) if row else None
+        return Catalog(row.name, row.description, row.location, row.create_time, row.parameters) if row else None
 
     def names(self) -> list[str]:
         """Ascending."""
@@ -56,4 +56,5 @@ def _row(catalog: Catalog) -> dict[str, Any]:
         "location": catalog.locationUri,
         "description": catalog.description,
         "create_time": catalog.createTime,
+        "parameters": catalog.parameters or {},
     }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from metastore.encoded import EncodedStruct
+from metastore.encoded import STOP, EncodedList, EncodedStruct
 from metastore.storage.mapping.databases import database_row, encoded_database
 from metastore.storage.schema import databases
 from thrift_idl.gen.hive_metastore.ttypes import Database
@@ -43,10 +44,14 @@ class Databases:
 
     def names(self, catalog: str, pattern: str | None) -> list[str]:
         """Names in ascending order; `pattern` as `domain.names.pattern_regex` gives it."""
-        query = select(databases.c.name).where(databases.c.catalog == catalog).order_by(databases.c.name)
-        if pattern is not None:
-            query = query.where(databases.c.name.op("~*")(pattern))
-        return list(self._connection.execute(query).scalars())
+        return list(self._connection.execute(_matching(databases.c.name, catalog, pattern)).scalars())
+
+    def matching(self, catalog: str, pattern: str | None) -> EncodedList[Database]:
+        """The databases of these names, as bytes."""
+        heads = [
+            bytes(head) for head in self._connection.execute(_matching(databases.c.encoded, catalog, pattern)).scalars()
+        ]
+        return EncodedList(Database, heads, [STOP] * len(heads))
 
     def count(self, catalog: str) -> int:
         query = select(func.count()).select_from(databases).where(databases.c.catalog == catalog)
@@ -64,3 +69,8 @@ class Databases:
     def delete(self, database_id: int) -> None:
         """Raises InvalidOperationError when tables are left."""
         self._connection.execute(delete(databases).where(databases.c.id == database_id))
+
+
+def _matching(column: Any, catalog: str, pattern: str | None) -> Select[Any]:
+    query = select(column).where(databases.c.catalog == catalog).order_by(databases.c.name)
+    return query if pattern is None else query.where(databases.c.name.op("~*")(pattern))

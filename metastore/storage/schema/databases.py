@@ -13,6 +13,7 @@ catalogs = Table(
     Column("location", Text, nullable=False),
     Column("description", Text),
     Column("create_time", Integer, nullable=False),
+    json_column("parameters"),
 )
 
 databases = Table(

@@ -51,6 +51,8 @@ def test_events_can_be_chosen_and_counted(client: Any, log: Follower) -> None:
     assert chosen(eventTypeSkipList=["CREATE_TABLE", "x"] * 1000) == [
         each for each in everything if each[7:] != "TABLE"
     ]
+    assert chosen(eventTypeList=["ADD_PARTITION", "x"]) == ["ADD_PARTITION"]
+    assert chosen(eventTypeList=["CREATE_TABLE"], eventTypeSkipList=["CREATE_TABLE"]) == []
     assert chosen(dbName=database.upper()) == everything[:4]
     assert chosen(dbName=f"@hive#{other}") == ["CREATE_DATABASE"]
     assert chosen(catName="hive", dbName=database, tableNames=[name.upper()]) == ["CREATE_TABLE", "ADD_PARTITION"]

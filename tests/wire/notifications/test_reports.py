@@ -11,6 +11,8 @@ from tests.wire.builders import new_table, partition, table
 from tests.wire.notifications.following import KEYS, Follower, fire, message, struct
 from thrift_idl.gen.hive_metastore.ttypes import (
     CmRecycleRequest,
+    FireEventRequest,
+    FireEventRequestData,
     GetAllWriteEventInfoRequest,
     InsertEventRequestData,
     Partition,
@@ -41,6 +43,18 @@ def test_inserts_and_refreshes_that_clients_tell(client: Any, log: Follower) -> 
     assert days == [["a"], ["b"], ["a"], ["b"]]
     assert [each["refreshEvent"] for each in told[4:]] == ["true", "false"]
     assert fire(client, database, name, insertDatas=[]) == []
+
+
+def test_many_partitions_can_be_refreshed_at_once(client: Any, log: Follower) -> None:
+    database, name = new_table(client, KEYS)
+    client.add_partitions([partition(database, name, [day]) for day in "ab"])
+    log.read()
+    request = FireEventRequest(True, FireEventRequestData(refreshEvent=True), database, name)
+    request.batchPartitionValsForRefresh = [["b"], ["a"]]
+    ids = client.fire_listener_event(request).eventIds
+    events = log.read()
+    assert [event.eventId for event in events] == ids
+    assert [struct(Partition, message(each)["ptnObjJson"]).values for each in events] == [["b"], ["a"]]
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,14 @@ class Iface(thrift_idl.gen.fb303.FacebookService.Iface):
     def get_all_databases(self):
         pass
 
+    def get_databases_req(self, request):
+        """
+        Parameters:
+         - request
+
+        """
+        pass
+
     def alter_database(self, dbname, db):
         """
         Parameters:
@@ -945,6 +953,14 @@ class Iface(thrift_idl.gen.fb303.FacebookService.Iface):
          - tbl_name
          - col_name
          - engine
+
+        """
+        pass
+
+    def delete_column_statistics_req(self, req):
+        """
+        Parameters:
+         - req
 
         """
         pass
@@ -2314,6 +2330,14 @@ class Iface(thrift_idl.gen.fb303.FacebookService.Iface):
         """
         pass
 
+    def get_replayed_txns_for_policy(self, policyName):
+        """
+        Parameters:
+         - policyName
+
+        """
+        pass
+
     def add_replication_metrics(self, replicationMetricList):
         """
         Parameters:
@@ -2736,6 +2760,40 @@ class Client(thrift_idl.gen.fb303.FacebookService.Client, Iface):
         if result.o1 is not None:
             raise result.o1
         raise TApplicationException(TApplicationException.MISSING_RESULT, "get_all_databases failed: unknown result")
+
+    def get_databases_req(self, request):
+        """
+        Parameters:
+         - request
+
+        """
+        self.send_get_databases_req(request)
+        return self.recv_get_databases_req()
+
+    def send_get_databases_req(self, request):
+        self._oprot.writeMessageBegin('get_databases_req', TMessageType.CALL, self._seqid)
+        args = get_databases_req_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_get_databases_req(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = get_databases_req_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "get_databases_req failed: unknown result")
 
     def alter_database(self, dbname, db):
         """
@@ -6322,6 +6380,46 @@ class Client(thrift_idl.gen.fb303.FacebookService.Client, Iface):
         if result.o4 is not None:
             raise result.o4
         raise TApplicationException(TApplicationException.MISSING_RESULT, "delete_table_column_statistics failed: unknown result")
+
+    def delete_column_statistics_req(self, req):
+        """
+        Parameters:
+         - req
+
+        """
+        self.send_delete_column_statistics_req(req)
+        return self.recv_delete_column_statistics_req()
+
+    def send_delete_column_statistics_req(self, req):
+        self._oprot.writeMessageBegin('delete_column_statistics_req', TMessageType.CALL, self._seqid)
+        args = delete_column_statistics_req_args()
+        args.req = req
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_delete_column_statistics_req(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = delete_column_statistics_req_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        if result.o3 is not None:
+            raise result.o3
+        if result.o4 is not None:
+            raise result.o4
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "delete_column_statistics_req failed: unknown result")
 
     def create_function(self, func):
         """
@@ -12309,6 +12407,40 @@ class Client(thrift_idl.gen.fb303.FacebookService.Client, Iface):
             raise result.o2
         raise TApplicationException(TApplicationException.MISSING_RESULT, "get_scheduled_query failed: unknown result")
 
+    def get_replayed_txns_for_policy(self, policyName):
+        """
+        Parameters:
+         - policyName
+
+        """
+        self.send_get_replayed_txns_for_policy(policyName)
+        return self.recv_get_replayed_txns_for_policy()
+
+    def send_get_replayed_txns_for_policy(self, policyName):
+        self._oprot.writeMessageBegin('get_replayed_txns_for_policy', TMessageType.CALL, self._seqid)
+        args = get_replayed_txns_for_policy_args()
+        args.policyName = policyName
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_get_replayed_txns_for_policy(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = get_replayed_txns_for_policy_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "get_replayed_txns_for_policy failed: unknown result")
+
     def add_replication_metrics(self, replicationMetricList):
         """
         Parameters:
@@ -13076,6 +13208,7 @@ class Processor(thrift_idl.gen.fb303.FacebookService.Processor, Iface, TProcesso
         self._processMap["drop_database"] = Processor.process_drop_database
         self._processMap["get_databases"] = Processor.process_get_databases
         self._processMap["get_all_databases"] = Processor.process_get_all_databases
+        self._processMap["get_databases_req"] = Processor.process_get_databases_req
         self._processMap["alter_database"] = Processor.process_alter_database
         self._processMap["get_type"] = Processor.process_get_type
         self._processMap["create_type"] = Processor.process_create_type
@@ -13166,6 +13299,7 @@ class Processor(thrift_idl.gen.fb303.FacebookService.Processor, Iface, TProcesso
         self._processMap["set_aggr_stats_for"] = Processor.process_set_aggr_stats_for
         self._processMap["delete_partition_column_statistics"] = Processor.process_delete_partition_column_statistics
         self._processMap["delete_table_column_statistics"] = Processor.process_delete_table_column_statistics
+        self._processMap["delete_column_statistics_req"] = Processor.process_delete_column_statistics_req
         self._processMap["create_function"] = Processor.process_create_function
         self._processMap["drop_function"] = Processor.process_drop_function
         self._processMap["alter_function"] = Processor.process_alter_function
@@ -13339,6 +13473,7 @@ class Processor(thrift_idl.gen.fb303.FacebookService.Processor, Iface, TProcesso
         self._processMap["scheduled_query_maintenance"] = Processor.process_scheduled_query_maintenance
         self._processMap["scheduled_query_progress"] = Processor.process_scheduled_query_progress
         self._processMap["get_scheduled_query"] = Processor.process_get_scheduled_query
+        self._processMap["get_replayed_txns_for_policy"] = Processor.process_get_replayed_txns_for_policy
         self._processMap["add_replication_metrics"] = Processor.process_add_replication_metrics
         self._processMap["get_replication_metrics"] = Processor.process_get_replication_metrics
         self._processMap["get_open_txns_req"] = Processor.process_get_open_txns_req
@@ -13576,6 +13711,32 @@ class Processor(thrift_idl.gen.fb303.FacebookService.Processor, Iface, TProcesso
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_all_databases", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_get_databases_req(self, seqid, iprot, oprot):
+        args = get_databases_req_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = get_databases_req_result()
+        try:
+            result.success = self._handler.get_databases_req(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("get_databases_req", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -16300,6 +16461,41 @@ class Processor(thrift_idl.gen.fb303.FacebookService.Processor, Iface, TProcesso
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("delete_table_column_statistics", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_delete_column_statistics_req(self, seqid, iprot, oprot):
+        args = delete_column_statistics_req_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = delete_column_statistics_req_result()
+        try:
+            result.success = self._handler.delete_column_statistics_req(args.req)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except NoSuchObjectException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except MetaException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except InvalidObjectException as o3:
+            msg_type = TMessageType.REPLY
+            result.o3 = o3
+        except InvalidInputException as o4:
+            msg_type = TMessageType.REPLY
+            result.o4 = o4
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("delete_column_statistics_req", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -21093,6 +21289,32 @@ class Processor(thrift_idl.gen.fb303.FacebookService.Processor, Iface, TProcesso
         oprot.writeMessageEnd()
         oprot.trans.flush()
 
+    def process_get_replayed_txns_for_policy(self, seqid, iprot, oprot):
+        args = get_replayed_txns_for_policy_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = get_replayed_txns_for_policy_result()
+        try:
+            result.success = self._handler.get_replayed_txns_for_policy(args.policyName)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("get_replayed_txns_for_policy", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
     def process_add_replication_metrics(self, seqid, iprot, oprot):
         args = add_replication_metrics_args()
         args.read(iprot)
@@ -22036,6 +22258,51 @@ class get_all_databases_result(TBase):
 all_structs.append(get_all_databases_result)
 get_all_databases_result.thrift_spec = (
     (0, TType.LIST, 'success', (TType.STRING, 'UTF8', False), None, ),  # 0
+    (1, TType.STRUCT, 'o1', [MetaException, None], None, ),  # 1
+)
+
+
+class get_databases_req_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(get_databases_req_args)
+get_databases_req_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [GetDatabaseObjectsRequest, None], None, ),  # 1
+)
+
+
+class get_databases_req_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+    )
+
+
+    def __init__(self, success=None, o1=None,):
+        self.success = success
+        self.o1 = o1
+all_structs.append(get_databases_req_result)
+get_databases_req_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [GetDatabaseObjectsResponse, None], None, ),  # 0
     (1, TType.STRUCT, 'o1', [MetaException, None], None, ),  # 1
 )
 
@@ -27153,6 +27420,63 @@ class delete_table_column_statistics_result(TBase):
         self.o4 = o4
 all_structs.append(delete_table_column_statistics_result)
 delete_table_column_statistics_result.thrift_spec = (
+    (0, TType.BOOL, 'success', None, None, ),  # 0
+    (1, TType.STRUCT, 'o1', [NoSuchObjectException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [MetaException, None], None, ),  # 2
+    (3, TType.STRUCT, 'o3', [InvalidObjectException, None], None, ),  # 3
+    (4, TType.STRUCT, 'o4', [InvalidInputException, None], None, ),  # 4
+)
+
+
+class delete_column_statistics_req_args(TBase):
+    """
+    Attributes:
+     - req
+
+    """
+
+    __slots__ = (
+        'req',
+    )
+
+
+    def __init__(self, req=None,):
+        self.req = req
+all_structs.append(delete_column_statistics_req_args)
+delete_column_statistics_req_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'req', [DeleteColumnStatisticsRequest, None], None, ),  # 1
+)
+
+
+class delete_column_statistics_req_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+     - o3
+     - o4
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+        'o3',
+        'o4',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None, o3=None, o4=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+        self.o3 = o3
+        self.o4 = o4
+all_structs.append(delete_column_statistics_req_result)
+delete_column_statistics_req_result.thrift_spec = (
     (0, TType.BOOL, 'success', None, None, ),  # 0
     (1, TType.STRUCT, 'o1', [NoSuchObjectException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [MetaException, None], None, ),  # 2
@@ -35178,6 +35502,51 @@ get_scheduled_query_result.thrift_spec = (
     (0, TType.STRUCT, 'success', [ScheduledQuery, None], None, ),  # 0
     (1, TType.STRUCT, 'o1', [MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class get_replayed_txns_for_policy_args(TBase):
+    """
+    Attributes:
+     - policyName
+
+    """
+
+    __slots__ = (
+        'policyName',
+    )
+
+
+    def __init__(self, policyName=None,):
+        self.policyName = policyName
+all_structs.append(get_replayed_txns_for_policy_args)
+get_replayed_txns_for_policy_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'policyName', 'UTF8', None, ),  # 1
+)
+
+
+class get_replayed_txns_for_policy_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+    )
+
+
+    def __init__(self, success=None, o1=None,):
+        self.success = success
+        self.o1 = o1
+all_structs.append(get_replayed_txns_for_policy_result)
+get_replayed_txns_for_policy_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [ReplayedTxnsForPolicyResult, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [MetaException, None], None, ),  # 1
 )
 
 

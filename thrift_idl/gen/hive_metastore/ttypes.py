@@ -158,12 +158,14 @@ class CompactionType(TBase):
     MAJOR = 2
     REBALANCE = 3
     ABORT_TXN_CLEANUP = 4
+    SMART_OPTIMIZE = 5
 
     _VALUES_TO_NAMES = {
         1: "MINOR",
         2: "MAJOR",
         3: "REBALANCE",
         4: "ABORT_TXN_CLEANUP",
+        5: "SMART_OPTIMIZE",
     }
 
     _NAMES_TO_VALUES = {
@@ -171,6 +173,7 @@ class CompactionType(TBase):
         "MAJOR": 2,
         "REBALANCE": 3,
         "ABORT_TXN_CLEANUP": 4,
+        "SMART_OPTIMIZE": 5,
     }
 
 
@@ -2410,6 +2413,40 @@ class TableStatsRequest(TBase):
         self.id = id
 
 
+class DeleteColumnStatisticsRequest(TBase):
+    """
+    Attributes:
+     - cat_name
+     - db_name
+     - tbl_name
+     - part_names
+     - col_names
+     - engine
+     - tableLevel
+
+    """
+
+    __slots__ = (
+        'cat_name',
+        'db_name',
+        'tbl_name',
+        'part_names',
+        'col_names',
+        'engine',
+        'tableLevel',
+    )
+
+
+    def __init__(self, cat_name=None, db_name=None, tbl_name=None, part_names=None, col_names=None, engine="hive", tableLevel=False,):
+        self.cat_name = cat_name
+        self.db_name = db_name
+        self.tbl_name = tbl_name
+        self.part_names = part_names
+        self.col_names = col_names
+        self.engine = engine
+        self.tableLevel = tableLevel
+
+
 class PartitionsStatsRequest(TBase):
     """
     Attributes:
@@ -3584,6 +3621,7 @@ class NotificationEventRequest(TBase):
      - catName
      - dbName
      - tableNames
+     - eventTypeList
 
     """
 
@@ -3594,16 +3632,18 @@ class NotificationEventRequest(TBase):
         'catName',
         'dbName',
         'tableNames',
+        'eventTypeList',
     )
 
 
-    def __init__(self, lastEvent=None, maxEvents=None, eventTypeSkipList=None, catName=None, dbName=None, tableNames=None,):
+    def __init__(self, lastEvent=None, maxEvents=None, eventTypeSkipList=None, catName=None, dbName=None, tableNames=None, eventTypeList=None,):
         self.lastEvent = lastEvent
         self.maxEvents = maxEvents
         self.eventTypeSkipList = eventTypeSkipList
         self.catName = catName
         self.dbName = dbName
         self.tableNames = tableNames
+        self.eventTypeList = eventTypeList
 
 
 class NotificationEvent(TBase):
@@ -3735,6 +3775,7 @@ class FireEventRequest(TBase):
      - partitionVals
      - catName
      - tblParams
+     - batchPartitionValsForRefresh
 
     """
 
@@ -3746,10 +3787,11 @@ class FireEventRequest(TBase):
         'partitionVals',
         'catName',
         'tblParams',
+        'batchPartitionValsForRefresh',
     )
 
 
-    def __init__(self, successful=None, data=None, dbName=None, tableName=None, partitionVals=None, catName=None, tblParams=None,):
+    def __init__(self, successful=None, data=None, dbName=None, tableName=None, partitionVals=None, catName=None, tblParams=None, batchPartitionValsForRefresh=None,):
         self.successful = successful
         self.data = data
         self.dbName = dbName
@@ -3757,6 +3799,7 @@ class FireEventRequest(TBase):
         self.partitionVals = partitionVals
         self.catName = catName
         self.tblParams = tblParams
+        self.batchPartitionValsForRefresh = batchPartitionValsForRefresh
 
 
 class FireEventResponse(TBase):
@@ -4685,6 +4728,7 @@ class Catalog(TBase):
      - description
      - locationUri
      - createTime
+     - parameters
 
     """
 
@@ -4693,14 +4737,16 @@ class Catalog(TBase):
         'description',
         'locationUri',
         'createTime',
+        'parameters',
     )
 
 
-    def __init__(self, name=None, description=None, locationUri=None, createTime=None,):
+    def __init__(self, name=None, description=None, locationUri=None, createTime=None, parameters=None,):
         self.name = name
         self.description = description
         self.locationUri = locationUri
         self.createTime = createTime
+        self.parameters = parameters
 
 
 class CreateCatalogRequest(TBase):
@@ -7306,6 +7352,41 @@ class GetDatabaseRequest(TBase):
         self.processorIdentifier = processorIdentifier
 
 
+class GetDatabaseObjectsRequest(TBase):
+    """
+    Attributes:
+     - catalogName
+     - pattern
+
+    """
+
+    __slots__ = (
+        'catalogName',
+        'pattern',
+    )
+
+
+    def __init__(self, catalogName=None, pattern=None,):
+        self.catalogName = catalogName
+        self.pattern = pattern
+
+
+class GetDatabaseObjectsResponse(TBase):
+    """
+    Attributes:
+     - databases
+
+    """
+
+    __slots__ = (
+        'databases',
+    )
+
+
+    def __init__(self, databases=None,):
+        self.databases = databases
+
+
 class DropDatabaseRequest(TBase):
     """
     Attributes:
@@ -8127,6 +8208,22 @@ class ReplicationMetricList(TBase):
 
     def __init__(self, replicationMetricList=None,):
         self.replicationMetricList = replicationMetricList
+
+
+class ReplayedTxnsForPolicyResult(TBase):
+    """
+    Attributes:
+     - replTxnMapEntry
+
+    """
+
+    __slots__ = (
+        'replTxnMapEntry',
+    )
+
+
+    def __init__(self, replTxnMapEntry=None,):
+        self.replTxnMapEntry = replTxnMapEntry
 
 
 class GetReplicationMetricsRequest(TBase):
@@ -9218,6 +9315,17 @@ TableStatsRequest.thrift_spec = (
     (6, TType.STRING, 'engine', 'UTF8', "hive", ),  # 6
     (7, TType.I64, 'id', None, -1, ),  # 7
 )
+all_structs.append(DeleteColumnStatisticsRequest)
+DeleteColumnStatisticsRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'cat_name', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'db_name', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'tbl_name', 'UTF8', None, ),  # 3
+    (4, TType.LIST, 'part_names', (TType.STRING, 'UTF8', False), None, ),  # 4
+    (5, TType.LIST, 'col_names', (TType.STRING, 'UTF8', False), None, ),  # 5
+    (6, TType.STRING, 'engine', 'UTF8', "hive", ),  # 6
+    (7, TType.BOOL, 'tableLevel', None, False, ),  # 7
+)
 all_structs.append(PartitionsStatsRequest)
 PartitionsStatsRequest.thrift_spec = (
     None,  # 0
@@ -9602,6 +9710,7 @@ NotificationEventRequest.thrift_spec = (
     (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
     (5, TType.STRING, 'dbName', 'UTF8', None, ),  # 5
     (6, TType.LIST, 'tableNames', (TType.STRING, 'UTF8', False), None, ),  # 6
+    (7, TType.LIST, 'eventTypeList', (TType.STRING, 'UTF8', False), None, ),  # 7
 )
 all_structs.append(NotificationEvent)
 NotificationEvent.thrift_spec = (
@@ -9651,6 +9760,7 @@ FireEventRequest.thrift_spec = (
     (5, TType.LIST, 'partitionVals', (TType.STRING, 'UTF8', False), None, ),  # 5
     (6, TType.STRING, 'catName', 'UTF8', None, ),  # 6
     (7, TType.MAP, 'tblParams', (TType.STRING, 'UTF8', TType.STRING, 'UTF8', False), None, ),  # 7
+    (8, TType.LIST, 'batchPartitionValsForRefresh', (TType.LIST, (TType.STRING, 'UTF8', False), False), None, ),  # 8
 )
 all_structs.append(FireEventResponse)
 FireEventResponse.thrift_spec = (
@@ -9923,6 +10033,7 @@ Catalog.thrift_spec = (
     (2, TType.STRING, 'description', 'UTF8', None, ),  # 2
     (3, TType.STRING, 'locationUri', 'UTF8', None, ),  # 3
     (4, TType.I32, 'createTime', None, None, ),  # 4
+    (5, TType.MAP, 'parameters', (TType.STRING, 'UTF8', TType.STRING, 'UTF8', False), None, ),  # 5
 )
 all_structs.append(CreateCatalogRequest)
 CreateCatalogRequest.thrift_spec = (
@@ -10769,6 +10880,17 @@ GetDatabaseRequest.thrift_spec = (
     (3, TType.LIST, 'processorCapabilities', (TType.STRING, 'UTF8', False), None, ),  # 3
     (4, TType.STRING, 'processorIdentifier', 'UTF8', None, ),  # 4
 )
+all_structs.append(GetDatabaseObjectsRequest)
+GetDatabaseObjectsRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'catalogName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'pattern', 'UTF8', None, ),  # 2
+)
+all_structs.append(GetDatabaseObjectsResponse)
+GetDatabaseObjectsResponse.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'databases', (TType.STRUCT, [Database, None], False), None, ),  # 1
+)
 all_structs.append(DropDatabaseRequest)
 DropDatabaseRequest.thrift_spec = (
     None,  # 0
@@ -11040,6 +11162,11 @@ all_structs.append(ReplicationMetricList)
 ReplicationMetricList.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'replicationMetricList', (TType.STRUCT, [ReplicationMetrics, None], False), None, ),  # 1
+)
+all_structs.append(ReplayedTxnsForPolicyResult)
+ReplayedTxnsForPolicyResult.thrift_spec = (
+    None,  # 0
+    (1, TType.MAP, 'replTxnMapEntry', (TType.STRING, 'UTF8', TType.STRING, 'UTF8', False), None, ),  # 1
 )
 all_structs.append(GetReplicationMetricsRequest)
 GetReplicationMetricsRequest.thrift_spec = (

@@ -1,0 +1,61 @@
+"""Column statistics for tests: made, and read by column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.wire.builders import new_table, partition
+from thrift_idl.gen.hive_metastore.ttypes import (
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    LongColumnStatsData,
+    PartitionsStatsRequest,
+    StringColumnStatsData,
+    TableStatsRequest,
+)
+
+KEYS = [("ds", "string")]
+BITS = bytes(range(256))
+ACCURATE = "COLUMN_STATS_ACCURATE"
+
+
+def longs(column: str, low: int, high: int, nulls: int = 0, distinct: int = 1) -> ColumnStatisticsObj:
+    data = LongColumnStatsData(low, high, nulls, distinct, BITS)
+    return ColumnStatisticsObj(column, "int", ColumnStatisticsData(longStats=data))
+
+
+def strings(column: str, longest: int) -> ColumnStatisticsObj:
+    data = StringColumnStatsData(longest, longest / 2, 0, 1)
+    return ColumnStatisticsObj(column, "string", ColumnStatisticsData(stringStats=data))
+
+
+def of_table(database: str, name: str, *found: ColumnStatisticsObj, **fields: Any) -> ColumnStatistics:
+    return ColumnStatistics(ColumnStatisticsDesc(True, database, name), list(found), **fields)
+
+
+def of_partition(database: str, name: str, part: str, *found: ColumnStatisticsObj) -> ColumnStatistics:
+    return ColumnStatistics(ColumnStatisticsDesc(False, database, name, part), list(found))
+
+
+def read(client: Any, database: str, name: str, names: Sequence[str] = ("a", "x"), **fields: Any) -> Any:
+    """By column, what a table has."""
+    found = client.get_table_statistics_req(TableStatsRequest(database, name, list(names), **fields)).tableStats
+    return {each.colName: each.statsData for each in found}
+
+
+def read_partitions(
+    client: Any, database: str, name: str, parts: Sequence[str], names: Sequence[str] = ("a", "x")
+) -> Any:
+    """By partition and column."""
+    request = PartitionsStatsRequest(database, name, list(names), list(parts))
+    found = client.get_partitions_statistics_req(request).partStats
+    return {part: {each.colName: each.statsData for each in columns} for part, columns in found.items()}
+
+
+def partitioned(client: Any, values: Sequence[str] = ("1", "2", "3")) -> tuple[str, str]:
+    database, name = new_table(client, KEYS)
+    client.add_partitions([partition(database, name, [value]) for value in values])
+    return database, name
