@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from metastore.domain.events import Event
@@ -17,10 +17,11 @@ from metastore.storage.repositories.column_statistics import ColumnStatistics
 from metastore.storage.repositories.compactions import Compactions
 from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
+from metastore.storage.repositories.dependencies import Dependencies
 from metastore.storage.repositories.functions import Functions
 from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.materialized_views import MaterializedViews
-from metastore.storage.repositories.notifications import Notifications, WriteNotifications
+from metastore.storage.repositories.notifications import APPEND, Notifications, WriteNotifications, appended
 from metastore.storage.repositories.partition_events import PartitionEvents
 from metastore.storage.repositories.partition_values import PartitionValues
 from metastore.storage.repositories.partitions import Partitions
@@ -48,6 +49,7 @@ class UnitOfWork:
         self.tables = Tables(connection, descriptors)
         self.partitions = Partitions(connection, descriptors)
         self.partitions_write = PartitionsWrite(connection, descriptors)
+        self.dependencies = Dependencies(connection)
         self.notifications = Notifications(connection)
         self.write_notifications = WriteNotifications(connection)
         self.functions = Functions(connection)
@@ -89,9 +91,12 @@ class UnitOfWork:
         """
         if not self._in_transaction:
             return
-        self.notifications.append(*self._events)
         try:
-            self._connection.exec_driver_sql("COMMIT")
+            if self._events:
+                # In one message, so that the log is locked no longer than PostgreSQL needs.
+                self._connection.execute(text(f"{APPEND}; COMMIT"), appended(self._events))
+            else:
+                self._connection.exec_driver_sql("COMMIT")
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise UnavailableError(f"The connection broke during the commit: {translate(error)}") from error

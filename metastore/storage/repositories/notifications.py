@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Integer, all_, any_, cast, delete, func, literal, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
@@ -29,8 +29,7 @@ _JOINED = text(f"""(
     ) AS files
 )""")  # noqa: S608 - only constants of this module
 
-# The numbers are taken and used by one statement. Their row stays locked until the commit: this comes last.
-_APPEND = text("""
+APPEND: Final = """
     WITH taken AS (
         UPDATE notification_sequence SET last_event_id = last_event_id + :count
         RETURNING last_event_id - :count AS before, floor(extract(epoch FROM clock_timestamp()))::int AS time
@@ -42,8 +41,16 @@ _APPEND = text("""
         cast(:type AS text[]), cast(:catalog AS text[]), cast(:database AS text[]), cast(:table AS text[]),
         cast(:message AS text[])
     ) WITH ORDINALITY AS new(type, catalog, database, table_name, message, position)
-    RETURNING event_id
-""")
+"""
+"""Numbers and stores `appended` events, with the database's time. The row of the numbers stays locked until the commit:
+from here until the transaction ends, no other one can append."""
+
+
+def appended(events: Sequence[Event]) -> dict[str, Any]:
+    """The parameters of `APPEND`."""
+    columns: dict[str, Any] = {name: [getattr(event, name) for event in events] for name in Event._fields}
+    columns["message"] = [message.removeprefix("{") for message in columns["message"]]
+    return {**columns, "count": len(events)}
 
 
 class Write(NamedTuple):
@@ -60,15 +67,9 @@ class Notifications:
         self._connection = connection
 
     def append(self, *events: Event) -> list[int]:
-        """Numbers and stores the events; returns their numbers. All events have the database's time.
-
-        The last thing that a transaction does: from here until it ends, no other one can append.
-        """
-        if not events:
-            return []
-        columns = {name: [getattr(event, name) for event in events] for name in Event._fields}
-        columns["message"] = [message.removeprefix("{") for message in columns["message"]]
-        return sorted(self._connection.execute(_APPEND, {**columns, "count": len(events)}).scalars())
+        """Appends events at once, and returns their numbers: the last thing that a transaction does."""
+        numbers = self._connection.execute(text(f"{APPEND} RETURNING event_id"), appended(events))
+        return sorted(numbers.scalars())
 
     def last(self) -> int:
         """The newest event's number, 0 before the first."""
@@ -199,6 +200,8 @@ def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if wanted.skipped_types:
         conditions.append(log.event_type != all_(literal(list(wanted.skipped_types), Texts)))
+    if wanted.types:
+        conditions.append(log.event_type == any_(literal(list(wanted.types), Texts)))
     if wanted.catalog is not None:
         conditions.append(log.catalog == wanted.catalog)
     if wanted.database is not None:
