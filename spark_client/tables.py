@@ -65,17 +65,29 @@ def create(context: Context, statement: CreateSkewedTable) -> None:
 def alter(context: Context, statement: AlterTableSkewed | AlterTableNotSkewed) -> None:
     """Changes the skew of a table; its partitions keep theirs."""
     database, name = _resolve(context, statement.table)
-    table = context.metastore.get_table(database, name)
+    before = context.metastore.get_table(database, name)
     if isinstance(statement, AlterTableSkewed):
-        table = _with_skew(context, table, statement.skewed_by)
+        after = _with_skew(context, before, statement.skewed_by)
     elif not statement.keep_skew:
-        table = replace(table, skew=NOT_SKEWED)
-    elif not table.skew.columns:
-        raise InvalidStatementError(f"[Error 10196]: This operation is only valid on skewed table. {table.full_name}")
+        after = replace(before, skew=NOT_SKEWED)
+    elif not before.skew.columns:
+        raise InvalidStatementError(f"[Error 10196]: This operation is only valid on skewed table. {before.full_name}")
     else:
-        table = replace(table, skew=replace(table.skew, directories=False))
-    context.metastore.alter_table(table)
+        after = replace(before, skew=replace(before.skew, directories=False))
+    _check_layout(context, before, after)
+    context.metastore.alter_table(after)
     refresh(context.spark, database, name)
+
+
+def _check_layout(context: Context, before: Table, after: Table) -> None:
+    """The rows of a table without partitions lie where its own skew says: it must not say otherwise of them."""
+    if before.partition_columns or not (before.skew.directories or after.skew.directories):
+        return
+    if context.spark.table(f"{quote(before.database)}.{quote(before.name)}").limit(1).count():
+        raise InvalidStatementError(
+            f"{before.full_name} is not partitioned and its rows lie in the directories of its present skew; "
+            "TRUNCATE it first, or INSERT its rows into another table"
+        )
 
 
 def refresh(spark: Any, database: str, table: str) -> None:
@@ -106,7 +118,8 @@ def _as_spark_stores_it(context: Context, definition: Any) -> Table:
     """Spark's own conversion to a table of Hive's (HiveClientImpl.toHiveTable), brought over as Thrift bytes."""
     java: Any = context.spark._jvm  # noqa: SLF001
     client = getattr(java, "org.apache.spark.sql.hive.client.HiveClientImpl$")
-    converted = getattr(client, "MODULE$").toHiveTable(definition, java.scala.Option.apply(definition.owner()))
+    user = java.org.apache.hadoop.security.UserGroupInformation.getCurrentUser().getShortUserName()
+    converted = getattr(client, "MODULE$").toHiveTable(definition, java.scala.Option.apply(user))
     protocol = getattr(java, "org.apache.thrift.protocol.TBinaryProtocol$Factory")()
     encoded = java.org.apache.thrift.TSerializer(protocol).serialize(converted.getTTable())
     raw = hive.Table()
@@ -164,7 +177,7 @@ def _check_list_bucketing(table: Table) -> None:
         raise InvalidStatementError(f"{table.full_name} is CLUSTERED BY, which STORED AS DIRECTORIES excludes")
     if not _FORMATS.search(table.storage.serde):
         raise InvalidStatementError(
-            f"{table.full_name}: STORED AS DIRECTORIES needs STORED AS PARQUET or STORED AS ORC"
+            f"{table.full_name}: STORED AS DIRECTORIES needs STORED AS PARQUET or ORC"
         )
 
 

@@ -9,6 +9,7 @@ import java.util.function.BiFunction;
 
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils;
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -63,6 +64,8 @@ public final class ResolveListBucketed extends Rule {
   private static final class Replacement extends AbstractPartialFunction {
     /** A table parameter of ours: Spark's own ALTER TABLE forgets a table's skew, its partitions keep theirs. */
     private static final String MARK = "skewed.directories";
+
+    private static final String NULL_PARTITION = ExternalCatalogUtils.DEFAULT_PARTITION_NAME();
 
     private final SparkSession session;
     private final Python python;
@@ -150,7 +153,8 @@ public final class ResolveListBucketed extends Rule {
       for (Iterator keys = CollectionConverters.asJava(partition.keySet()).iterator(); keys.hasNext();) {
         Object key = keys.next();
         Option value = (Option) partition.apply(key);
-        spec.put(key, value.isDefined() ? value.get() : null);
+        // None: rows decide. Some(null): p = NULL.
+        spec.put(key, value.isDefined() ? value.get() == null ? NULL_PARTITION : value.get() : null);
       }
       Map request = new HashMap();
       request.put("partition", spec);
