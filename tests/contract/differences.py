@@ -29,6 +29,8 @@ LENIENT = "clients leave out what can be completed"
 CASE = "keys in a partition's name are folded as all names are"
 NEWER = "a field of Hive 3 and 4, which clients of those versions read"
 LISTING = "no listing of a whole directory at every ALTER: engines bring their own counts"
+UNSAID = "an error that Hive 2.3 cannot say: its method does not declare it"
+NOTHING = "NoSuchObjectException, as declared, where Hive 2.3 answers a result with nothing in it"
 REFUSED = "*raises*"
 MORE = "every type of key, literal and operator can be filtered by, where Hive 2.3 gives up"
 TYPED = "the error that the method declares, and not an accident of a null inside the server"
@@ -153,4 +155,29 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("filters_that_are_refused/*", "", MORE, REFUSED),
     Difference("filters_that_are_refused/*: k = 'a')", "", "a filter is read to its end"),
     Difference("filters_that_are_refused/*: k = 'a' union select 1", "", "a filter is read to its end"),
+    # Functions and types
+    Difference("functions_are_made_and_read/get_function: upper case", "", "names are folded, those of functions, too"),
+    Difference("functions_are_made_and_read/*_function: no *", "", LENIENT, REFUSED),
+    Difference("functions_are_made_and_read/create_function: name None", "*", TYPED),
+    Difference(
+        "functions_are_changed_and_dropped/get_function", "Function.resourceUris", "Hive 2.3 forgets new resources"
+    ),
+    Difference("functions_are_changed_and_dropped/alter_function: *", "*", "InvalidOperationException says more"),
+    Difference("types/get_type", "Type.fields", "what was not given is not there"),
+    Difference("types/drop_type: again", "", "the method declares NoSuchObjectException"),
+    Difference("types/get_type_all", "", "Hive 2.3 does not have the method"),
+    # Statistics
+    Difference("statistics_*/get_*_column_statistics: *", "kind", NOTHING, "'MISSING_RESULT'"),
+    Difference("statistics_*/get_*_column_statistics: *", "raises", NOTHING, "'TApplicationException'"),
+    Difference("statistics_of_tables/*: no bounds", "*Value", "new statistics replace the old ones whole"),
+    Difference(
+        "statistics_of_partitions/get_aggr_stats_for: *'ds=3'*",
+        "AggrStats.colStats.*",
+        "partitions without statistics are estimated from the others as in Hive 4, without whole-number division",
+    ),
+    # Constraints
+    Difference("constraints_*/get_foreign_keys: parent only", "", "as Hive 3 and 4: one end is enough", REFUSED),
+    Difference("constraints_*/*", "kind", UNSAID, "'INTERNAL_ERROR'"),
+    Difference("constraints_*/*", "raises", UNSAID, "'TApplicationException'"),
+    Difference("constraints_are_dropped/*: upper case", "", "names are folded, those of constraints, too"),
 )
