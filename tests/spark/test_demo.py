@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,16 +31,29 @@ def run(*arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
 
 
 def test_every_answer_is_that_of_the_raw_csv(metastore_server: Server, tmp_path: Path) -> None:
-    arguments = ("--uri", metastore_server.uri, "--warehouse", str(tmp_path), "--rows", "5000")
+    arguments = ("--uri", metastore_server.uri, "--warehouse", str(tmp_path), "--rows", "2000")
     done = run(*arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✓ All 8 answers are those of the raw CSV." in done.stdout
     assert "dest = 'ORD' AND month = 1" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert done.stderr == ""
-    wrong = run(*arguments, code="import spark_client.demo.questions as q\nq.RAW = '(FROM raw_flights |> LIMIT 10)'")
+
+
+WRONG = """
+import spark_client.demo.questions as q
+q.RAW = '(FROM raw_flights |> LIMIT 10)'
+all_questions = q.questions
+q.questions = lambda *names: all_questions(*names)[:1]
+"""
+
+
+def test_a_wrong_answer_is_shown_and_is_the_exit_status(metastore_server: Server, tmp_path: Path) -> None:
+    arguments = ("--uri", metastore_server.uri, "--warehouse", str(tmp_path), "--rows", "1000")
+    wrong = run(*arguments, code=WRONG)
     assert wrong.returncode == 1
-    assert "✗ dest = 'ORD': [(" in wrong.stdout
+    assert re.search(r"✗ dest = '[A-Z]{3}': \[\(\d+, .*\], raw: \[", wrong.stdout)
+    assert "✓ All" not in wrong.stdout
 
 
 def test_a_metastore_that_is_not_there_is_one_line(tmp_path: Path) -> None:
