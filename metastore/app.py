@@ -15,6 +15,7 @@ from metastore.handlers.compactions import CompactionHandlers
 from metastore.handlers.config import ConfigHandlers
 from metastore.handlers.constraints import ConstraintHandlers
 from metastore.handlers.databases import DatabaseHandlers
+from metastore.handlers.dependencies import DependencyHandlers
 from metastore.handlers.fields import FieldHandlers
 from metastore.handlers.functions import FunctionHandlers
 from metastore.handlers.hiveserver import HiveServerHandlers
@@ -46,6 +47,7 @@ from metastore.services.compactions import CompactionService
 from metastore.services.config import ConfigService
 from metastore.services.constraints import ConstraintService
 from metastore.services.databases import DatabaseService
+from metastore.services.dependencies import DependencyService
 from metastore.services.functions import FunctionService
 from metastore.services.locks import LockService
 from metastore.services.materialized_views import MaterializedViewService
@@ -55,6 +57,7 @@ from metastore.services.partition_exchange import PartitionExchangeService
 from metastore.services.partition_expressions import PartitionExpressionService
 from metastore.services.partition_specs import PartitionSpecService
 from metastore.services.partition_values import PartitionValueService
+from metastore.services.partition_waiting import PartitionWaitingService
 from metastore.services.partitions_alter import PartitionAlterService
 from metastore.services.partitions_read import PartitionReadService
 from metastore.services.partitions_write import PartitionWriteService
@@ -71,6 +74,7 @@ from metastore.services.truncation import TruncationService
 from metastore.services.types import TypeService
 from metastore.services.write_ids import WriteIdService
 from metastore.settings import Settings
+from metastore.storage.announcements import Announcements
 from metastore.storage.engine import make_engine
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
@@ -81,6 +85,7 @@ class Application:
 
     def __init__(self, settings: Settings, database_url: str) -> None:
         self._store = Store(make_engine(settings, database_url))
+        self._announcements = Announcements(database_url)
         warehouse = Warehouse(settings.warehouse)
         self.databases = DatabaseService(self._store, warehouse, _now)
         self.tables = TableService(self._store, warehouse, _now)
@@ -109,16 +114,20 @@ class Application:
     def close(self) -> None:
         for timer in self._timers:
             timer.stop()
+        self._announcements.close()
         self._store.close()
 
     def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
         """By domain, as in `protocol.methods`."""
         partitions_write = PartitionWriteService(self._store, warehouse, _now)
         expressions = PartitionExpressionService(self._store)
+        propagate = settings.dependencies_schema_change == "propagate"
+        alter = TableAlterService(self._store, warehouse, _now, propagate_to_dependents=propagate)
+        waiting = PartitionWaitingService(self._store, self._announcements, most=max(1, settings.max_threads // 4))
         return {
             "config": ConfigHandlers(ConfigService(settings)),
             "databases": DatabaseHandlers(self.databases),
-            "tables": TableHandlers(self.tables, TableAlterService(self._store, warehouse, _now)),
+            "tables": TableHandlers(self.tables, alter),
             "fields": FieldHandlers(self.tables),
             "partitions_read": PartitionReadHandlers(self.partitions),
             "partition_names": PartitionNameHandlers(self.partitions),
@@ -147,6 +156,7 @@ class Application:
             "write_ids": WriteIdHandlers(WriteIdService(self._store, timeout)),
             "compactions": CompactionHandlers(CompactionService(self._store)),
             "hiveserver": HiveServerHandlers(),
+            "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
             "scans": ScanHandlers(ScanService(self._store), PublishingService(self._store, _now)),
         }
 

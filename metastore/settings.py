@@ -65,6 +65,9 @@ class Settings:
     statement_timeout: float = _seconds(300.0, "one SQL statement may take")
     txn_timeout: float = _seconds(300.0, "a lock or transaction lives without a heartbeat")
     event_time_to_live: float = _setting(86_400.0, "seconds an event stays in the notification log", parse=float, low=1)
+    dependencies_schema_change: str = _setting(
+        "propagate", "what a change of a table's columns does to its dependent tables: propagate or refuse"
+    )
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper)
 
     def __post_init__(self) -> None:
@@ -79,6 +82,10 @@ class Settings:
             if not ((low is None or low <= value) and (high is None or value <= high)):
                 limits = f"from {low} to {high}" if high is not None else f"{low} or more"
                 raise ConfigurationError(f"{each.name} is {value}, but must be {limits}")
+        if self.dependencies_schema_change not in ("propagate", "refuse"):
+            raise ConfigurationError(
+                f"dependencies_schema_change is {self.dependencies_schema_change!r}, but must be propagate or refuse"
+            )
         if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
             raise ConfigurationError(f"log_level is {self.log_level!r}, but must be DEBUG, INFO, WARNING or ERROR")
 

@@ -122,6 +122,85 @@ struct PublishResult {
   2: required list<string> replaced,       // locations that no partition refers to any more
 }
 
+// ---- Dependent tables
+
+/** Makes a table whose partitions are those of another table, by a prefix of its partition columns. */
+struct CreateDependentTableRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: required list<hive_metastore.FieldSchema> partitionKeys,  // without a type: the base table's
+  4: required string baseDbName,
+  5: required string baseTableName,
+  6: optional string catName,
+  7: optional bool ifNotExists = false,
+  8: optional map<string, string> parameters,
+  9: optional string owner,
+}
+
+/** Without `partitions`: new partitions depend on the base table from now on. With: these partitions do. */
+struct SetDependencyRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: required string baseDbName,
+  4: required string baseTableName,
+  5: optional string catName,
+  6: optional list<list<string>> partitions,
+}
+
+enum DependencyDirection {
+  UP = 1,    // what it depends on
+  DOWN = 2,  // what depends on it
+}
+
+struct DependenciesRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: required DependencyDirection direction,
+  4: optional string catName,
+  5: optional list<string> values,        // of the first partition columns: only what has to do with these partitions
+  6: optional bool transitive = true,     // dependent tables may depend on dependent tables
+  7: optional bool basePartitions = true, // name every base partition, not only their number
+}
+
+/** One table depends on another. */
+struct TableDependency {
+  1: required string dbName,
+  2: required string tableName,
+  3: required string baseDbName,
+  4: required string baseTableName,
+  5: required bool current,               // new partitions depend on this one
+  6: required i64 partitions,             // partitions that depend on it now
+}
+
+/** A partition of a dependent table, and what it depends on: all partitions of the base that begin with these values. */
+struct PartitionDependency {
+  1: required string dbName,
+  2: required string tableName,
+  3: required string partitionName,
+  4: required list<string> values,
+  5: required string baseDbName,
+  6: required string baseTableName,
+  7: required string baseSpec,            // as a partition's name: ds=1
+  8: required i64 basePartitionsTotal,
+  9: optional list<string> basePartitions,
+  10: required bool fresh,                // no base partition has changed, come or gone since this one was published
+  11: required i64 version,
+}
+
+struct Dependencies {
+  1: required list<TableDependency> tables,          // nearest first
+  2: required list<PartitionDependency> partitions,  // nearest first, then by name
+}
+
+struct WaitRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: required list<string> values,        // of the first partition columns
+  4: optional string catName,
+  5: optional bool dependencies = false,  // and all that it depends on
+  6: optional i32 timeoutMillis = 10000,  // a server answers within 10 seconds in any case: ask again
+}
+
 /** Another writer changed what this one had seen. Nothing was published. */
 exception ConflictException {
   1: string message,
@@ -137,4 +216,22 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
               3: hive_metastore.InvalidObjectException o3, 4: ConflictException o4,
               5: hive_metastore.AlreadyExistsException o5),
+
+  /** A table of its own kind: its data are those of other tables, its partitions depend on theirs. */
+  void create_dependent_table(1: CreateDependentTableRequest request)
+      throws (1: hive_metastore.AlreadyExistsException o1, 2: hive_metastore.InvalidObjectException o2,
+              3: hive_metastore.MetaException o3, 4: hive_metastore.NoSuchObjectException o4),
+
+  /** Changes what a dependent table, or some of its partitions, depends on; these partitions are fresh then. */
+  void set_dependency(1: SetDependencyRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
+              3: hive_metastore.InvalidObjectException o3, 4: hive_metastore.InvalidOperationException o4),
+
+  /** What a table or partition depends on, or what depends on it: base partitions are those that are there now. */
+  Dependencies get_dependencies(1: DependenciesRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** Answers true as soon as there is a partition with these values, false when the time is over. */
+  bool wait_for_partition(1: WaitRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 }

@@ -122,13 +122,15 @@ class TableHandlers:
         self._tables.drop(*table_name(database, name), delete_data=bool(delete_data))
 
     def drop_table_with_environment_context(
-        self, database: str, name: str, delete_data: bool, _: EnvironmentContext | None
+        self, database: str, name: str, delete_data: bool, context: EnvironmentContext | None
     ) -> None:
-        self.drop_table(database, name, delete_data)
+        cascade = do_cascade(properties(context))
+        self._tables.drop(*table_name(database, name), delete_data=bool(delete_data), cascade=cascade)
 
     def drop_table_req(self, request: DropTableRequest) -> None:
         name = table_name(request.dbName, request.tableName, request.catalogName)
-        self._tables.drop(*name, delete_data=bool(request.deleteData))
+        cascade = do_cascade(properties(request.envContext))
+        self._tables.drop(*name, delete_data=bool(request.deleteData), cascade=cascade)
 
     def _create(
         self, table: Table, context: EnvironmentContext | None, constraints: Sequence[list[Any] | None]

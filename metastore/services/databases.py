@@ -108,6 +108,11 @@ class DatabaseService:
             tables = work.tables.find_many(catalog, name, work.tables.names(catalog, name))
             if not cascade and (tables or work.functions.names(catalog, name)):
                 raise InvalidOperationError(NOT_EMPTY.format(name, "tables" if tables else "functions"))
+            outside = work.dependencies.outside(stored.id)
+            if outside:
+                raise InvalidOperationError(
+                    f"Cannot drop database {name}: tables of other databases depend on its tables: {', '.join(outside)}"
+                )
             for table in tables:
                 doomed += data_of(work, table) if delete_data else []
                 work.tables.delete(table.ref.id)

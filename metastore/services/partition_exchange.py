@@ -10,6 +10,7 @@ from typing import NamedTuple
 from metastore.domain import table_events
 from metastore.domain.names import fold
 from metastore.errors import AlreadyExistsError, InvalidInputError
+from metastore.services.dependency_upkeep import check_writable
 from metastore.services.events import objects, table_text
 from metastore.services.moves import Move, moved, relocate
 from metastore.storage.filters_sql import values_condition
@@ -56,6 +57,8 @@ class PartitionExchangeService:
                 old, new = _tables(work, source, target)
                 chosen = _chosen(work, old, values)
                 owners = old.encoded.decode(), new.encoded.decode()
+                for owner in owners:
+                    check_writable(owner, "Cannot exchange partitions")
                 _check_columns(*owners)
                 pairs = [(each, _successor(each, *owners)) for each in chosen]
                 work.partitions_write.delete(old.ref, [each.id for each in chosen])

@@ -43,8 +43,7 @@ class PartitionRules:
         named = self.complete(partition)
         partition.parameters.setdefault(DDL_TIME, str(now))
         if is_view(self.table):
-            if partition.sd.location:
-                raise InvalidInputError("LOCATION clause illegal for view partition")
+            check_no_location(partition)
         else:
             location = partition.sd.location or paths.partition_location(self.table.sd.location, named.name)
             partition.sd.location = paths.require_not_root(location)
@@ -83,6 +82,12 @@ class PartitionRules:
                 f"Partition does not belong to target table {table.dbName}.{table.tableName}: "
                 f"it is {partition.tableName}'s"
             )
+
+
+def check_no_location(partition: Partition) -> None:
+    """Raises InvalidInputError, in Hive's words: a view has no files."""
+    if partition.sd.location:
+        raise InvalidInputError("LOCATION clause illegal for view partition")
 
 
 def inherited_descriptor(table: Table) -> StorageDescriptor:

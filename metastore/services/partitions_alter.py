@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from metastore.errors import AlreadyExistsError, InvalidOperationError
 from metastore.services.column_upkeep import forget_columns_of_partitions
 from metastore.services.databases import Clock
+from metastore.services.dependency_upkeep import follow_renamed
 from metastore.services.events import alter_partitions, befores, table_text
 from metastore.services.moves import Move, moved, relocate
-from metastore.services.partition_rules import PartitionRules, check_distinct
-from metastore.services.table_rules import DDL_TIME, MANAGED
+from metastore.services.partition_rules import PartitionRules, check_distinct, check_no_location
+from metastore.services.table_rules import DDL_TIME, MANAGED, is_view
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition
 from metastore.storage.repositories.partitions import named
@@ -70,6 +71,7 @@ class PartitionAlterService:
                 forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
                 work.partitions_write.update(stored.ref, [changed])
                 work.record(*alter_partitions(table_text(rules.table), before, [changed]))
+                follow_renamed(work, stored, rules.table, changed)
                 with moved(self._warehouse, move):
                     work.commit()
         except AlreadyExistsError:
@@ -85,7 +87,9 @@ class PartitionAlterService:
         if not new.sd.location:
             new.sd.location = old.partition.sd.location
         changed = rules.complete(new, old.id)
-        if new.sd.location:
+        if is_view(rules.table):
+            check_no_location(new)
+        elif new.sd.location:
             new.sd.location = paths.require_not_root(new.sd.location)
         if new.parameters.get(DDL_TIME, "0") == "0":
             new.parameters[DDL_TIME] = str(self._clock())

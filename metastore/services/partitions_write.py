@@ -8,6 +8,7 @@ from metastore.domain import table_events
 from metastore.domain.partition_names import check_values, partition_name, values_of
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.databases import Clock, owns_data
+from metastore.services.dependency_upkeep import follow_added, follow_dropped
 from metastore.services.directories import delete_directories, new_directories
 from metastore.services.events import objects, table_text
 from metastore.services.partition_rules import PartitionRules, check_distinct, updates_statistics
@@ -61,12 +62,13 @@ class PartitionWriteService:
                     there = set(work.partitions.names(stored.ref, named([each.name for each in adding])))
                     adding = [each for each in adding if each.name not in there]
                 missing = self._look(adding, fill=updates_statistics(context or {})) if not is_view(struct) else []
-                work.partitions_write.insert(stored.ref, adding)
+                ids = work.partitions_write.insert(stored.ref, adding)
                 for location in missing:
                     make_directory(location)
                 added = [each.partition for each in adding]
                 values = [partition.values for partition in added]
                 work.record(*table_events.add_partitions(table_text(struct), values, objects(added)))
+                follow_added(work, stored, struct, ids, values)
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {database}.{table}") from None
         return added
@@ -130,6 +132,7 @@ class PartitionWriteService:
             work.partitions_write.delete(stored.ref, [each.id for each in dropped])
             values = [each.partition.values for each in dropped]
             work.record(*table_events.drop_partitions(table_text(stored.encoded.decode()), values))
+            follow_dropped(work, stored, stored.encoded.decode())
         if delete_data:
             self._delete_data(stored, dropped)
         return [each.partition for each in dropped]

@@ -10,6 +10,7 @@ from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.databases import Clock
+from metastore.services.dependency_upkeep import check_writable
 from metastore.services.events import befores, table_text, write_partitions
 from metastore.services.partition_rules import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.table_rules import DDL_TIME
@@ -47,6 +48,7 @@ class PublishingService:
         with self._store.transaction() as work:
             stored = found(work, catalog, database, table, lock="share")
             struct = stored.encoded.decode()
+            check_writable(struct, "Cannot publish a write")
             if struct.partitionKeys:
                 return self._publish_partitions(work, stored, struct, entries)
             return self._publish_table(work, found(work, catalog, database, table, lock="change"), entries)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
 from metastore.domain.skew import Skew, directories_to_read
+from metastore.errors import InvalidOperationError
+from metastore.services.table_rules import VIEW
 from metastore.services.tables import found
 from metastore.storage.filters_sql import scan_condition
 from metastore.storage.references import ScanRow, StoredTable
@@ -32,6 +34,8 @@ class ScanService:
         total: int | None = None
         with self._store.read() as work:
             stored = found(work, catalog, database, table)
+            if stored.ref.type == VIEW:
+                raise InvalidOperationError(f"{database}.{table} is a view: scan the tables that its text reads")
             if stored.ref.keys:
                 rows = work.partitions.select_scan(stored.ref, scan_condition(predicate, stored.ref.keys))
                 total = work.partitions.count(stored.ref) if with_totals else None

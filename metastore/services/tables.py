@@ -13,6 +13,7 @@ from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundErr
 from metastore.services.acid_tables import forget_dropped
 from metastore.services.constraint_rules import add_constraints
 from metastore.services.databases import Clock, data_of
+from metastore.services.dependency_upkeep import check_unmarked, droppable
 from metastore.services.directories import delete_directories, new_directories
 from metastore.services.events import table_text
 from metastore.services.materialized_view_rules import add_sources, check_no_views
@@ -53,6 +54,7 @@ class TableService:
             NotFoundError: the table that a foreign key points to is missing.
         """
         table = prepare(table, catalog, database, self._clock())
+        check_unmarked(table)
         try:
             with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
                 database_id = _place(work, table)
@@ -107,18 +109,19 @@ class TableService:
         with self._store.read() as work:
             return work.tables.metas(catalog, database_pattern, pattern, kinds)
 
-    def drop(self, catalog: str, database: str, name: str, *, delete_data: bool) -> None:
-        """Drops the table; its data goes after the commit, unless it is external.
+    def drop(self, catalog: str, database: str, name: str, *, delete_data: bool, cascade: bool = False) -> None:
+        """Drops the table; its data goes after the commit, unless it is external. `cascade`: dependent tables, too.
 
-        Raises NotFoundError, InvalidOperationError for what a materialized view is made of.
+        Raises NotFoundError, InvalidOperationError for what a materialized view or dependent table is made of.
         """
         with self._store.transaction() as work:
             stored = found(work, catalog, database, name, lock="change")
             doomed = data_of(work, stored) if delete_data else []
             check_no_views(work, stored.ref)
-            work.tables.delete(stored.ref.id)
-            forget_dropped(work, stored.encoded.decode())
-            work.record(table_events.drop_table(table_text(stored.encoded.decode())))
+            for each in [*droppable(work, stored.ref, cascade=cascade), stored]:
+                work.tables.delete(each.ref.id)
+                forget_dropped(work, each.encoded.decode())
+                work.record(table_events.drop_table(table_text(each.encoded.decode())))
         delete_directories(self._warehouse, doomed)
 
     def _fill_statistics(self, table: Table) -> None:

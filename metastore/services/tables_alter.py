@@ -18,6 +18,7 @@ from metastore.errors import (
 from metastore.services.acid_tables import follow_rename
 from metastore.services.column_upkeep import forget_columns_of_table
 from metastore.services.databases import Clock, is_true
+from metastore.services.dependency_upkeep import check_alter, follow_altered
 from metastore.services.events import table_text
 from metastore.services.moves import Move, moved, relocate
 from metastore.services.table_rules import DDL_TIME, MANAGED, is_view, normalise
@@ -34,10 +35,14 @@ EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_val
 class TableAlterService:
     """Rules of ALTER TABLE. Catalog and database names come folded."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, warehouse: Warehouse, clock: Clock, *, propagate_to_dependents: bool = True
+    ) -> None:
+        """`propagate_to_dependents`: dependent tables follow a change of columns, which is refused otherwise."""
         self._store = store
         self._warehouse = warehouse
         self._clock = clock
+        self._propagate = propagate_to_dependents
 
     def alter(
         self, catalog: str, database: str, name: str, new: Table, *, context: Mapping[str, str], cascade: bool = False
@@ -62,6 +67,7 @@ class TableAlterService:
                 _check_keys(old, new)
                 _check_types(old, new)
                 target = _target(work, stored.ref, catalog, target_database)
+                check_alter(work, stored, old, new, propagate=self._propagate)
                 move = self._move(work, stored, old, new)
                 forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
                 work.tables.update(stored.ref.id, target, new)
@@ -69,6 +75,7 @@ class TableAlterService:
                 follow_rename(work, old, new)
                 texts = table_text(stored.encoded.decode()), table_text(new)
                 work.record(table_events.alter_table(*texts, truncated=is_truncation(context)))
+                follow_altered(work, stored.ref, old, new)
                 with moved(self._warehouse, move):
                     work.commit()
         except AlreadyExistsError:

@@ -40,6 +40,8 @@ _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
         InvalidOperationError,
         "Cannot drop table as it is used in materialized views",
     ),
+    "table_dependencies_dependent_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
+    "table_dependencies_base_id_fkey": (InvalidOperationError, "Cannot drop a table that dependent tables depend on"),
     "functions_database_id_name_key": (AlreadyExistsError, "Function already exists"),
     "functions_database_id_fkey": (NotFoundError, "Database was dropped by somebody else"),
     "column_statistics_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),

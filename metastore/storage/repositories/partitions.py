@@ -108,6 +108,11 @@ class Partitions:
         joined = _rows(table, condition, (partitions.c.name,), limit).order_by(partitions.c.name)
         return list(self._connection.execute(joined).scalars())
 
+    def ids(self, table: TableRef, condition: ColumnElement[bool] | None, limit: int | None = None) -> list[int]:
+        """Ids by ascending name."""
+        query = _rows(table, condition, (partitions.c.id,), limit).order_by(partitions.c.name)
+        return list(self._connection.execute(query).scalars())
+
     def count(self, table: TableRef, condition: ColumnElement[bool] | None = None) -> int:
         query = _rows(table, condition, (func.count(),), None)
         count: int = self._connection.execute(query).scalar_one()

@@ -6,18 +6,26 @@ Rows travel as one array per column and are unnested by PostgreSQL.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, any_, delete, literal, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from metastore.storage.arrays import array_literal
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.partitions import partition_row
 from metastore.storage.references import TableRef
-from metastore.storage.schema import column_statistics, partitions, privileges, skewed_locations, tables
+from metastore.storage.schema import (
+    column_statistics,
+    partition_dependencies,
+    partitions,
+    privileges,
+    skewed_locations,
+    tables,
+)
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 # One array a column; the arrays of `values` and `keys` are array literals, as unnest would flatten nested arrays.
@@ -30,6 +38,10 @@ _UNNESTED = """
 """
 _COLUMNS = ("name", "values", "keys", "location", "create_time", "last_access_time", "parameters", "encoded")
 
+CHANNEL: Final = "metastore_partitions"
+"""On which it is announced that there are new partitions (`storage.announcements`)."""
+
+# PostgreSQL makes one announcement of all that are equal in a transaction.
 _INSERT = text(f"""
     INSERT INTO partitions
         (table_id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id, version,
@@ -37,7 +49,7 @@ _INSERT = text(f"""
     SELECT :table_id, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
            new.last_access_time, new.parameters::jsonb, new.descriptor_id, 1, new.encoded
     FROM {_UNNESTED}
-    RETURNING id, name
+    RETURNING id, name, pg_notify('{CHANNEL}', '')
 """)  # noqa: S608 - only constants of this module
 
 _UPDATE = text(f"""
@@ -66,15 +78,16 @@ class PartitionsWrite:
         self._connection = connection
         self._descriptors = descriptors
 
-    def insert(self, table: TableRef, new: Sequence[NamedPartition]) -> None:
-        """Raises AlreadyExistsError when one of them is there; nothing is stored then."""
+    def insert(self, table: TableRef, new: Sequence[NamedPartition]) -> list[int]:
+        """Returns their ids. Raises AlreadyExistsError when one of them is there; nothing is stored then."""
         if not new:
-            return
+            return []
         # In the order of names, so that two writers of the same partitions wait for each other instead of dying.
         new = sorted(new, key=lambda each: each.name)
         stored = self._connection.execute(_INSERT, self._arrays(table, new))
         ids = {row.name: row.id for row in stored}
         self._insert_locations(table, {ids[each.name]: each.partition for each in new})
+        return list(ids.values())
 
     def update(self, table: TableRef, changed: Sequence[NamedPartition]) -> None:
         """Replaces partitions; their versions rise. Raises AlreadyExistsError when a new name is taken."""
@@ -86,8 +99,11 @@ class PartitionsWrite:
         self._insert_locations(table, by_id)
 
     def delete(self, table: TableRef, ids: Sequence[int]) -> None:
-        """Removes partitions with their skewed locations, column statistics and privileges."""
+        """Removes partitions with their skewed locations, column statistics, privileges and dependencies."""
         self._delete_locations(ids)
+        self._connection.execute(
+            delete(partition_dependencies).where(partition_dependencies.c.partition_id == _any(ids))
+        )
         for of in (partitions.c.id, column_statistics.c.partition_id, privileges.c.partition_id):
             self._connection.execute(delete(of.table).where(of.table.c.table_id == table.id, of == _any(ids)))
 
@@ -140,18 +156,6 @@ class PartitionsWrite:
 
     def _delete_locations(self, ids: Sequence[int]) -> None:
         self._connection.execute(delete(skewed_locations).where(skewed_locations.c.partition_id == _any(ids)))
-
-
-def array_literal(texts: Iterable[str | None]) -> str:
-    """PostgreSQL's text form of a text[] (documentation, "Array Input and Output Syntax")."""
-    return "{" + ",".join(_NULL if each is None else _quoted(each) for each in texts) + "}"
-
-
-_NULL = "NULL"
-
-
-def _quoted(value: str) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _any(ids: Sequence[int]) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, insert, select, text, tuple_, update
 
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import shared_part
@@ -53,6 +54,18 @@ _FIND_LOCKED: dict[str | None, Select[Any]] = {
 }
 
 
+_UPDATE_VIEWS = text("""
+    UPDATE tables AS old
+    SET view_original_text = new.original, view_expanded_text = new.expanded, parameters = new.parameters::jsonb,
+        descriptor_id = new.descriptor_id, encoded = new.encoded, version = old.version + 1
+    FROM unnest(
+        cast(:id AS bigint[]), cast(:view_original_text AS text[]), cast(:view_expanded_text AS text[]),
+        cast(:parameters AS text[]), cast(:descriptor_id AS bigint[]), cast(:encoded AS bytea[])
+    ) AS new(id, original, expanded, parameters, descriptor_id, encoded)
+    WHERE old.id = new.id
+""")
+
+
 class Tables:
     """Queries on tables. Names come folded, structs complete (`services.tables`)."""
 
@@ -81,6 +94,11 @@ class Tables:
         """Those of the tables that are there; each is named with its database before it."""
         identity = tuple_(databases.c.name, tables.c.name)
         query = select(*_WHOLE).select_from(_JOINED).where(databases.c.catalog == catalog, identity.in_(names))
+        return self._read(query)
+
+    def find_ids(self, ids: Sequence[int]) -> list[StoredTable]:
+        """The tables of these ids, by id."""
+        query = select(*_WHOLE).select_from(_JOINED).where(tables.c.id.in_(ids)).order_by(tables.c.id)
         return self._read(query)
 
     def names(self, catalog: str, database: str, pattern: str | None = None, kind: str | None = None) -> list[str]:
@@ -133,6 +151,16 @@ class Tables:
         own = (skewed_locations.c.table_id == table_id) & skewed_locations.c.partition_id.is_(None)
         self._connection.execute(delete(skewed_locations).where(own))
         self._insert_locations(table_id, table)
+
+    def update_views(self, views: Mapping[int, Table]) -> None:
+        """Gives views, by id, their columns, parameters and texts; their versions rise."""
+        rows = [table_row(view) for view in views.values()]
+        arrays: dict[str, Any] = {
+            column: [row[column] for row in rows] for column in ("view_original_text", "view_expanded_text", "encoded")
+        }
+        arrays["parameters"] = [json.dumps(row["parameters"]) for row in rows]
+        arrays["descriptor_id"] = self._descriptors.store([shared_part(view.sd) for view in views.values()])
+        self._connection.execute(_UPDATE_VIEWS, arrays | {"id": list(views)})
 
     def delete(self, table_id: int) -> None:
         """Removes a table with its partitions and skewed locations."""

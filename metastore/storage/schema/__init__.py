@@ -5,6 +5,7 @@ from metastore.storage.schema.column_statistics import TABLE_ITSELF, column_stat
 from metastore.storage.schema.compactions import compactions
 from metastore.storage.schema.constraints import table_constraints
 from metastore.storage.schema.databases import catalogs, databases
+from metastore.storage.schema.dependencies import partition_dependencies, table_dependencies
 from metastore.storage.schema.descriptors import (
     column_lists,
     skew_specifications,
@@ -44,6 +45,7 @@ __all__ = [
     "metastore_properties",
     "notification_log",
     "notification_sequence",
+    "partition_dependencies",
     "partition_events",
     "partitions",
     "privileges",
@@ -55,6 +57,7 @@ __all__ = [
     "storage_descriptors",
     "storage_formats",
     "table_constraints",
+    "table_dependencies",
     "tables",
     "transaction_components",
     "transaction_counter",

@@ -41,6 +41,46 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def create_dependent_table(self, request):
+        """
+        A table of its own kind: its data are those of other tables, its partitions depend on theirs.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
+    def set_dependency(self, request):
+        """
+        Changes what a dependent table, or some of its partitions, depends on; these partitions are fresh then.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
+    def get_dependencies(self, request):
+        """
+        What a table or partition depends on, or what depends on it: base partitions are those that are there now.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
+    def wait_for_partition(self, request):
+        """
+        Answers true as soon as there is a partition with these values, false when the time is over.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
 
 class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
     def __init__(self, iprot, oprot=None):
@@ -128,12 +168,172 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o5
         raise TApplicationException(TApplicationException.MISSING_RESULT, "publish failed: unknown result")
 
+    def create_dependent_table(self, request):
+        """
+        A table of its own kind: its data are those of other tables, its partitions depend on theirs.
+
+        Parameters:
+         - request
+
+        """
+        self.send_create_dependent_table(request)
+        self.recv_create_dependent_table()
+
+    def send_create_dependent_table(self, request):
+        self._oprot.writeMessageBegin('create_dependent_table', TMessageType.CALL, self._seqid)
+        args = create_dependent_table_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_create_dependent_table(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = create_dependent_table_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        if result.o3 is not None:
+            raise result.o3
+        if result.o4 is not None:
+            raise result.o4
+        return
+
+    def set_dependency(self, request):
+        """
+        Changes what a dependent table, or some of its partitions, depends on; these partitions are fresh then.
+
+        Parameters:
+         - request
+
+        """
+        self.send_set_dependency(request)
+        self.recv_set_dependency()
+
+    def send_set_dependency(self, request):
+        self._oprot.writeMessageBegin('set_dependency', TMessageType.CALL, self._seqid)
+        args = set_dependency_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_set_dependency(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = set_dependency_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        if result.o3 is not None:
+            raise result.o3
+        if result.o4 is not None:
+            raise result.o4
+        return
+
+    def get_dependencies(self, request):
+        """
+        What a table or partition depends on, or what depends on it: base partitions are those that are there now.
+
+        Parameters:
+         - request
+
+        """
+        self.send_get_dependencies(request)
+        return self.recv_get_dependencies()
+
+    def send_get_dependencies(self, request):
+        self._oprot.writeMessageBegin('get_dependencies', TMessageType.CALL, self._seqid)
+        args = get_dependencies_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_get_dependencies(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = get_dependencies_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "get_dependencies failed: unknown result")
+
+    def wait_for_partition(self, request):
+        """
+        Answers true as soon as there is a partition with these values, false when the time is over.
+
+        Parameters:
+         - request
+
+        """
+        self.send_wait_for_partition(request)
+        return self.recv_wait_for_partition()
+
+    def send_wait_for_partition(self, request):
+        self._oprot.writeMessageBegin('wait_for_partition', TMessageType.CALL, self._seqid)
+        args = wait_for_partition_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_wait_for_partition(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = wait_for_partition_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "wait_for_partition failed: unknown result")
+
 
 class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Iface, TProcessor):
     def __init__(self, handler):
         thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor.__init__(self, handler)
         self._processMap["plan_scan"] = Processor.process_plan_scan
         self._processMap["publish"] = Processor.process_publish
+        self._processMap["create_dependent_table"] = Processor.process_create_dependent_table
+        self._processMap["set_dependency"] = Processor.process_set_dependency
+        self._processMap["get_dependencies"] = Processor.process_get_dependencies
+        self._processMap["wait_for_partition"] = Processor.process_wait_for_partition
         self._on_message_begin = None
 
     def on_message_begin(self, func):
@@ -219,6 +419,134 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("publish", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_create_dependent_table(self, seqid, iprot, oprot):
+        args = create_dependent_table_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = create_dependent_table_result()
+        try:
+            self._handler.create_dependent_table(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.AlreadyExistsException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o3:
+            msg_type = TMessageType.REPLY
+            result.o3 = o3
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o4:
+            msg_type = TMessageType.REPLY
+            result.o4 = o4
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("create_dependent_table", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_set_dependency(self, seqid, iprot, oprot):
+        args = set_dependency_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = set_dependency_result()
+        try:
+            self._handler.set_dependency(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException as o3:
+            msg_type = TMessageType.REPLY
+            result.o3 = o3
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException as o4:
+            msg_type = TMessageType.REPLY
+            result.o4 = o4
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("set_dependency", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_get_dependencies(self, seqid, iprot, oprot):
+        args = get_dependencies_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = get_dependencies_result()
+        try:
+            result.success = self._handler.get_dependencies(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("get_dependencies", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_wait_for_partition(self, seqid, iprot, oprot):
+        args = wait_for_partition_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = wait_for_partition_result()
+        try:
+            result.success = self._handler.wait_for_partition(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("wait_for_partition", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -333,6 +661,212 @@ publish_result.thrift_spec = (
     (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException, None], None, ),  # 3
     (4, TType.STRUCT, 'o4', [ConflictException, None], None, ),  # 4
     (5, TType.STRUCT, 'o5', [thrift_idl.gen.hive_metastore.ttypes.AlreadyExistsException, None], None, ),  # 5
+)
+
+
+class create_dependent_table_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(create_dependent_table_args)
+create_dependent_table_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [CreateDependentTableRequest, None], None, ),  # 1
+)
+
+
+class create_dependent_table_result(TBase):
+    """
+    Attributes:
+     - o1
+     - o2
+     - o3
+     - o4
+
+    """
+
+    __slots__ = (
+        'o1',
+        'o2',
+        'o3',
+        'o4',
+    )
+
+
+    def __init__(self, o1=None, o2=None, o3=None, o4=None,):
+        self.o1 = o1
+        self.o2 = o2
+        self.o3 = o3
+        self.o4 = o4
+all_structs.append(create_dependent_table_result)
+create_dependent_table_result.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.AlreadyExistsException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException, None], None, ),  # 2
+    (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 3
+    (4, TType.STRUCT, 'o4', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 4
+)
+
+
+class set_dependency_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(set_dependency_args)
+set_dependency_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [SetDependencyRequest, None], None, ),  # 1
+)
+
+
+class set_dependency_result(TBase):
+    """
+    Attributes:
+     - o1
+     - o2
+     - o3
+     - o4
+
+    """
+
+    __slots__ = (
+        'o1',
+        'o2',
+        'o3',
+        'o4',
+    )
+
+
+    def __init__(self, o1=None, o2=None, o3=None, o4=None,):
+        self.o1 = o1
+        self.o2 = o2
+        self.o3 = o3
+        self.o4 = o4
+all_structs.append(set_dependency_result)
+set_dependency_result.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+    (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException, None], None, ),  # 3
+    (4, TType.STRUCT, 'o4', [thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException, None], None, ),  # 4
+)
+
+
+class get_dependencies_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(get_dependencies_args)
+get_dependencies_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [DependenciesRequest, None], None, ),  # 1
+)
+
+
+class get_dependencies_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(get_dependencies_result)
+get_dependencies_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [Dependencies, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class wait_for_partition_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(wait_for_partition_args)
+wait_for_partition_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [WaitRequest, None], None, ),  # 1
+)
+
+
+class wait_for_partition_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(wait_for_partition_result)
+wait_for_partition_result.thrift_spec = (
+    (0, TType.BOOL, 'success', None, None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
 )
 fix_spec(all_structs)
 del all_structs

@@ -97,6 +97,21 @@ class PublishMode(TBase):
     }
 
 
+class DependencyDirection(TBase):
+    UP = 1
+    DOWN = 2
+
+    _VALUES_TO_NAMES = {
+        1: "UP",
+        2: "DOWN",
+    }
+
+    _NAMES_TO_VALUES = {
+        "UP": 1,
+        "DOWN": 2,
+    }
+
+
 class PredicateNode(TBase):
     """
     One node of a predicate in postfix order: operands first, so that no depth of nesting can exhaust a stack.
@@ -373,6 +388,246 @@ class PublishResult(TBase):
         self.replaced = replaced
 
 
+class CreateDependentTableRequest(TBase):
+    """
+    Makes a table whose partitions are those of another table, by a prefix of its partition columns.
+
+    Attributes:
+     - dbName
+     - tableName
+     - partitionKeys
+     - baseDbName
+     - baseTableName
+     - catName
+     - ifNotExists
+     - parameters
+     - owner
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'partitionKeys',
+        'baseDbName',
+        'baseTableName',
+        'catName',
+        'ifNotExists',
+        'parameters',
+        'owner',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, partitionKeys=None, baseDbName=None, baseTableName=None, catName=None, ifNotExists=False, parameters=None, owner=None,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.partitionKeys = partitionKeys
+        self.baseDbName = baseDbName
+        self.baseTableName = baseTableName
+        self.catName = catName
+        self.ifNotExists = ifNotExists
+        self.parameters = parameters
+        self.owner = owner
+
+
+class SetDependencyRequest(TBase):
+    """
+    Without `partitions`: new partitions depend on the base table from now on. With: these partitions do.
+
+    Attributes:
+     - dbName
+     - tableName
+     - baseDbName
+     - baseTableName
+     - catName
+     - partitions
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'baseDbName',
+        'baseTableName',
+        'catName',
+        'partitions',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, baseDbName=None, baseTableName=None, catName=None, partitions=None,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.baseDbName = baseDbName
+        self.baseTableName = baseTableName
+        self.catName = catName
+        self.partitions = partitions
+
+
+class DependenciesRequest(TBase):
+    """
+    Attributes:
+     - dbName
+     - tableName
+     - direction
+     - catName
+     - values
+     - transitive
+     - basePartitions
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'direction',
+        'catName',
+        'values',
+        'transitive',
+        'basePartitions',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, direction=None, catName=None, values=None, transitive=True, basePartitions=True,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.direction = direction
+        self.catName = catName
+        self.values = values
+        self.transitive = transitive
+        self.basePartitions = basePartitions
+
+
+class TableDependency(TBase):
+    """
+    One table depends on another.
+
+    Attributes:
+     - dbName
+     - tableName
+     - baseDbName
+     - baseTableName
+     - current
+     - partitions
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'baseDbName',
+        'baseTableName',
+        'current',
+        'partitions',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, baseDbName=None, baseTableName=None, current=None, partitions=None,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.baseDbName = baseDbName
+        self.baseTableName = baseTableName
+        self.current = current
+        self.partitions = partitions
+
+
+class PartitionDependency(TBase):
+    """
+    A partition of a dependent table, and what it depends on: all partitions of the base that begin with these values.
+
+    Attributes:
+     - dbName
+     - tableName
+     - partitionName
+     - values
+     - baseDbName
+     - baseTableName
+     - baseSpec
+     - basePartitionsTotal
+     - basePartitions
+     - fresh
+     - version
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'partitionName',
+        'values',
+        'baseDbName',
+        'baseTableName',
+        'baseSpec',
+        'basePartitionsTotal',
+        'basePartitions',
+        'fresh',
+        'version',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, partitionName=None, values=None, baseDbName=None, baseTableName=None, baseSpec=None, basePartitionsTotal=None, basePartitions=None, fresh=None, version=None,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.partitionName = partitionName
+        self.values = values
+        self.baseDbName = baseDbName
+        self.baseTableName = baseTableName
+        self.baseSpec = baseSpec
+        self.basePartitionsTotal = basePartitionsTotal
+        self.basePartitions = basePartitions
+        self.fresh = fresh
+        self.version = version
+
+
+class Dependencies(TBase):
+    """
+    Attributes:
+     - tables
+     - partitions
+
+    """
+
+    __slots__ = (
+        'tables',
+        'partitions',
+    )
+
+
+    def __init__(self, tables=None, partitions=None,):
+        self.tables = tables
+        self.partitions = partitions
+
+
+class WaitRequest(TBase):
+    """
+    Attributes:
+     - dbName
+     - tableName
+     - values
+     - catName
+     - dependencies
+     - timeoutMillis
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'values',
+        'catName',
+        'dependencies',
+        'timeoutMillis',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, values=None, catName=None, dependencies=False, timeoutMillis=10000,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.values = values
+        self.catName = catName
+        self.dependencies = dependencies
+        self.timeoutMillis = timeoutMillis
+
+
 class ConflictException(TFrozenExceptionBase):
     """
     Another writer changed what this one had seen. Nothing was published.
@@ -479,6 +734,81 @@ PublishResult.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'versions', (TType.I64, None, False), None, ),  # 1
     (2, TType.LIST, 'replaced', (TType.STRING, 'UTF8', False), None, ),  # 2
+)
+all_structs.append(CreateDependentTableRequest)
+CreateDependentTableRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.LIST, 'partitionKeys', (TType.STRUCT, [thrift_idl.gen.hive_metastore.ttypes.FieldSchema, None], False), None, ),  # 3
+    (4, TType.STRING, 'baseDbName', 'UTF8', None, ),  # 4
+    (5, TType.STRING, 'baseTableName', 'UTF8', None, ),  # 5
+    (6, TType.STRING, 'catName', 'UTF8', None, ),  # 6
+    (7, TType.BOOL, 'ifNotExists', None, False, ),  # 7
+    (8, TType.MAP, 'parameters', (TType.STRING, 'UTF8', TType.STRING, 'UTF8', False), None, ),  # 8
+    (9, TType.STRING, 'owner', 'UTF8', None, ),  # 9
+)
+all_structs.append(SetDependencyRequest)
+SetDependencyRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'baseDbName', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'baseTableName', 'UTF8', None, ),  # 4
+    (5, TType.STRING, 'catName', 'UTF8', None, ),  # 5
+    (6, TType.LIST, 'partitions', (TType.LIST, (TType.STRING, 'UTF8', False), False), None, ),  # 6
+)
+all_structs.append(DependenciesRequest)
+DependenciesRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.I32, 'direction', None, None, ),  # 3
+    (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
+    (5, TType.LIST, 'values', (TType.STRING, 'UTF8', False), None, ),  # 5
+    (6, TType.BOOL, 'transitive', None, True, ),  # 6
+    (7, TType.BOOL, 'basePartitions', None, True, ),  # 7
+)
+all_structs.append(TableDependency)
+TableDependency.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'baseDbName', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'baseTableName', 'UTF8', None, ),  # 4
+    (5, TType.BOOL, 'current', None, None, ),  # 5
+    (6, TType.I64, 'partitions', None, None, ),  # 6
+)
+all_structs.append(PartitionDependency)
+PartitionDependency.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'partitionName', 'UTF8', None, ),  # 3
+    (4, TType.LIST, 'values', (TType.STRING, 'UTF8', False), None, ),  # 4
+    (5, TType.STRING, 'baseDbName', 'UTF8', None, ),  # 5
+    (6, TType.STRING, 'baseTableName', 'UTF8', None, ),  # 6
+    (7, TType.STRING, 'baseSpec', 'UTF8', None, ),  # 7
+    (8, TType.I64, 'basePartitionsTotal', None, None, ),  # 8
+    (9, TType.LIST, 'basePartitions', (TType.STRING, 'UTF8', False), None, ),  # 9
+    (10, TType.BOOL, 'fresh', None, None, ),  # 10
+    (11, TType.I64, 'version', None, None, ),  # 11
+)
+all_structs.append(Dependencies)
+Dependencies.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'tables', (TType.STRUCT, [TableDependency, None], False), None, ),  # 1
+    (2, TType.LIST, 'partitions', (TType.STRUCT, [PartitionDependency, None], False), None, ),  # 2
+)
+all_structs.append(WaitRequest)
+WaitRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.LIST, 'values', (TType.STRING, 'UTF8', False), None, ),  # 3
+    (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
+    (5, TType.BOOL, 'dependencies', None, False, ),  # 5
+    (6, TType.I32, 'timeoutMillis', None, 10000, ),  # 6
 )
 all_structs.append(ConflictException)
 ConflictException.thrift_spec = (

@@ -1,0 +1,53 @@
+"""Our own service: dependent tables."""
+
+from __future__ import annotations
+
+from metastore.errors import InvalidInputError
+from metastore.handlers.arguments import TableName, table_name
+from metastore.services.dependencies import DependencyService
+from metastore.services.partition_waiting import PartitionWaitingService
+from thrift_idl.gen.metastore.ttypes import (
+    CreateDependentTableRequest,
+    Dependencies,
+    DependenciesRequest,
+    DependencyDirection,
+    SetDependencyRequest,
+    WaitRequest,
+)
+
+
+class DependencyHandlers:
+    """`create_dependent_table`, `set_dependency`, `get_dependencies`, `wait_for_partition`."""
+
+    def __init__(self, dependencies: DependencyService, waiting: PartitionWaitingService) -> None:
+        self._dependencies = dependencies
+        self._waiting = waiting
+
+    def create_dependent_table(self, request: CreateDependentTableRequest) -> None:
+        given = {"owner": request.owner, "if_not_exists": bool(request.ifNotExists)}
+        keys = [key for key in request.partitionKeys or [] if key is not None]
+        self._dependencies.create(*_tables(request), keys, parameters=request.parameters or {}, **given)
+
+    def set_dependency(self, request: SetDependencyRequest) -> None:
+        self._dependencies.set_base(*_tables(request), request.partitions)
+
+    def get_dependencies(self, request: DependenciesRequest) -> Dependencies:
+        up = request.direction != DependencyDirection.DOWN
+        asked = self._dependencies.upwards if up else self._dependencies.downwards
+        named, transitive = request.basePartitions is not False, request.transitive is not False
+        name = table_name(request.dbName, request.tableName, request.catName)
+        return asked(name, request.values, transitive=transitive, base_partitions=named)
+
+    def wait_for_partition(self, request: WaitRequest) -> bool:
+        name = table_name(request.dbName, request.tableName, request.catName)
+        seconds = (10_000 if request.timeoutMillis is None else request.timeoutMillis) / 1000
+        return self._waiting.wait(name, request.values or [], dependencies=bool(request.dependencies), seconds=seconds)
+
+
+def _tables(request: CreateDependentTableRequest | SetDependencyRequest) -> tuple[TableName, TableName]:
+    """The dependent table and the base. Raises InvalidInputError where they are of different catalogs."""
+    dependent = table_name(request.dbName, request.tableName, request.catName)
+    base = table_name(request.baseDbName, request.baseTableName, request.catName)
+    if dependent.catalog != base.catalog:
+        raise InvalidInputError(f"A table of the catalog {dependent.catalog} cannot depend on one of {base.catalog}")
+    return dependent, base

@@ -1,0 +1,89 @@
+"""Announcements between servers: what one commits wakes those who wait at another (PostgreSQL's LISTEN and NOTIFY).
+
+One connection and one thread a process, from the first who waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+from typing import Any, Final
+
+import psycopg2  # type: ignore[import-untyped] # it has no types, and SQLAlchemy no LISTEN
+from sqlalchemy.engine import make_url
+
+from metastore.storage.repositories.partitions_write import CHANNEL
+
+_PAUSE: Final = 1.0  # seconds before a lost connection is tried again
+
+
+class Announcements:
+    """Counts what was announced: who waits compares the count with the one that it has seen."""
+
+    def __init__(self, url: str) -> None:
+        """`url`: a PostgreSQL URL, as `make_engine` takes it. Nothing is connected yet."""
+        self._url = make_url(url)
+        self._changed = threading.Condition()
+        self._count = 0
+        self._listening = False
+        self._thread: threading.Thread | None = None
+        self._stop, self._stopper = os.pipe()
+
+    def count(self, timeout: float) -> int:
+        """What was announced up to now. The first call begins to listen, and waits `timeout` seconds at most for it."""
+        with self._changed:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._listen, name="announcements", daemon=True)
+                self._thread.start()
+            self._changed.wait_for(lambda: self._listening, timeout)
+            return self._count
+
+    def wait(self, seen: int, timeout: float) -> None:
+        """Returns when something was announced after `seen`, or after `timeout` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._count != seen, timeout)
+
+    def close(self) -> None:
+        """Stops listening, and wakes who waits."""
+        os.close(self._stopper)
+        if self._thread is not None:
+            self._thread.join()
+        os.close(self._stop)
+        self._announce(listening=False)
+
+    def _listen(self) -> None:
+        stopped = False
+        while not stopped:
+            with contextlib.suppress(psycopg2.Error), contextlib.closing(self._connect()) as connection:
+                self._announce(listening=True)
+                stopped = self._follow(connection)
+            # Whatever was announced meanwhile is lost: everybody looks again, and again when there is a connection.
+            self._announce(listening=False)
+            stopped = stopped or bool(select.select([self._stop], [], [], _PAUSE)[0])
+
+    def _connect(self) -> Any:
+        plain = self._url.set(drivername="postgresql").render_as_string(hide_password=False)
+        connection = psycopg2.connect(plain, application_name="metastore announcements", connect_timeout=10)
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(f"LISTEN {CHANNEL}")
+        return connection
+
+    def _follow(self, connection: Any) -> bool:
+        """Until the end of the process (true); raises when the connection is lost."""
+        while True:
+            ready = select.select([connection, self._stop], [], [])[0]
+            if self._stop in ready:
+                return True
+            connection.poll()
+            if connection.notifies:
+                connection.notifies.clear()
+                self._announce(listening=True)
+
+    def _announce(self, *, listening: bool) -> None:
+        with self._changed:
+            self._listening = listening
+            self._count += 1
+            self._changed.notify_all()

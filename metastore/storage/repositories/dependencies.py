@@ -1,0 +1,305 @@
+"""What dependent tables and their partitions depend on. Base partitions are found when they are asked for.
+
+Every method is one statement or two, however many tables and partitions there are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from metastore.domain.dependencies import Source
+from metastore.storage.arrays import array_literal
+from metastore.storage.references import TableRef
+
+
+class TableEdge(NamedTuple):
+    """One table depends on another. `partitions`: how many of its partitions do now."""
+
+    dependent_id: int
+    base_id: int
+    database: str
+    table: str
+    base_catalog: str
+    base_database: str
+    base_table: str
+    current: bool
+    partitions: int
+
+    @property
+    def used(self) -> bool:
+        """Whether the dependent would miss the base."""
+        return self.current or self.partitions > 0
+
+
+class PartitionEdge(NamedTuple):
+    """A dependent partition, and what it depends on: the base's partitions that begin with `base_name`."""
+
+    partition_id: int
+    dependent_id: int
+    database: str
+    table: str
+    name: str
+    values: list[str]
+    keys: list[str | None]
+    version: int
+    base_database: str
+    base_table: str
+    base_names: list[str] | None
+    total: int
+    fresh: bool
+    base_partition_ids: list[int]
+
+
+class Spec(NamedTuple):
+    """The partitions of a table that begin with these values; none: all."""
+
+    table_id: int
+    values: Sequence[str]
+    keys: Sequence[str | None]
+
+
+# The base partitions of `{0}`, which has base_id, keys, values. Equal keys are equal values of the type; where there is
+# no key (the default partition, or a type without order) the texts are compared.
+_MATCHING = """(
+    SELECT p.id, p.version, p.name, p.table_id FROM partitions AS p
+    WHERE p.table_id = {0}.base_id AND p.keys[1] = {0}.keys[1] AND p.keys[1:cardinality({0}.keys)] = {0}.keys
+      AND (array_position({0}.keys, NULL) IS NULL OR p."values"[1:cardinality({0}.keys)] = {0}."values")
+    UNION ALL
+    SELECT p.id, p.version, p.name, p.table_id FROM partitions AS p
+    WHERE p.table_id = {0}.base_id AND {0}.keys[1] IS NULL AND p.keys[1] IS NULL
+      AND p."values"[1:cardinality({0}.keys)] = {0}."values"
+)"""
+
+# Each specification once, however many depend on it, with all partitions below it: those of the base, and where that is
+# a dependent table, those of its bases. Ids tell a partition from another one that came in its place.
+_EVALUATED = f"""
+    wanted AS (
+        SELECT DISTINCT base_id, keys, "values" FROM partition_dependencies
+        WHERE partition_id IN (SELECT partition_id FROM asked)
+    ),
+    reached AS (
+        SELECT w.base_id, w.keys, w."values", b.id, b.version, b.name, b.table_id
+        FROM wanted AS w CROSS JOIN LATERAL {_MATCHING.format("w")} AS b
+        UNION
+        SELECT r.base_id, r.keys, r."values", b.id, b.version, b.name, b.table_id
+        FROM reached AS r JOIN partition_dependencies AS d ON d.partition_id = r.id
+        CROSS JOIN LATERAL {_MATCHING.format("d")} AS b
+    ),
+    evaluated AS (
+        SELECT w.base_id, w.keys, w."values", count(r.id) FILTER (WHERE r.table_id = w.base_id) AS total,
+               sha256(convert_to(coalesce(string_agg(r.id || ':' || r.version, ',' ORDER BY r.id), ''), 'UTF8'))
+                   AS digest,
+               {{found}}
+        FROM wanted AS w LEFT JOIN reached AS r
+            ON r.base_id = w.base_id AND r.keys = w.keys AND r."values" = w."values"
+        GROUP BY w.base_id, w.keys, w."values"
+    )
+"""  # noqa: S608 - only constants of this module
+_FOUND = """
+    array_agg(r.name ORDER BY r.name) FILTER (WHERE r.table_id = w.base_id) AS names,
+    array_agg(r.id) FILTER (WHERE r.table_id = w.base_id) AS ids
+"""
+_NOT_FOUND = "NULL::text[] AS names, NULL::bigint[] AS ids"
+_OF_SPEC = 'e.base_id = d.base_id AND e.keys = d.keys AND e."values" = d."values"'
+
+
+def _edges(asked: str, found: str) -> Any:
+    return text(f"""
+        WITH RECURSIVE asked AS ({asked}), {_EVALUATED.format(found=found)}
+        SELECT d.partition_id, d.dependent_id, dd.name AS database, dt.name AS table, p.name, d."values", d.keys,
+               p.version, bd.name AS base_database, bt.name AS base_table, e.names AS base_names, e.total,
+               e.digest = d.digest AS fresh, coalesce(e.ids, cast('{{}}' AS bigint[])) AS base_partition_ids
+        FROM partition_dependencies AS d
+        JOIN asked ON asked.partition_id = d.partition_id
+        JOIN evaluated AS e ON {_OF_SPEC}
+        JOIN partitions AS p ON p.id = d.partition_id
+        JOIN tables AS dt ON dt.id = d.dependent_id JOIN databases AS dd ON dd.id = dt.database_id
+        JOIN tables AS bt ON bt.id = d.base_id JOIN databases AS bd ON bd.id = bt.database_id
+        ORDER BY database, "table", p.name
+    """)  # noqa: S608 - only constants of this module
+
+
+# Specifications come as one array a column; those of their values are array literals.
+_SPECS = """
+    unnest(cast(:table_id AS bigint[]), cast(:values AS text[]), cast(:keys AS text[])) AS raw(table_id, v, k)
+    CROSS JOIN LATERAL (SELECT raw.v::text[] AS "values", raw.k::text[] COLLATE "C" AS keys) AS s
+"""
+_IDS = "SELECT unnest(cast(:ids AS bigint[])) AS partition_id"
+# Of the two, one begins with the other, as far as both go.
+_BOTH = "least(cardinality(s.keys), cardinality(d.keys))"
+_OVERLAPPING = f"""
+    SELECT d.partition_id FROM {_SPECS} JOIN partition_dependencies AS d
+        ON d.{{table}} = raw.table_id AND cardinality(s.keys) = 0
+    UNION
+    SELECT d.partition_id FROM {_SPECS} JOIN partition_dependencies AS d
+        ON d.{{table}} = raw.table_id AND d.keys[1] = s.keys[1] AND d.keys[1:{_BOTH}] = s.keys[1:{_BOTH}]
+        AND (array_position(s.keys, NULL) IS NULL OR d."values"[1:{_BOTH}] = s."values"[1:{_BOTH}])
+    UNION
+    SELECT d.partition_id FROM {_SPECS} JOIN partition_dependencies AS d
+        ON d.{{table}} = raw.table_id AND cardinality(s.keys) > 0 AND s.keys[1] IS NULL AND d.keys[1] IS NULL
+        AND d."values"[1:{_BOTH}] = s."values"[1:{_BOTH}]
+"""  # noqa: S608 - only constants of this module
+_ABOVE = _OVERLAPPING.format(table="dependent_id")
+_BELOW = _OVERLAPPING.format(table="base_id")
+_QUERIES = {
+    (asked, named): _edges(query, _FOUND if named else _NOT_FOUND)
+    for asked, query in {"ids": _IDS, "above": _ABOVE, "below": _BELOW}.items()
+    for named in (True, False)
+}
+
+_PUBLISH = text(f"""
+    WITH RECURSIVE asked AS ({_IDS}), {_EVALUATED.format(found=_NOT_FOUND)}
+    UPDATE partition_dependencies AS d SET digest = e.digest FROM evaluated AS e, asked
+    WHERE d.partition_id = asked.partition_id AND {_OF_SPEC}
+""")  # noqa: S608 - only constants of this module
+
+_REACHED_TABLES = """
+    WITH RECURSIVE reached AS (
+        SELECT unnest(cast(:ids AS bigint[])) AS id, 0 AS depth
+        UNION
+        SELECT d.{to}, r.depth + 1 FROM reached AS r JOIN table_dependencies AS d ON d.{of} = r.id
+        WHERE :transitive OR r.depth = 0
+    ), nearest AS (SELECT id, max(depth) AS depth FROM reached GROUP BY id)
+    SELECT d.dependent_id, d.base_id, dd.name, dt.name, bd.catalog, bd.name, bt.name, d.current,
+           (SELECT count(*) FROM partition_dependencies AS p
+            WHERE p.dependent_id = d.dependent_id AND p.base_id = d.base_id)
+    FROM nearest AS n JOIN table_dependencies AS d ON d.{of} = n.id
+    JOIN tables AS dt ON dt.id = d.dependent_id JOIN databases AS dd ON dd.id = dt.database_id
+    JOIN tables AS bt ON bt.id = d.base_id JOIN databases AS bd ON bd.id = bt.database_id
+    WHERE :transitive OR n.depth = 0
+    ORDER BY n.depth, dd.name, dt.name, d.position
+"""
+_UP = text(_REACHED_TABLES.format(of="dependent_id", to="base_id"))
+_DOWN = text(_REACHED_TABLES.format(of="base_id", to="dependent_id"))
+
+
+class Dependencies:
+    """Queries on dependencies."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def upwards(self, table_ids: Sequence[int], *, transitive: bool = False) -> list[TableEdge]:
+        """What tables depend on: nearest first, the bases of one in the order of their coming."""
+        return self._table_edges(_UP, table_ids, transitive=transitive)
+
+    def downwards(self, table_ids: Sequence[int], *, transitive: bool = False) -> list[TableEdge]:
+        """What depends on tables: each dependent comes after all that it depends on itself."""
+        return self._table_edges(_DOWN, table_ids, transitive=transitive)
+
+    def _table_edges(self, query: Any, table_ids: Sequence[int], *, transitive: bool) -> list[TableEdge]:
+        found = self._connection.execute(query, {"ids": list(table_ids), "transitive": transitive})
+        return [TableEdge(*row) for row in found]
+
+    def set_base(self, dependent_id: int, base_id: int) -> None:
+        """New partitions depend on this table from now on."""
+        given = {"dependent_id": dependent_id, "base_id": base_id}
+        self._connection.execute(
+            text("UPDATE table_dependencies SET current = false WHERE dependent_id = :dependent_id AND current"), given
+        )
+        self.add_base(dependent_id, base_id, current=True)
+
+    def add_base(self, dependent_id: int, base_id: int, *, current: bool) -> None:
+        """Another table that it depends on; one that is there stays where it is."""
+        self._connection.execute(
+            text("""
+                INSERT INTO table_dependencies AS t (dependent_id, base_id, position, current)
+                SELECT :dependent_id, :base_id, count(*), :current
+                FROM table_dependencies WHERE dependent_id = :dependent_id
+                ON CONFLICT (dependent_id, base_id) DO UPDATE SET current = t.current OR excluded.current
+            """),
+            {"dependent_id": dependent_id, "base_id": base_id, "current": current},
+        )
+
+    def remove_unused_base(self, base_id: int) -> None:
+        """Forgets that tables once depended on it of which no partition does."""
+        self._connection.execute(
+            text("""
+                DELETE FROM table_dependencies AS t WHERE base_id = :base_id AND NOT current AND NOT EXISTS (
+                    SELECT FROM partition_dependencies AS p
+                    WHERE p.dependent_id = t.dependent_id AND p.base_id = t.base_id)
+            """),
+            {"base_id": base_id},
+        )
+
+    def publish(self, dependent: TableRef, base_id: int, partition_ids: Sequence[int]) -> None:
+        """The partitions depend on those of the base that begin with their values, as these are now."""
+        given = {"dependent_id": dependent.id, "base_id": base_id, "ids": list(partition_ids)}
+        self._connection.execute(
+            text("""
+                INSERT INTO partition_dependencies (partition_id, dependent_id, base_id, "values", keys)
+                SELECT id, table_id, :base_id, "values", keys FROM partitions
+                WHERE table_id = :dependent_id AND id = ANY(cast(:ids AS bigint[]))
+                ON CONFLICT (partition_id) DO UPDATE
+                SET base_id = excluded.base_id, "values" = excluded."values", keys = excluded.keys
+            """),
+            given,
+        )
+        self._connection.execute(_PUBLISH, given)
+
+    def bases_of(self, partition_ids: Sequence[int]) -> dict[int, int]:
+        """The base table of each partition, by id."""
+        query = text("SELECT partition_id, base_id FROM partition_dependencies WHERE partition_id = ANY(:ids)")
+        return {row[0]: row[1] for row in self._connection.execute(query, {"ids": list(partition_ids)})}
+
+    def lock(self, dependent_ids: Sequence[int]) -> None:
+        """Until this transaction ends nobody else changes what these tables depend on, nor writes their text."""
+        query = text("SELECT id FROM tables WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
+        self._connection.execute(query, {"ids": list(dependent_ids)})
+
+    def serialise(self) -> None:
+        """Nobody else adds a base before this transaction ends: two that do at once could close a circle."""
+        self._connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('dependencies', 0))"))
+
+    def sources(self, dependent_ids: Sequence[int]) -> dict[int, list[Source]]:
+        """What each dependent table reads, the bases in the order of their coming but the current one last."""
+        query = text("""
+            SELECT t.dependent_id, d.name, b.name,
+                   coalesce((SELECT json_agg(p."values" ORDER BY p."values") FROM partition_dependencies AS p
+                             WHERE p.dependent_id = t.dependent_id AND p.base_id = t.base_id), '[]') AS specs
+            FROM table_dependencies AS t
+            JOIN tables AS b ON b.id = t.base_id JOIN databases AS d ON d.id = b.database_id
+            WHERE t.dependent_id = ANY(:ids)
+            ORDER BY t.dependent_id, t.current, t.position
+        """)
+        found: dict[int, list[Source]] = defaultdict(list)
+        for dependent_id, *source in self._connection.execute(query, {"ids": list(dependent_ids)}):
+            found[dependent_id].append(Source(*source))
+        return found
+
+    def edges(self, partition_ids: Sequence[int], *, named: bool) -> list[PartitionEdge]:
+        """What these partitions depend on, by name. `named`: with the names and ids of the base partitions."""
+        return self._edges("ids", {"ids": list(partition_ids)}, named=named)
+
+    def edges_above(self, specs: Sequence[Spec], *, named: bool) -> list[PartitionEdge]:
+        """What the partitions of dependent tables depend on that begin with these values."""
+        return self._edges("above", _arrays(specs), named=named)
+
+    def edges_below(self, specs: Sequence[Spec], *, named: bool) -> list[PartitionEdge]:
+        """What depends on partitions that begin with these values."""
+        return self._edges("below", _arrays(specs), named=named)
+
+    def _edges(self, asked: str, given: dict[str, Any], *, named: bool) -> list[PartitionEdge]:
+        return [PartitionEdge(*row) for row in self._connection.execute(_QUERIES[asked, named], given)]
+
+    def outside(self, database_id: int) -> list[str]:
+        """Dependent tables in other databases that depend on tables of this one, as database.table."""
+        query = text("""
+            SELECT DISTINCT dd.name || '.' || dt.name
+            FROM tables AS b JOIN table_dependencies AS d ON d.base_id = b.id
+            JOIN tables AS dt ON dt.id = d.dependent_id JOIN databases AS dd ON dd.id = dt.database_id
+            WHERE b.database_id = :id AND dt.database_id <> :id ORDER BY 1
+        """)
+        return list(self._connection.execute(query, {"id": database_id}).scalars())
+
+
+def _arrays(specs: Sequence[Spec]) -> dict[str, Any]:
+    return {
+        "table_id": [spec.table_id for spec in specs],
+        "values": [array_literal(spec.values) for spec in specs],
+        "keys": [array_literal(spec.keys) for spec in specs],
+    }
