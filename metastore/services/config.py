@@ -10,7 +10,7 @@ from metastore.settings import Settings
 
 # Hive's MetastoreConf keeps secrets to itself: only these families may be read (HMSHandler.get_config_value).
 _READABLE = re.compile(r"(hive|hdfs|mapred|metastore)\..*", re.IGNORECASE)
-_SECRET = re.compile(r"password|secret|key", re.IGNORECASE)
+_SECRET = re.compile(r"password|secret", re.IGNORECASE)
 
 # Hive's MetastoreConf: the variables that a client may set for its connection ("meta confs").
 _META_CONFS = {

@@ -15,7 +15,7 @@ from tests.contract.comparing import Finding, compare
 from tests.contract.differences import DIFFERENCES
 from tests.contract.recording import Recorder
 from tests.contract.scenarios import SCENARIOS
-from tests.fixtures.real_hive import RealHive
+from tests.fixtures.real_hive import JARS, RealHive
 from tests.fixtures.server import Server, running
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
@@ -55,12 +55,14 @@ def record(side: RealHive | Server, name: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_ours_answers_as_hive_does(name: str, findings: Comparer) -> None:
+def test_ours_answers_as_hive_does(name: str, findings: Comparer, real_hive: RealHive) -> None:
+    if name == "notifications" and not real_hive.notifies:
+        pytest.skip(f"needs the jar hive-hcatalog-server-extensions, of Maven Central, in the folder that {JARS} names")
     unlisted = [found for found in findings(name) if not any(each.covers(found) for each in DIFFERENCES)]
     assert not unlisted, "\n" + "\n".join(map(str, unlisted))
 
 
 def test_every_listed_difference_is_there(findings: Comparer) -> None:
-    found = [each for name in SCENARIOS for each in findings(name)]
+    found = [each for name in SCENARIOS if name != "notifications" for each in findings(name)]
     gone = [str(difference) for difference in DIFFERENCES if not any(map(difference.covers, found))]
     assert not gone, "these no longer differ:\n" + "\n".join(gone)
