@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from metastore.domain.names import DEFAULT_CATALOG, fold, pattern_regex, split_database
 from metastore.errors import InvalidInputError
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, GrantRevokeType
+
+T = TypeVar("T")
 
 
 class DatabaseName(NamedTuple):
@@ -50,6 +52,13 @@ def limit(maximum: int | None) -> int | None:
 def properties(context: EnvironmentContext | None) -> dict[str, str]:
     """Spark sends a context whose properties are unset."""
     return (context.properties or {}) if context else {}
+
+
+def required(name: str, value: T | None) -> T:
+    """What a request cannot do without, under its name in it. Raises InvalidInputError where it is unset."""
+    if value is None:
+        raise InvalidInputError(f"The request came without {name}")
+    return value
 
 
 def table_of(partitions: Sequence[Any]) -> TableName:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.encoded import EncodedStruct
-from metastore.handlers.arguments import database_name, database_pattern
+from metastore.handlers.arguments import database_name, database_pattern, required
 from metastore.services.databases import DatabaseService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterDatabaseRequest,
@@ -66,7 +66,7 @@ class DatabaseHandlers:
         self._databases.alter(*database_name(name, database.catalogName), database)
 
     def alter_database_req(self, request: AlterDatabaseRequest) -> None:
-        self.alter_database(request.oldDbName, request.newDb)
+        self.alter_database(request.oldDbName, required("newDb", request.newDb))
 
     def drop_database(self, name: str, delete_data: bool, cascade: bool) -> None:
         self._databases.drop(*database_name(name), delete_data=bool(delete_data), cascade=bool(cascade))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import TableName, database_name, properties, table_name, table_of
+from metastore.handlers.arguments import TableName, database_name, properties, required, table_name, table_of
 from metastore.services.partition_expressions import PartitionExpressionService
 from metastore.services.partitions_alter import PartitionAlterService
 from metastore.services.partitions_write import PartitionWriteService
@@ -133,7 +133,7 @@ class PartitionWriteHandlers:
 
     def rename_partition_req(self, request: RenamePartitionRequest) -> RenamePartitionResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
-        self._alter.rename(*name, request.partVals or [], request.newPart)
+        self._alter.rename(*name, request.partVals or [], required("newPart", request.newPart))
         return RenamePartitionResponse()
 
     def _named(self, table: TableName, request: DropPartitionsRequest) -> tuple[list[str], bool]:

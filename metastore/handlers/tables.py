@@ -7,7 +7,7 @@ from typing import Any
 
 from metastore.domain.names import pattern_regex
 from metastore.encoded import EncodedStruct
-from metastore.handlers.arguments import database_name, database_pattern, limit, properties, table_name
+from metastore.handlers.arguments import database_name, database_pattern, limit, properties, required, table_name
 from metastore.services.partition_rules import updates_statistics
 from metastore.services.tables import TableService
 from metastore.services.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
@@ -48,10 +48,11 @@ class TableHandlers:
     def create_table_req(self, request: CreateTableRequest) -> None:
         keys = request.primaryKeys, request.foreignKeys, request.uniqueConstraints
         rest = request.notNullConstraints, request.defaultConstraints, request.checkConstraints
-        self._create(request.table or Table(), request.envContext, (*keys, *rest))
+        self._create(required("table", request.table), request.envContext, (*keys, *rest))
 
     def translate_table_dryrun(self, request: CreateTableRequest) -> Table:
-        return self._tables.as_created(*database_name(request.table.dbName, request.table.catName), request.table)
+        table = required("table", request.table)
+        return self._tables.as_created(*database_name(table.dbName, table.catName), table)
 
     def get_table(self, database: str, name: str) -> EncodedStruct[Table]:
         return self._tables.get(*table_name(database, name))
@@ -113,9 +114,9 @@ class TableHandlers:
             given[EXPECTED_KEY] = request.expectedParameterKey
         if request.expectedParameterValue is not None:
             given[EXPECTED_VALUE] = request.expectedParameterValue
-        name = table_name(request.dbName, request.tableName, request.catName)
-        _unprefix(request.table)
-        self._alter.alter(*name, request.table, context=given, cascade=do_cascade(given))
+        name, table = table_name(request.dbName, request.tableName, request.catName), required("table", request.table)
+        _unprefix(table)
+        self._alter.alter(*name, table, context=given, cascade=do_cascade(given))
         return AlterTableResponse()
 
     def drop_table(self, database: str, name: str, delete_data: bool) -> None:

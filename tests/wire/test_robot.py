@@ -1,0 +1,91 @@
+"""Every served method is called with nothing, emptiness and noise: each call is answered as clients expect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from thrift.protocol.TBase import TExceptionBase
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.Thrift import TApplicationException
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from metastore.protocol.methods import served
+from tests.fixtures.server import Server, running
+from tests.wire import robot
+from tests.wire.builders import partition, table
+from thrift_idl.gen.hive_metastore.ttypes import AlreadyExistsException, Database
+from thrift_idl.gen.metastore import Metastore
+
+WORLD = robot.World("robot", "t", {"ds": "x", "n": "1"})
+METHODS = sorted(name for name, method in served().items() if method.result is not None)
+ROUNDS = 60
+# How an error looks that nobody foresaw: the name of a Python exception, and its text.
+SURPRISE = re.compile(r"\(?(psycopg2|sqlalchemy)|\w+(Error|Interrupt|Iteration): ")
+
+
+class Client:
+    """Calls methods, and fails where a client would be told what it cannot understand, or nothing."""
+
+    def __init__(self, server: Server) -> None:
+        socket = TSocket(server.host, server.port)
+        socket.setTimeout(30_000)
+        self._transport = TBufferedTransport(socket)
+        self._transport.open()
+        self.methods = Metastore.Client(TBinaryProtocolAccelerated(self._transport))
+
+    def call(self, method: str, arguments: list[Any]) -> None:
+        """Whatever is answered, the connection stays usable, and no error is a Python exception in disguise."""
+        try:
+            getattr(self.methods, method)(*arguments)
+        except TTransportException as error:
+            raise AssertionError(f"{method}{arguments} broke the connection: {error}") from error
+        except (TApplicationException, TExceptionBase) as error:
+            text = str(getattr(error, "message", None) or error)
+            assert not SURPRISE.match(text), f"{method}{arguments}: {text}"
+        assert self.methods.getStatus() == 2
+
+    def restore(self) -> None:
+        """The world as the methods expect it."""
+        with suppress(AlreadyExistsException):
+            self.methods.create_database(Database(name=WORLD.database))
+        with suppress(AlreadyExistsException):
+            self.methods.create_table(table(WORLD.database, WORLD.table, [("ds", "string"), ("n", "int")]))
+        with suppress(TExceptionBase):
+            self.methods.add_partition(partition(WORLD.database, WORLD.table, list(WORLD.partition.values())))
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+@pytest.fixture(scope="module")
+def server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of the robot's own, whose log must not speak of errors in the end."""
+    with running(make_database(), tmp_path_factory.mktemp("robot")) as server:
+        yield server
+        assert server.stop() == 0
+        assert " ERROR " not in Path(server.log).read_text()
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    client = Client(server)
+    client.restore()
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_nothing_emptiness_and_noise(client: Client, name: str) -> None:
+    specs = [spec for spec in served()[name].arguments.thrift_spec if spec is not None]
+    client.call(name, [None] * len(specs))
+    client.call(name, [robot.empty(spec[1], spec[3]) for spec in specs])
+    noise = robot.Noise(Random(name), WORLD)
+    for _ in range(ROUNDS if specs else 0):
+        client.call(name, [noise.maybe(spec) for spec in specs])
