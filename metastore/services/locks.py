@@ -57,7 +57,7 @@ class LockService:
         Raises LockNotFoundError, TransactionNotFoundError, TransactionAbortedError.
         """
         with self._store.transaction() as work:
-            standing = work.locks.find(lock)
+            standing = work.locks.find(lock, self._timeout)
             if standing is None:
                 raise _missing(lock)
             found = None
@@ -78,9 +78,9 @@ class LockService:
         Raises TransactionOpenError for a transaction's lock, which ends with it, unless it still waits.
         """
         with self._store.transaction() as work:
-            if work.locks.release(lock):
+            if work.locks.release(lock, self._timeout):
                 return
-            standing = work.locks.find(lock)
+            standing = work.locks.find(lock, self._timeout)
         if standing is not None:
             raise TransactionOpenError(
                 f"Unlocking locks associated with transaction not permitted. lockid:{lock} ends with "

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from sqlalchemy import Connection, Row, and_, any_, delete, literal, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, any_, delete, exists, literal, or_, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
@@ -149,9 +149,12 @@ class Locks:
         lock: int = self._connection.execute(_INSERT, values).scalars().all()[0]
         return lock
 
-    def find(self, lock: int) -> StandingLock | None:
+    def find(self, lock: int, timeout: timedelta) -> StandingLock | None:
+        """A lock that is not late."""
         query = select(locks.c.id, locks.c.transaction_id, _GRANTED.label("granted"), *_COMPONENT).select_from(_JOINED)
-        rows = self._connection.execute(query.where(locks.c.id == lock).order_by(lock_components.c.position)).all()
+        rows = self._connection.execute(
+            query.where(locks.c.id == lock, _alive(timeout)).order_by(lock_components.c.position)
+        ).all()
         return next(iter(_grouped(rows)), None)
 
     def renew(self, lock: int, timeout: timedelta) -> bool:
@@ -171,9 +174,9 @@ class Locks:
             },
         )
 
-    def release(self, lock: int) -> bool:
-        """Removes a lock, unless it is granted to a transaction; false if nothing was removed."""
-        own = or_(locks.c.transaction_id.is_(None), locks.c.acquired_at.is_(None))
+    def release(self, lock: int, timeout: timedelta) -> bool:
+        """Removes a lock, unless it is granted to a transaction that is alive; false if nothing was removed."""
+        own = or_(locks.c.transaction_id.is_(None), locks.c.acquired_at.is_(None), ~_alive(timeout))
         statement = delete(locks).where(locks.c.id == lock, own).returning(locks.c.id)
         return self._connection.execute(statement).scalar() is not None
 
@@ -197,22 +200,31 @@ class Locks:
     def alive(self, timeout: timedelta, **wanted: Any) -> list[ShownLock]:
         """The locks that are not late. `wanted`: columns of a lock or its components and their values, None for any."""
         columns = {**locks.c, **lock_components.c}
-        own = and_(locks.c.transaction_id.is_(None), locks.c.heartbeat_at >= ago(timeout))
-        inherited = and_(transactions.c.state == OPEN, transactions.c.heartbeat_at >= ago(timeout))
         heartbeat_at = transactions.c.heartbeat_at
         query = (
             select(locks, lock_components.c.position, *_COMPONENT, heartbeat_at.label("transaction_heartbeat_at"))
             .select_from(_JOINED.outerjoin(transactions, transactions.c.id == locks.c.transaction_id))
-            .where(or_(own, inherited))
+            .where(_alive(timeout))
             .where(*(columns[name] == value for name, value in wanted.items() if value is not None))
         )
         return [_shown(row) for row in self._connection.execute(query)]
 
     def _renew(self, lock: int, timeout: timedelta, changes: dict[str, Any]) -> bool:
         renewed = {"heartbeat_at": now(), "heartbeat_count": locks.c.heartbeat_count + 1}
-        in_time = or_(locks.c.transaction_id.is_not(None), locks.c.heartbeat_at >= ago(timeout))
-        statement = update(locks).where(locks.c.id == lock, in_time).values(renewed | changes).returning(locks.c.id)
+        statement = (
+            update(locks).where(locks.c.id == lock, _alive(timeout)).values(renewed | changes).returning(locks.c.id)
+        )
         return self._connection.execute(statement).scalar() is not None
+
+
+def _alive(timeout: timedelta) -> ColumnElement[bool]:
+    """Whether a lock, or the transaction that it belongs to, was renewed in time."""
+    owner = transactions.alias("owner")
+    own = and_(locks.c.transaction_id.is_(None), locks.c.heartbeat_at >= ago(timeout))
+    inherited = exists().where(
+        owner.c.id == locks.c.transaction_id, owner.c.state == OPEN, owner.c.heartbeat_at >= ago(timeout)
+    )
+    return or_(own, inherited)
 
 
 def _neighbourhood(requested: Iterable[Component]) -> tuple[list[str], list[str], list[str | None]]:
