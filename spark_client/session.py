@@ -7,7 +7,7 @@ refuses are taken out of `sql` before it sees them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +31,9 @@ _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
 
 class Session(SparkSession):  # type: ignore[misc] # PySpark's types are not looked into
-    """A SparkSession on a metastore."""
+    """A SparkSession on a metastore. `started`: the one that `session` made last, stopped or not."""
+
+    started: ClassVar[Session | None] = None
 
     def __init__(
         self,
@@ -77,8 +79,8 @@ def session(
         SessionError: Spark already runs on another metastore.
     """
     metastore = MetastoreClient(uris)
-    running = SparkSession._instantiatedSession  # noqa: SLF001 - the only way to know
-    if isinstance(running, Session) and running._sc._jsc is not None:  # noqa: SLF001
+    running = Session.started
+    if running is not None and running.sparkContext._jsc is not None:  # noqa: SLF001 - the only way to know
         return _another(running, metastore, conf or {})
     settings = {
         **_SETTINGS,
@@ -93,7 +95,8 @@ def session(
     options = _options(settings, context.defaultParallelism)
     java_session = context._jvm.org.apache.spark.sql.classic.SparkSession(context._jsc.sc(), options)  # noqa: SLF001
     jvm.install(java_session, context._gateway, _handlers(context, metastore))  # noqa: SLF001
-    return Session(context, java_session, metastore=metastore)
+    Session.started = Session(context, java_session, metastore=metastore)
+    return Session.started
 
 
 def _another(running: Session, metastore: MetastoreClient, conf: Mapping[str, Any]) -> Session:

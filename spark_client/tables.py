@@ -140,7 +140,7 @@ def _schema_properties(context: Context, definition: Any) -> dict[str, str]:
     limit = int(context.spark.conf.get("spark.sql.sources.schemaStringLengthThreshold", "4000") or "4000")
     schema = str(definition.schema().json())
     parts = [schema[start : start + limit] for start in range(0, len(schema), limit)]
-    properties = {"spark.sql.create.version": str(context.spark.version), "spark.sql.partitionProvider": "catalog"}
+    properties = {"spark.sql.create.version": str(context.spark.version)}
     if len(parts) == 1:
         properties[prefix] = schema
     else:
