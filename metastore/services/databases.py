@@ -170,7 +170,7 @@ def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
     struct = table.encoded.decode()
     if not owns_data(struct):
         return []
-    own = struct.sd.location
+    own = paths.before_versions(struct.sd.location)
     return [own, *(each for each in work.partitions.locations(table.ref) if not paths.is_below(each, own))]
 
 

@@ -18,6 +18,7 @@ from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store
+from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
@@ -141,7 +142,7 @@ class PartitionWriteService:
         table = stored.encoded.decode()
         if not owns_data(table):
             return
-        locations = [each.partition.sd.location for each in dropped if each.partition.sd.location]
+        locations = [location for each in dropped for location in _places(each.partition)]
         delete_directories(self._warehouse, locations)
         for location in locations:
             self._warehouse.delete_empty_parents(location, table.sd.location)
@@ -156,6 +157,13 @@ class PartitionWriteService:
             elif fill and not has_statistics(parameters):
                 fill_statistics(parameters, self._warehouse.statistics(location))
         return missing
+
+
+def _places(partition: Partition) -> list[str]:
+    """The directory of a partition, and those of its skewed values that lie elsewhere."""
+    own = partition.sd.location
+    skewed = partition.sd.skewedInfo.skewedColValueLocationMaps.values()
+    return [own, *(each for each in skewed if not paths.is_below(each, own))] if own else list(skewed)
 
 
 def _names(named_partitions: Sequence[NamedPartition]) -> str:

@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 from metastore.errors import InvalidInputError
 
 DEFAULT_DATABASE: Final = "default"
+# Where writers of our Spark library put what replaces a table or partition.
+VERSIONS: Final = "_versions"
 
 _LOCATION: Final = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/]*))?(?P<path>.*)", re.DOTALL
@@ -89,6 +91,12 @@ def is_below(location: str, ancestor: str) -> bool:
     *place, path = parse(location).identity
     *other_place, other_path = parse(ancestor).identity
     return place == other_place and path != other_path and path.startswith(other_path.rstrip("/") + "/")
+
+
+def before_versions(location: str) -> str:
+    """The directory that a table was made with: overwriting puts its data into `<it>/_versions/<query>`."""
+    place = parse(location)
+    return str(place._replace(path=place.path.partition(f"/{VERSIONS}/")[0] or "/"))
 
 
 def require_not_root(location: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -244,3 +245,26 @@ def test_a_column_that_changed_its_type_prunes_no_directory(
     widened.sd.cols[1].type = "string"
     metastore_client.alter_table(*skewed_table, widened)
     assert planned(metastore_client, skewed_table, [equal("n", "1")]) == {"1": ["/dest=1", "/dest=2", DEFAULT]}
+
+
+def test_dropping_takes_along_what_overwrites_and_appends_have_spread(metastore_client: Any, tmp_path: Any) -> None:
+    sd = descriptor(f"{tmp_path}/t", skewedInfo=skewed(["x"], [["1"]]), storedAsSubDirectories=True)
+    table = new_table(metastore_client, [("month", "int")], sd=sd)
+    root = f"file:{tmp_path}/t"
+    for month in (1, 2):
+        places = (f"{root}/_versions/q1/month={month}", f"{root}/month={month}/x=1")
+        for place in places:
+            Path(place.removeprefix("file:")).mkdir(parents=True)
+        skew = [SkewedLocation(["1"], places[1])]
+        publish(metastore_client, table, PublishPartition([str(month)], PublishMode.OVERWRITE, places[0], skew))
+    metastore_client.drop_partition(*table, ["1"], True)
+    left = {str(each.relative_to(tmp_path / "t")) for each in (tmp_path / "t").rglob("*")}
+    assert left == {"_versions", "_versions/q1", "_versions/q1/month=2", "month=2", "month=2/x=1"}
+    metastore_client.drop_table(*table, True)
+    assert not (tmp_path / "t").exists()
+    plain = new_table(metastore_client, sd=descriptor(f"{tmp_path}/u"))
+    (tmp_path / "u/_versions/q1").mkdir(parents=True)
+    swapped = PublishPartition([], PublishMode.OVERWRITE, f"file:{tmp_path}/u/_versions/q1", [])
+    publish(metastore_client, plain, swapped)
+    metastore_client.drop_table(*plain, True)
+    assert not (tmp_path / "u").exists()

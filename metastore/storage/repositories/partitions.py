@@ -25,7 +25,7 @@ from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import decode_descriptor
 from metastore.storage.mapping.partitions import partition_tail, scan_row
 from metastore.storage.references import ScanRow, StoredPartition, TableRef
-from metastore.storage.schema import partitions
+from metastore.storage.schema import partitions, skewed_locations
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
@@ -119,9 +119,10 @@ class Partitions:
         return count
 
     def locations(self, table: TableRef) -> list[str]:
-        """Where the partitions lie."""
-        query = _rows(table, partitions.c.location.is_not(None), (partitions.c.location,), None)
-        return list(self._connection.execute(query).scalars())
+        """Where the partitions, and the skewed values of table and partitions, lie."""
+        own = _rows(table, partitions.c.location.is_not(None), (partitions.c.location,), None)
+        skewed = select(skewed_locations.c.location).where(skewed_locations.c.table_id == table.id)
+        return list(self._connection.execute(own.union_all(skewed)).scalars())
 
     def _tails(self, table: TableRef, descriptor_ids: Sequence[int]) -> dict[int, bytes]:
         return {
