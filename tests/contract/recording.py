@@ -71,6 +71,7 @@ class Recorder:
         try:
             return getattr(self._client, method)(*arguments)
         except (TTransportException, OSError):
+            self.close()
             self._connect()
             raise
 
