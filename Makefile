@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench generate clean
+.PHONY: help demo test lint bench interop generate clean
 READY := .venv/.ready
 
 help:  ## Show this list
@@ -19,6 +19,9 @@ lint: $(READY)  ## Check style and types
 
 bench: $(READY)  ## Measure (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= tests/bench
+
+interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
+	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop
 
 generate: $(READY)  ## Generate thrift_idl/gen anew (needs Debian's thrift-compiler)
 	@thrift_idl/generate.sh

@@ -120,11 +120,12 @@ class StartsWith:
 class Like:
     """SQL's LIKE on the text of the column: `%`, `_`, and `\\` before a character that stands for itself.
 
-    Case-sensitive. The pattern does not end in a lone `\\`.
+    Case-sensitive, unless `any_case`. The pattern does not end in a lone `\\`.
     """
 
     column: str
     pattern: str
+    any_case: bool = False
     depth: ClassVar[int] = 0
 
 

@@ -20,6 +20,8 @@ _META_CONFS = {
     "hive.metastore.partition.name.whitelist.pattern": "",
     "hive.metastore.callerctx": "",
 }
+# Since Hive 3, both this name and the one without the first word are known.
+_META_CONFS |= {key.removeprefix("hive."): value for key, value in _META_CONFS.items()}
 
 
 class ConfigService:

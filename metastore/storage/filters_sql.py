@@ -146,9 +146,14 @@ def _key_leaf(leaf: Atom, position: int, kind: KeyKind, *, negated: bool) -> Con
 def _text_leaf(leaf: Like | StartsWith, position: int, *, negated: bool) -> Condition:
     column = _value(position)
     if isinstance(leaf, Like):
-        return column.not_like(leaf.pattern, escape="\\") if negated else column.like(leaf.pattern, escape="\\")
+        return _like(column, leaf, negated=negated)
     starts = func.starts_with(column, leaf.prefix)
     return ~starts if negated else starts
+
+
+def _like(column: ColumnElement[Any], leaf: Like, *, negated: bool) -> Condition:
+    like = column.ilike if leaf.any_case else column.like
+    return ~like(leaf.pattern, escape="\\") if negated else like(leaf.pattern, escape="\\")
 
 
 def _table_leaf(leaf: Atom, *, negated: bool) -> Condition:
@@ -159,8 +164,8 @@ def _table_leaf(leaf: Atom, *, negated: bool) -> Condition:
         case In(values=values):
             members = [_integer(value) for value in values] if is_number else list(values)
             return column.not_in(members) if negated else column.in_(members)
-        case Like(pattern=pattern) if not is_number:
-            return column.not_like(pattern, escape="\\") if negated else column.like(pattern, escape="\\")
+        case Like() if not is_number:
+            return _like(column, leaf, negated=negated)
     raise InvalidInputError(f"Error parsing table filter: {type(leaf).__name__} is not supported for this key")
 
 

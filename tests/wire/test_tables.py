@@ -189,6 +189,8 @@ def test_listings(hive_client: Any) -> None:
     assert by_filter('hive_filter_field_params__p = "ab"') == ["ab"]
     assert by_filter('hive_filter_field_params__p LIKE "a%" and hive_filter_field_owner__ = "me"') == ["a", "ab"]
     assert by_filter('hive_filter_field_params__p LIKE "a%"', 1) == ["a"]
+    # How clients of Hive 4.1 ask for tables by a pattern.
+    assert by_filter('hive_filter_field_tableName__ like "(?i)A.*"') == ["a", "ab"]
     with pytest.raises(MetaException):
         by_filter("nonsense = 1")
 

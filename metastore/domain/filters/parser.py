@@ -21,6 +21,7 @@ _OPERATORS = {operator.value: operator for operator in Operator} | {
 }
 # A key of one of these names needs backticks. Others (date, struct …) are keywords only where they stand before what
 # makes them one: a table may well be partitioned by `date`, and Spark sends names without backticks.
+_ANY_CASE = "(?i)"
 _RESERVED = frozenset({"and", "or", "not", "in", "like", "between"})
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _LITERALS = {
@@ -247,11 +248,14 @@ def _checked(kind: KeyKind, text: str, token: Token) -> str:
 def _like(column: str, pattern: str) -> Expression:
     """LIKE as any of its dialects means it. Hive 4 has SQL's wildcards; Hive 2 and 3 have Java's `.` and `.*`, which
     Spark puts around texts that it does not escape. Which one is meant cannot be told, and no match may be lost.
+    Clients of Hive 4.1 ask for tables in any case, as Java says it: `(?i)first.*`.
     """
+    any_case = pattern.startswith(_ANY_CASE)
+    pattern = pattern.removeprefix(_ANY_CASE)
     patterns = [pattern]
     if "." in pattern:
         patterns += [_sql_pattern(pattern), _sql_pattern(pattern.replace("\\", "\\\\"))]
-    likes = tuple(Like(column, each) for each in dict.fromkeys(patterns))
+    likes = tuple(Like(column, each, any_case) for each in dict.fromkeys(patterns))
     return likes[0] if len(likes) == 1 else Or(likes)
 
 

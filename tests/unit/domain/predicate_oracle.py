@@ -86,8 +86,9 @@ def atom(expression: Atom, value: Any, parsed: Callable[[str], Any]) -> bool | N
             return any(value == parsed(text) for text in sorted(texts, key=lambda text: not readable(text, parsed)))
         case StartsWith(prefix=prefix):
             return str(value).startswith(prefix)
-        case Like(pattern=pattern):
-            return re.fullmatch(like_regex(pattern), str(value), re.DOTALL) is not None
+        case Like(pattern=pattern, any_case=any_case):
+            flags = re.DOTALL | (re.IGNORECASE if any_case else 0)
+            return re.fullmatch(like_regex(pattern), str(value), flags) is not None
     raise AssertionError(expression)
 
 

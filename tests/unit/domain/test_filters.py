@@ -99,6 +99,7 @@ def test_like_has_the_wildcards_of_sql(pattern: str, count: int) -> None:
         ("a.c", "abc"),
         ("a.b%", "a.bcd"),
         (".*\n.*", "a\nb"),
+        ("(?i)FIRST_.*", "First_one"),
     ],
 )
 def test_like_loses_no_match_of_any_dialect(pattern: str, value: str) -> None:

@@ -1,0 +1,36 @@
+"""Clients from Maven Central against one running server. What was tried is printed at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.interop.report import Report
+
+REPORTS = pytest.StashKey[list[Report]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[REPORTS] = []
+
+
+@pytest.fixture
+def new_report(pytestconfig: pytest.Config) -> Callable[[str], Report]:
+    """`new_report(client)`: an empty report of a client, which will be printed."""
+
+    def make(client: str) -> Report:
+        report = Report(client)
+        pytestconfig.stash[REPORTS].append(report)
+        return report
+
+    return make
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Everything that was tried, and everything that was not, with the reason."""
+    terminalreporter.section("interoperability")
+    for report in config.stash[REPORTS]:
+        for line in report.lines():
+            terminalreporter.write_line(line)

@@ -1,0 +1,71 @@
+"""The notification log."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.interop.hive.client import Hive, equal
+from tests.wire.builders import unique
+
+GROUP = "notifications"
+
+
+def notifications(hive: Hive, _: Path) -> None:
+    """What happens can be followed, without a gap."""
+    client = hive.client
+    start = client.getCurrentNotificationEventId().getEventId()
+    with hive.database(unique("log")) as database:
+        client.createTable(hive.table(database, "t", ("ds", "string")))
+        client.add_partition(hive.partition(database, "t", "x"))
+        kinds = ["CREATE_DATABASE", "CREATE_TABLE", "ADD_PARTITION"]
+        with hive.attempt(GROUP, "getNextNotification"):
+            found = client.getNextNotification(start, 0, None).getEvents()
+            equal([each.getEventType() for each in found], kinds)
+            equal([each.getEventId() for each in found], [start + 1, start + 2, start + 3])
+            equal({each.getMessageFormat() for each in found}, {"json-0.2"})
+        if not hive.is_4:  # since Hive 4, what reads messages is not published on its own
+            with hive.attempt(GROUP, "the messages, read by Hive"):
+                _read_messages(hive, found, database)
+        with hive.attempt(GROUP, "getCurrentNotificationEventId, getNotificationEventsCount"):
+            equal(client.getCurrentNotificationEventId().getEventId(), start + 3)
+            request = hive.make("NotificationEventsCountRequest", fromEventId=start, dbName=database)
+            equal(client.getNotificationEventsCount(request).getEventsCount(), 3)
+        _fire(hive, database)
+        if hive.is_4:
+            _choose(hive, database, start)
+
+
+def _read_messages(hive: Hive, events: list[object], database: str) -> None:
+    reader = hive.metastore.messaging.json.JSONMessageDeserializer()
+    created, table, partition = (each.getMessage() for each in events)  # type: ignore[attr-defined]
+    equal(reader.getCreateDatabaseMessage(created).getDB(), database)
+    equal(reader.getCreateTableMessage(table).getTableObj().getTableName(), "t")
+    found = reader.getAddPartitionMessage(partition).getPartitionObjs().iterator().next()
+    equal(list(found.getValues()), ["x"])
+
+
+def _fire(hive: Hive, database: str) -> None:
+    with hive.attempt(GROUP, "fireListenerEvent"):
+        insert = hive.make("InsertEventRequestData", filesAdded=["file:/a"], replace=False)
+        data = hive.api.FireEventRequestData.insertData(insert)
+        request = hive.make("FireEventRequest", successful=True, data=data, dbName=database, tableName="t")
+        request.setPartitionVals(["x"])
+        hive.client.fireListenerEvent(request)
+        last = hive.client.getCurrentNotificationEventId().getEventId()
+        (event,) = hive.client.getNextNotification(last - 1, 0, None).getEvents()
+        equal((event.getEventType(), event.getTableName()), ("INSERT", "t"))
+        message = json.loads(event.getMessage())
+        equal((message["table"], message["replace"]), ("t", "false"))
+
+
+def _choose(hive: Hive, database: str, start: int) -> None:
+    with hive.attempt(GROUP, "getNextNotification, some of them"):
+        request = hive.make("NotificationEventRequest", lastEvent=start, catName="hive", dbName=database)
+        request.setTableNames(["t"])
+        request.setEventTypeSkipList(["INSERT"])
+        found = hive.client.getNextNotification(request, True, None).getEvents()
+        equal([each.getEventType() for each in found], ["CREATE_TABLE", "ADD_PARTITION"])
+        request.setEventTypeList(["ADD_PARTITION"])
+        found = hive.client.getNextNotification(request, True, None).getEvents()
+        equal([each.getEventType() for each in found], ["ADD_PARTITION"])

@@ -1,0 +1,104 @@
+"""What Maven Central has: single files, and class paths with all that they need. Downloaded once into a cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+CACHE = Path(os.environ.get("METASTORE_INTEROP_CACHE", Path.home() / ".cache" / "metastore-interop"))
+CENTRAL = "https://repo.maven.apache.org/maven2"
+ATTEMPTS = 3
+RESOLVE = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
+# An ancient Hadoop asks for a file of JDK 6 that no newer one has.
+EXCLUDED = (
+    "<exclusions><exclusion><groupId>jdk.tools</groupId><artifactId>jdk.tools</artifactId></exclusion></exclusions>"
+)
+
+
+class UnavailableError(Exception):
+    """Something that is needed cannot be had here. The text says what, and why."""
+
+
+def address(artifact: str, suffix: str) -> str:
+    """Where `group:name:version` lies, with the end of the file's name: `.jar`, `.tar.gz`, `-executable.jar`."""
+    group, name, version = artifact.split(":")
+    return f"{CENTRAL}/{group.replace('.', '/')}/{name}/{version}/{name}-{version}{suffix}"
+
+
+def fetched(artifact: str, suffix: str) -> Path:
+    """A single file. Raises UnavailableError."""
+    url = address(artifact, suffix)
+    target = CACHE / "files" / url.rsplit("/", 1)[1]
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _retried(f"{artifact} ({suffix})", lambda: _download(url, target))
+    return target
+
+
+def class_path(*artifacts: str) -> str:
+    """The jars of these and of all that they need, as Java wants them. Raises UnavailableError."""
+    project = _project(artifacts)
+    folder = CACHE / "class_paths" / hashlib.sha256(project.encode()).hexdigest()[:16]
+    found = folder / "class_path"
+    if not found.exists() or not all(Path(jar).exists() for jar in found.read_text().split(os.pathsep)):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pom.xml").write_text(project)
+        _retried(" ".join(artifacts), lambda: _resolve(folder, found))
+    return found.read_text()
+
+
+def _retried(what: str, action: object) -> None:
+    for attempt in range(ATTEMPTS):
+        try:
+            action()  # type: ignore[operator]
+        except (OSError, subprocess.SubprocessError, UnavailableError) as error:
+            if attempt == ATTEMPTS - 1:
+                raise UnavailableError(f"{what} cannot be had from Maven Central: {error}") from error
+        else:
+            return
+
+
+def _download(url: str, target: Path) -> None:
+    """All of it or nothing; goes on where an earlier attempt ended."""
+    part = target.with_suffix(f"{target.suffix}.part")
+    start = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
+    with (
+        urllib.request.urlopen(request, timeout=60) as answer,
+        part.open("ab" if answer.status == 206 else "wb") as file,
+    ):
+        shutil.copyfileobj(answer, file, 1 << 20)
+    part.rename(target)
+
+
+def _resolve(folder: Path, found: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise UnavailableError("mvn is not on the PATH (Debian: apt-get install maven)")
+    part = found.with_suffix(".part")
+    command = [maven, "-q", "-B", "-ntp", RESOLVE, f"-Dmdep.outputFile={part}", "-Dmdep.includeScope=runtime"]
+    environment = os.environ | {"MAVEN_OPTS": "-Xmx384m"}
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    if ran.returncode:
+        raise UnavailableError(next((line for line in ran.stdout.splitlines() if "ERROR" in line), ran.stdout[-500:]))
+    part.rename(found)
+
+
+def _project(artifacts: Sequence[str]) -> str:
+    dependencies = "".join(_dependency(*artifact.split(":")) for artifact in artifacts)
+    identity = "<groupId>interop</groupId><artifactId>interop</artifactId><version>1</version>"
+    head = f"<modelVersion>4.0.0</modelVersion>{identity}"
+    return f"<project>{head}<dependencies>{dependencies}</dependencies></project>\n"
+
+
+def _dependency(group: str, name: str, version: str) -> str:
+    parts = {"groupId": group, "artifactId": name, "version": version}
+    fields = "".join(f"<{key}>{escape(value)}</{key}>" for key, value in parts.items())
+    return f"<dependency>{fields}{EXCLUDED}</dependency>"

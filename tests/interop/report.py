@@ -1,0 +1,58 @@
+"""What was tried with a client, and what failed: printed at the end of the run, all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+LONGEST = 600
+
+
+class Outcome(NamedTuple):
+    """One thing that was tried; `error` is None when it went well."""
+
+    group: str
+    name: str
+    error: str | None
+
+
+class Report:
+    """Of one client. A failure does not stop what comes after it."""
+
+    def __init__(self, client: str) -> None:
+        self.client = client
+        self.outcomes: list[Outcome] = []
+        self.missing: str | None = None  # why the client cannot be had here
+
+    @contextmanager
+    def attempt(self, group: str, name: str) -> Iterator[None]:
+        """The block is one attempt; it fails by raising."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - every failure is reported, and fails the test in the end
+            self.add(group, name, f"{type(error).__name__}: {error}")
+        else:
+            self.add(group, name)
+
+    def add(self, group: str, name: str, error: str | None = None) -> None:
+        """What a client in a process of its own says of itself."""
+        self.outcomes.append(Outcome(group, name, error and " ".join(error.split())[:LONGEST]))
+
+    @property
+    def failures(self) -> list[str]:
+        return [f"{each.group}: {each.name}: {each.error}" for each in self.outcomes if each.error]
+
+    def lines(self) -> list[str]:
+        """For people: a headline, then what was tried by group, then what failed and how."""
+        if self.missing:
+            return [f"{self.client}: not tried: {self.missing}"]
+        failures = self.failures
+        groups: dict[str, list[str]] = {}
+        for each in self.outcomes:
+            groups.setdefault(each.group, []).append(f"{each.name}{' (FAILED)' if each.error else ''}")
+        return [
+            f"{self.client}: {len(self.outcomes)} tried, {len(failures)} failed",
+            *(f"  {group}: {', '.join(names)}" for group, names in groups.items()),
+            *(f"  FAILED {failure}" for failure in failures),
+        ]
