@@ -10,16 +10,19 @@ from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPrincipalsInRoleRequest,
     GetRoleGrantsForPrincipalRequest,
+    GetRoleGrantsForPrincipalResponse,
     GrantRevokePrivilegeRequest,
     GrantRevokeRoleRequest,
     GrantRevokeType,
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
+    PrincipalPrivilegeSet,
     PrincipalType,
     PrivilegeBag,
     PrivilegeGrantInfo,
     Role,
+    RolePrincipalGrant,
 )
 
 USER, ROLE = PrincipalType.USER, PrincipalType.ROLE
@@ -37,6 +40,18 @@ def by_privilege(found: list[HiveObjectPrivilege]) -> list[HiveObjectPrivilege]:
     return sorted(found, key=lambda each: (repr(each.hiveObject), each.principalName, each.grantInfo.privilege))
 
 
+def by_role(answer: GetRoleGrantsForPrincipalResponse) -> list[RolePrincipalGrant]:
+    return sorted(answer.principalGrants, key=lambda each: each.roleName)
+
+
+def by_right(answer: PrincipalPrivilegeSet) -> PrincipalPrivilegeSet:
+    """The lists in it have no order."""
+    for grants in (answer.userPrivileges, answer.rolePrivileges):
+        for rights in (grants or {}).values():
+            rights.sort(key=lambda each: each.privilege)
+    return answer
+
+
 @scenario
 def roles_are_made_and_granted(hive: Recorder, db: str) -> None:
     hive.at("at first", show=sorted).get_role_names()
@@ -51,7 +66,7 @@ def roles_are_made_and_granted(hive: Recorder, db: str) -> None:
     hive.at("to a missing role").grant_role("clerk", "nope", ROLE, "root", USER, False)
     for name, kind in (("anna", USER), ("chief", ROLE), ("nobody", USER)):
         hive.at(name, show=lambda found: sorted(each.roleName for each in found)).list_roles(name, kind)
-        hive.at(name).get_role_grants_for_principal(GetRoleGrantsForPrincipalRequest(name, kind))
+        hive.at(name, show=by_role).get_role_grants_for_principal(GetRoleGrantsForPrincipalRequest(name, kind))
     for name in ("clerk", "nope"):
         hive.at(name, show=lambda found: sorted(found.principalGrants, key=repr)).get_principals_in_role(
             GetPrincipalsInRoleRequest(name)
@@ -83,7 +98,7 @@ def privileges_are_granted(hive: Recorder, db: str) -> None:
         hive.at(label).grant_privileges(PrivilegeBag([grant(ref), grant(ref, "INSERT")]))
         hive.at(label, show=by_privilege).list_privileges("anna", USER, ref)
         hive.at(f"{label} of nobody").list_privileges("nobody", USER, ref)
-        hive.at(label).get_privilege_set(ref, "anna", [])
+        hive.at(label, show=by_right).get_privilege_set(ref, "anna", [])
     hive.at("again").grant_privileges(PrivilegeBag([grant(on_table(db))]))
     hive.at("missing table").grant_privileges(PrivilegeBag([grant(on_table(db, "nope"))]))
     hive.at("missing role").grant_privileges(PrivilegeBag([grant(on_table(db), to="nope", kind=ROLE)]))

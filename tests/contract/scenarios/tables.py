@@ -14,6 +14,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     SerDeInfo,
     StorageDescriptor,
     Table,
+    TableMeta,
 )
 
 LAZY = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
@@ -165,6 +166,11 @@ def tables_get_statistics_from_their_files(hive: Recorder, db: str) -> None:
     hive.at("own time and counts").get_table(db, "own")
 
 
+def by_name(found: list[TableMeta]) -> list[TableMeta]:
+    """Tables whose order is nobody's promise."""
+    return sorted(found, key=lambda each: (each.dbName, each.tableName))
+
+
 @scenario
 def tables_are_listed(hive: Recorder, db: str) -> None:
     for name in ("b", "a", "ab", "Upper"):
@@ -174,13 +180,13 @@ def tables_are_listed(hive: Recorder, db: str) -> None:
     hive.at("unknown database").get_all_tables("nowhere")
     for pattern in ("*", ".*", None, "", "a*", "A*", "a|b", "a.", "nope", "*b"):
         hive.at(f"{pattern!r}").get_tables(db, pattern)
-        hive.at(f"{pattern!r}").get_table_meta(db, pattern, [])
+        hive.at(f"{pattern!r}", show=by_name).get_table_meta(db, pattern, [])
     for kind in ("VIRTUAL_VIEW", "MANAGED_TABLE", "EXTERNAL_TABLE", "nonsense", None, ""):
         hive.at(f"{kind!r}").get_tables_by_type(db, "*", kind)
-        hive.at(f"type {kind!r}").get_table_meta(db, "*", [kind] if kind is not None else None)
-    hive.at("databases").get_table_meta(db[:-1] + "*", "a", [])
+        hive.at(f"type {kind!r}", show=by_name).get_table_meta(db, "*", [kind] if kind is not None else None)
+    hive.at("databases", show=by_name).get_table_meta(db[:-1] + "*", "a", [])
     hive.at("unknown database").get_tables("nowhere", "*")
-    hive.at("unknown database").get_table_meta("nowhere", "*", [])
+    hive.at("unknown database", show=by_name).get_table_meta("nowhere", "*", [])
     hive.at("no pattern").get_tables_by_type(db, None, "VIRTUAL_VIEW")
 
 
@@ -206,7 +212,7 @@ def tables_are_found_by_filter(hive: Recorder, db: str) -> None:
         f"{owner} = ",
         "",
     ):
-        hive.at(text).get_table_names_by_filter(db, text, -1)
+        hive.at(text, show=sorted).get_table_names_by_filter(db, text, -1)
     for limit in (0, 1, 2, -1, 32_767):
         hive.at(f"limit {limit}", show=len).get_table_names_by_filter(db, f'{parameter}q = "x"', limit)
     hive.at("unknown database").get_table_names_by_filter("nowhere", f'{owner} = "me"', -1)
