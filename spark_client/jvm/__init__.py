@@ -9,15 +9,18 @@ resolved. Hooks in the parser miss `spark.table` and have to redo Spark's scopin
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
 
 from spark_client.errors import SparkClientError
 
 _CLASSES = ("Python", "ListBucketedIndex", "ResolveListBucketed")  # each may refer to those before it
+_LOG = logging.getLogger(__name__)
 Answer = Callable[[Mapping[str, Any], Any], Mapping[str, Any]]
 
 
@@ -32,9 +35,10 @@ class Answers:
         try:
             question = json.loads(request)
             answer = self._handlers[question["request"]](question, plan)
-        except SparkClientError as error:
+        except (SparkClientError, PySparkException) as error:
             return json.dumps({"error": str(error)})
         except Exception as error:  # noqa: BLE001 - the other side is Java: what is not answered is lost
+            _LOG.exception("a question of Spark's was not answered: %s", request)
             return json.dumps({"error": f"{type(error).__name__}: {error}"})
         return json.dumps(answer)
 
