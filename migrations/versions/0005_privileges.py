@@ -85,7 +85,7 @@ def _privileges() -> None:
     op.create_index("privileges_grant_idx", "privileges", _GRANT, unique=True)
 
 
-_GRANT = [
+_GRANT: list[str | sa.TextClause] = [
     "object_type",
     sa.text("COALESCE(database_id, 0)"),
     sa.text("COALESCE(table_id, 0)"),
