@@ -17,8 +17,8 @@ lint: $(READY)  ## Check style and types
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 
-bench: $(READY)  ## Measure (not part of the tests)
-	@.venv/bin/python -m pytest -o addopts= tests/bench
+bench: $(READY)  ## Measure beside the real Hive Metastore: make bench ARGS="--quick" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench $(ARGS)
 
 interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop

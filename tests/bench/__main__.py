@@ -1,0 +1,96 @@
+"""`make bench`: ours and the real Hive Metastore side by side; tables here, JSON and plots in build/bench."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from tests.bench import measures, report
+from tests.bench.load import Connection
+from tests.bench.measures import GET_ALL, Fact, Row
+from tests.bench.servers import Postgres, Side, ours, postgres, theirs
+from tests.bench.workload import Workload
+from tests.fixtures.real_hive import why_not
+
+COLUMNS = 40
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Under three minutes: 1,000 partitions, little time for each operation.")
+@click.option("--partitions", "sizes", multiple=True, type=int, help="Of the table; may be given several times.")
+@click.option("--hive-up-to", default=10_000, show_default=True, help="Partitions; with more, ours alone is measured.")
+@click.option("--seconds", default=3.0, show_default=True, help="For each operation and side.")
+@click.option("--idle", default=10_000, show_default=True, help="Idle connections beside the busy ones.")
+@click.option("--output", type=click.Path(path_type=Path), default=Path("build/bench"), show_default=True)
+def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, idle: int, output: Path) -> None:
+    """Measures both metastores on one PostgreSQL."""
+    sizes = sizes or ((1_000,) if quick else (10_000,))
+    seconds, idle = (0.5, 1_000) if quick else (seconds, idle)
+    console = Console(width=170)
+    output.mkdir(parents=True, exist_ok=True)
+    rows: list[Row] = []
+    facts: list[Fact] = []
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)  # PostgreSQL may run as another user
+        database = stack.enter_context(postgres(folder / "postgres"))
+        sides = [stack.enter_context(ours(database, folder / "ours"))]
+        if reason := why_not():
+            console.print(reason)
+        else:
+            sides.append(stack.enter_context(theirs(database, folder / "theirs")))
+        for size in sorted(sizes):
+            workload = Workload(f"file:{folder}/wide", size, COLUMNS, min(1_000, size // 2), size > 100_000)
+            measured = sides if size <= hive_up_to else sides[:1]
+            for found in _of_size(workload, measured, database, seconds):
+                (rows if isinstance(found, Row) else facts).append(found)
+                console.print(f"[dim]{found}[/dim]", soft_wrap=True)
+        facts += _of_servers(sides, database, folder, idle, seconds)
+        about = report.machine(database.scalar("SHOW server_version"), _kind(sides))
+    console.print(about)
+    report.tables(console, rows, facts)
+    report.write_json(output / "bench.json", about, rows, facts)
+    report.plot(output, rows)
+    console.print(f"written to {output}")
+
+
+def _of_size(workload: Workload, sides: Sequence[Side], database: Postgres, seconds: float) -> Iterator[Row | Fact]:
+    yield from measures.fill(workload, sides, database)
+    yield from measures.read(workload, sides, database, seconds)
+    yield measures.plan(workload, sides[0], database, seconds)
+    yield measures.large_reply(workload, sides)
+    yield from measures.write(workload, sides, database)
+
+
+def _of_servers(sides: Sequence[Side], database: Postgres, folder: Path, idle: int, seconds: float) -> Iterator[Fact]:
+    yield Fact("memory of a worker, resident", "MB", {side.name: side.memory() for side in sides})
+    yield measures.idle(sides[0], GET_ALL, idle, seconds)
+    starts = {"ours": ours, "theirs": theirs}
+    names = [side.name for side in sides]
+    again = {name: _start(starts[name], database, folder / f"{name}_again") for name in names}
+    yield Fact("start to first answer, schema present", "s", again)
+
+
+def _start(start: Callable[..., AbstractContextManager[Side]], database: Postgres, folder: Path) -> float:
+    begun = time.perf_counter()
+    with start(database, folder) as side:
+        connection = Connection(side)
+        connection.call(GET_ALL)
+        connection.close()
+        return time.perf_counter() - begun
+
+
+def _kind(sides: Sequence[Side]) -> str:
+    if len(sides) == 1:
+        return "not measured"
+    return "Hive Metastore 2.3.10 on " + ("the same PostgreSQL" if sides[1].database else "Derby, in memory")
+
+
+if __name__ == "__main__":
+    main()

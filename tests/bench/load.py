@@ -1,0 +1,150 @@
+"""Raw load: requests are encoded once and replies are taken as bytes, so that the server is timed, not the client.
+
+Each request is followed by a `getName` on the same connection: its reply, which is known, marks the end of the first.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.Thrift import TMessageType, TType
+from thrift.transport.TTransport import TMemoryBuffer
+
+from thrift_idl.gen.metastore import Metastore
+
+_MARK = 0x5EA1
+_PIECE = 1 << 20
+
+
+class Address(Protocol):
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+
+def encode(name: str, *arguments: Any, sequence: int = 1) -> bytes:
+    """The bytes of a call, as every client sends them."""
+    buffer = TMemoryBuffer()
+    client = Metastore.Client(TBinaryProtocolAccelerated(buffer))
+    client._seqid = sequence
+    getattr(client, f"send_{name}")(*arguments)
+    return bytes(buffer.getvalue())
+
+
+class Connection:
+    """One connection, one call after another."""
+
+    def __init__(self, server: Address) -> None:
+        self._socket = socket.create_connection((server.host, server.port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._mark = encode("getName", sequence=_MARK)
+        self._socket.sendall(self._mark)
+        # Version, name and sequence id are 19 bytes, the field's header 3, the length of its text 4.
+        head = self._exactly(26)
+        self._tail = head + self._exactly(int.from_bytes(head[-4:], "big") + 1)
+
+    def call(self, request: bytes) -> int:
+        """Sends a call; returns the size of its reply in bytes. Raises RuntimeError when it is an exception."""
+        self._socket.sendall(request + self._mark)
+        start = last = self._piece()
+        size = len(start)
+        while not last.endswith(self._tail):
+            piece = self._piece()
+            last = last[-len(self._tail) :] + piece
+            size += len(piece)
+        name = int.from_bytes(start[4:8], "big")
+        kind, *field = start[12 + name : 15 + name]
+        if start[3] != TMessageType.REPLY or (kind != TType.STOP and field != [0, 0]):
+            raise RuntimeError(f"the call failed: {start[:300]!r}")
+        return size - len(self._tail)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _exactly(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            data += self._piece(count - len(data))
+        return data
+
+    def _piece(self, most: int = _PIECE) -> bytes:
+        data = self._socket.recv(most)
+        if not data:
+            raise EOFError("the server closed the connection")
+        return data
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Of many calls: how many a second, and how long one takes (milliseconds)."""
+
+    per_second: float
+    p50: float
+    p99: float
+    calls: int
+
+
+def timing(latencies: Sequence[float], elapsed: float) -> Timing:
+    """From seconds of each call, and of all together."""
+    ordered = sorted(latencies)
+    p50, p99 = (1000 * ordered[int(len(ordered) * part)] for part in (0.5, 0.99))
+    return Timing(len(ordered) / elapsed, p50, p99, len(ordered))
+
+
+def sequence(server: Address, requests: Sequence[bytes]) -> Timing:
+    """Each of the requests once, over one connection."""
+    with closing(Connection(server)) as connection:
+        start = time.perf_counter()
+        latencies = [_timed(connection, request) for request in requests]
+        return timing(latencies, time.perf_counter() - start)
+
+
+class Load:
+    """One request, again and again over some connections; measured in several rounds."""
+
+    def __init__(self, server: Address, request: bytes, connections: int) -> None:
+        self._connections = [Connection(server) for _ in range(connections)]
+        self._request = request
+        self._latencies: list[float] = []
+        self._elapsed = 0.0
+        self.reply_bytes = self._connections[0].call(request)
+
+    def round(self, seconds: float, *, counts: bool = True) -> None:
+        """Calls for so long, at least once a connection; warms up only unless it `counts`."""
+        latencies: list[float] = []
+        start = time.perf_counter()
+
+        def work(connection: Connection) -> None:
+            while True:
+                latencies.append(_timed(connection, self._request))
+                if time.perf_counter() > start + seconds:
+                    return
+
+        threads = [threading.Thread(target=work, args=(each,)) for each in self._connections]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if counts:
+            self._latencies += latencies
+            self._elapsed += time.perf_counter() - start
+
+    def result(self) -> Timing:
+        """Of all rounds. Closes the connections."""
+        for connection in self._connections:
+            connection.close()
+        return timing(self._latencies, self._elapsed)
+
+
+def _timed(connection: Connection, request: bytes) -> float:
+    start = time.perf_counter()
+    connection.call(request)
+    return time.perf_counter() - start

