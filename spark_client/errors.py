@@ -31,6 +31,14 @@ class TableExistsError(SparkClientError):
     """A table of that name is there already."""
 
 
+class NoSuchPartitionError(SparkClientError):
+    """The partition is not in the metastore."""
+
+
+class PartitionExistsError(SparkClientError):
+    """A partition of these values is there already."""
+
+
 class PublishConflictError(SparkClientError):
     """Somebody else changed what this write had seen. Nothing of the write is visible; run it again."""
 
@@ -52,7 +60,7 @@ class InvalidAddressError(SparkClientError, ValueError):
 
 
 class InvalidStatementError(SparkClientError):
-    """A statement about skew that cannot be understood, or does not fit its table."""
+    """A statement about skew or dependent tables that cannot be understood, or does not fit its table."""
 
 
 class UnreadableTableError(SparkClientError):

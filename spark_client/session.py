@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_client import jvm, tables
+from spark_client import dependencies, jvm, tables
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, SessionError
 from spark_client.scan.planner import Planner
+from spark_client.statements import dependent
 from spark_client.statements.skewed import parse
 from spark_client.wire import MetastoreClient
 from spark_client.write.insert import insert_into
@@ -47,7 +48,11 @@ class Session(SparkSession):  # type: ignore[misc] # PySpark's types are not loo
         self.metastore = metastore
 
     def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
-        """Spark's `sql`, and the statements about skew. These raise SparkClientError, and return no rows."""
+        """Spark's `sql`, and the statements about skew and dependent tables, which raise SparkClientError."""
+        if not args and not kwargs and (about := dependent.parse(sqlQuery)) is not None:
+            answer = dependencies.execute(Context(self, self.metastore), about)
+            if answer is not None:
+                return answer
         statement = parse(sqlQuery)
         if statement is None:
             return super().sql(sqlQuery, args, **kwargs)

@@ -113,11 +113,11 @@ def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *
     name, whole = _name(old), dependents[-1]
     if columns_of(old.partitionKeys) != columns_of(new.partitionKeys):
         raise InvalidOperationError(
-            f"{name} cannot change the types of its partition columns: {_list(dependents)} depends on it"
+            f"{name} cannot change the types of its partition columns: {_depend(dependents)} on it"
         )
     if not propagate:
         raise InvalidOperationError(
-            f"{name} cannot change its columns: {_list(dependents)} depends on it, and the server is started with "
+            f"{name} cannot change its columns: {_depend(dependents)} on it, and the server is started with "
             "dependencies_schema_change=refuse"
         )
     changed = {stored.ref.id, *(edge.dependent_id for edge in dependents)}
@@ -151,7 +151,7 @@ def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[Store
     edges = work.dependencies.downwards([table.id], transitive=cascade)
     if edges and not cascade:
         raise InvalidOperationError(
-            f"Cannot drop {table.database}.{table.name}: {_list(edges)} depends on it; drop that first, "
+            f"Cannot drop {table.database}.{table.name}: {_depend(edges)} on it; drop that first, "
             "or ask for CASCADE (the property CASCADE=true of the call's context)"
         )
     order = {edge.dependent_id: position for position, edge in enumerate(edges)}
@@ -188,9 +188,10 @@ def _shape(table: Table) -> tuple[list[Column], list[Column]]:
     return columns_of(table.sd.cols), columns_of(table.partitionKeys)
 
 
-def _list(edges: Sequence[TableEdge]) -> str:
+def _depend(edges: Sequence[TableEdge]) -> str:
     names = sorted({f"{edge.database}.{edge.table}" for edge in edges})
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{', '.join(names[:5])}{more} {'depends' if len(names) == 1 else 'depend'}"
 
 
 def _name(table: Table) -> str:

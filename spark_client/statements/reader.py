@@ -21,6 +21,10 @@ class Reader:
         """Where the last token that was read ends in the text."""
         return self._tokens[self._next - 1].end
 
+    def text_from(self, token: Token) -> str:
+        """The text from that token on, as written, up to the last one that was read."""
+        return self._text[token.start : self.end]
+
     def peek(self) -> Token | None:
         """The next token; it stays the next."""
         return self._tokens[self._next] if self._next < len(self._tokens) else None

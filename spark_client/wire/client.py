@@ -112,6 +112,61 @@ class MetastoreClient:
         request = convert.publish_request(database, table, query_id, partitions)
         return convert.publish_result_of(self._call("publish", request, repeat=False, faults=_PUBLISH))
 
+    def add_partitions(
+        self, database: str, table: str, partitions: Sequence[Sequence[str]], *, if_not_exists: bool
+    ) -> None:
+        """Adds partitions of a view, by their values. Raises PartitionExistsError, AnswerLostError."""
+        raw = [hive.Partition(list(values), database, table, parameters={}) for values in partitions]
+        request = hive.AddPartitionsRequest(database, table, raw, if_not_exists, needResult=False)
+        faults: Faults = {hive.AlreadyExistsException: errors.PartitionExistsError}
+        self._call("add_partitions_req", request, repeat=False, faults=faults)
+
+    def drop_partitions(self, database: str, table: str, names: Sequence[str], *, if_exists: bool) -> None:
+        """Drops all of the partitions, or none. Raises NoSuchPartitionError, AnswerLostError."""
+        request = hive.DropPartitionsRequest(
+            database, table, hive.RequestPartsSpec(names=list(names)), ifExists=if_exists, needResult=False
+        )
+        faults: Faults = {hive.NoSuchObjectException: errors.NoSuchPartitionError}
+        self._call("drop_partitions_req", request, repeat=False, faults=faults)
+
+    def get_views(self, database: str) -> tuple[str, ...]:
+        """The names of the views of a database, ascending; none where it is not there."""
+        return tuple(self._call("get_tables_by_type", database, "*", "VIRTUAL_VIEW", repeat=True, faults={}))
+
+    def get_partition_names(self, database: str, table: str, values: Sequence[str] = ()) -> tuple[str, ...]:
+        """Names, ascending; `values`: of the first partition columns, "" for any. Raises NoSuchTableError."""
+        args = (database, table, list(values), -1)
+        return tuple(self._call("get_partition_names_ps", *args, repeat=True, faults=_NO_TABLE))
+
+    def create_dependent_table(self, request: ours.CreateDependentTableRequest) -> None:
+        """Raises TableExistsError, NoSuchTableError (of the base), AnswerLostError."""
+        faults: Faults = {**_NO_TABLE, hive.AlreadyExistsException: errors.TableExistsError}
+        self._call("create_dependent_table", request, repeat=False, faults=faults)
+
+    def set_dependency(
+        self,
+        dependent: tuple[str, str],
+        base: tuple[str, str],
+        partitions: Sequence[Sequence[str]] | None = None,
+    ) -> None:
+        """New partitions, or these, depend on that table (database, table) from now on. Raises NoSuchTableError."""
+        chosen = None if partitions is None else [list(values) for values in partitions]
+        request = ours.SetDependencyRequest(*dependent, *base, partitions=chosen)
+        self._call("set_dependency", request, repeat=True, faults=_NO_TABLE)
+
+    def get_dependencies(
+        self, database: str, table: str, values: Sequence[str] | None = None, *, transitive: bool = True
+    ) -> structs.Dependencies:
+        """What a dependent table, or those of its partitions that begin with these values, depends on."""
+        request = ours.DependenciesRequest(
+            database,
+            table,
+            ours.DependencyDirection.UP,
+            values=None if values is None else list(values),
+            transitive=transitive,
+        )
+        return convert.dependencies_of(self._call("get_dependencies", request, repeat=True, faults=_NO_TABLE))
+
     def close(self) -> None:
         """Hangs up; the next call connects again."""
         while self._idle:

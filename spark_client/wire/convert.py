@@ -175,3 +175,28 @@ def _publish_partition(partition: structs.PublishPartition) -> ours.PublishParti
 def publish_result_of(result: ours.PublishResult) -> structs.PublishResult:
     """What the metastore did."""
     return structs.PublishResult(tuple(result.versions), tuple(result.replaced))
+
+
+def dependencies_of(found: ours.Dependencies) -> structs.Dependencies:
+    """Dependencies as our rooms see them."""
+    return structs.Dependencies(
+        tuple(_table_dependency(each) for each in found.tables),
+        tuple(_partition_dependency(each) for each in found.partitions),
+    )
+
+
+def _table_dependency(each: ours.TableDependency) -> structs.TableDependency:
+    dependent, base = f"{each.dbName}.{each.tableName}", f"{each.baseDbName}.{each.baseTableName}"
+    return structs.TableDependency(dependent, base, each.current, each.partitions)
+
+
+def _partition_dependency(each: ours.PartitionDependency) -> structs.PartitionDependency:
+    return structs.PartitionDependency(
+        dependent=f"{each.dbName}.{each.tableName}",
+        partition=each.partitionName,
+        values=tuple(each.values),
+        base=f"{each.baseDbName}.{each.baseTableName}",
+        base_spec=each.baseSpec,
+        base_partitions=tuple(each.basePartitions or ()),
+        fresh=each.fresh,
+    )

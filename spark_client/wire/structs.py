@@ -178,3 +178,37 @@ class PublishResult:
 
     versions: tuple[int, ...]
     replaced: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableDependency:
+    """A table (database.table) depends on another, with so many of its partitions. `current`: new ones do."""
+
+    dependent: str
+    base: str
+    current: bool
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDependency:
+    """A partition of a dependent table depends on all partitions of the base that begin with `base_spec`.
+
+    `base_partitions` are their names; `fresh`: none has changed, come or gone since this one was published.
+    """
+
+    dependent: str
+    partition: str
+    values: tuple[str, ...]
+    base: str
+    base_spec: str
+    base_partitions: tuple[str, ...]
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What a table depends on, or what depends on it, nearest first."""
+
+    tables: tuple[TableDependency, ...]
+    partitions: tuple[PartitionDependency, ...]

@@ -1,0 +1,217 @@
+"""Dependent tables in plain `spark.sql`: the seed's scenarios line by line, other statements, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from spark_client import Session, scan_report
+from spark_client.errors import (
+    InvalidStatementError,
+    MetastoreRefusedError,
+    NoSuchPartitionError,
+    NoSuchTableError,
+    PartitionExistsError,
+    SparkClientError,
+    TableExistsError,
+)
+
+HOURS = range(1, 25)
+
+
+@pytest.fixture
+def database(spark: Session, table_name: str) -> Iterator[str]:
+    """The current one: empty, and dropped afterwards."""
+    spark.sql(f"CREATE DATABASE {table_name}")
+    spark.sql(f"USE {table_name}")
+    yield table_name
+    spark.sql("USE default")
+    spark.sql(f"DROP DATABASE {table_name} CASCADE")
+
+
+@pytest.fixture
+def seed(spark: Session, database: str) -> str:
+    """T as in the seed, with a row in each hour of the days 1 and 2; Tdep depends on it."""
+    spark.sql("create table T (key string, value string) partitioned by (ds string, hr string) stored as parquet")
+    values = ", ".join(f"('k{hour % 3}', 'v', '{day}', '{hour}')" for day in (1, 2) for hour in HOURS)
+    spark.sql(f"insert into T values {values}")
+    spark.sql("create dependent table Tdep partitioned by (ds string) depends on table T")
+    return database
+
+
+def count(spark: Session, table: str, condition: str = "true") -> int:
+    return int(spark.sql(f"select count(1) from {table} where {condition}").collect()[0][0])
+
+
+def partitions(spark: Session, table: str) -> list[str]:
+    return [row[0] for row in spark.sql(f"show partitions {table}").collect()]
+
+
+def dependencies(spark: Session, table: str, partition: str = "") -> list[tuple[str, str, str]]:
+    """The last section of DESCRIBE EXTENDED."""
+    rows = [tuple(row) for row in spark.sql(f"describe extended {table} {partition}").collect()]
+    return rows[rows.index(("# Partition Dependencies", "", "")) + 1 :]
+
+
+def test_the_first_scenario(spark: Session, seed: str) -> None:
+    assert spark.table("Tdep").columns == ["key", "value", "ds"]
+    assert (partitions(spark, "Tdep"), count(spark, "Tdep")) == ([], 0)
+    spark.sql("alter table Tdep add partition (ds=1)")
+    assert partitions(spark, "Tdep") == ["ds=1"]
+    assert count(spark, "Tdep") == count(spark, "Tdep", "ds = 1") == count(spark, "T", "ds = '1'") == 24
+    assert count(spark, "Tdep", "ds = '2'") == 0
+    assert sorted(dependencies(spark, "Tdep")) == sorted(
+        ("ds=1", f"{seed}.t@ds=1/hr={hour}", "fresh") for hour in HOURS
+    )
+    read = {row[0] for row in spark.sql("select distinct input_file_name() from Tdep where ds = '1'").collect()}
+    assert len(read) == 24
+    spark.sql("insert into T values ('k', 'v', '1', '25')")
+    assert count(spark, "Tdep") == count(spark, "T", "ds = 1") == 25
+    assert {state for _, _, state in dependencies(spark, "Tdep", "partition (ds = '1')")} == {"stale"}
+    spark.sql("alter table T drop partition (ds = '1')")
+    assert (count(spark, "Tdep"), dependencies(spark, "Tdep")) == (
+        0,
+        [("ds=1", f"{seed}.t@ds=1 (no partitions)", "stale")],
+    )
+
+
+def test_the_second_scenario(spark: Session, seed: str) -> None:
+    spark.sql("alter table Tdep add partition (ds='1') partition (ds='2')")
+    spark.sql(
+        "create table T2 (key string, value string) partitioned by (ds string, hr string, min string) "
+        "skewed by (key) on ('k0', 'k1') stored as directories stored as parquet"
+    )
+    spark.sql("alter table Tdep depends on table T2")
+    spark.sql(
+        "insert into T2 values ('k0', 'a', '11', '1', '1'), ('k1', 'b', '11', '24', '60'), ('z', 'c', '2', '1', '1')"
+    )
+    spark.sql("alter table Tdep add partition (ds=11)")
+    assert partitions(spark, "Tdep") == ["ds=1", "ds=11", "ds=2"]
+    assert count(spark, "Tdep", "ds = 1 or ds = 11") == 26
+    assert count(spark, "Tdep") == count(spark, "T") + count(spark, "T2", "ds = 11") == 50
+    spark.sql("alter table Tdep partition (ds=2) depends on table T2")
+    assert count(spark, "Tdep", "ds = '2'") == count(spark, "T2", "ds = 2") == 1
+    assert count(spark, "Tdep") == 27
+    query = spark.sql("select value from Tdep where ds = '11' and key = 'k0'")
+    assert [row[0] for row in query.collect()] == ["a"]
+    (scan,) = scan_report(query).scans
+    assert (scan.table, scan.kept.partitions, scan.kept.directories) == (f"{seed}.t2", 1, 1)
+
+
+def test_a_dependent_table_may_depend_on_another(spark: Session, seed: str) -> None:
+    spark.sql(
+        "create dependent table Second partitioned by (ds) depends on Tdep comment 'twice' tblproperties ('a'='b')"
+    )
+    spark.sql("alter table Tdep add partition (ds='1') partition (ds='2')")
+    spark.sql("alter table Second add if not exists partition (ds='2')")
+    assert count(spark, "Second") == count(spark, "T", "ds = 2") == 24
+    with pytest.raises(SparkClientError, match=r"tdep cannot depend on \w+\.second"):
+        spark.sql("alter table Tdep depends on Second")
+
+
+def test_partitions_are_dropped_by_a_part_of_their_values(spark: Session, seed: str) -> None:
+    spark.sql("create dependent table Hourly partitioned by (ds string, hr string) depends on T")
+    spark.sql("alter table Hourly add partition (ds=1, hr=1) partition (hr=2, ds=1) partition (ds=2, hr=1)")
+    assert [row[0] for row in spark.sql("show partitions Hourly partition (hr=1)").collect()] == [
+        "ds=1/hr=1",
+        "ds=2/hr=1",
+    ]
+    assert [each[0] for each in dependencies(spark, "Hourly", "partition (hr=1)")] == ["ds=1/hr=1", "ds=2/hr=1"]
+    spark.sql("alter table Hourly drop partition (ds=1)")
+    assert (partitions(spark, "Hourly"), count(spark, "Hourly")) == (["ds=2/hr=1"], 1)
+    spark.sql("alter table Hourly drop if exists partition (ds=7)")
+    with pytest.raises(NoSuchPartitionError, match=r"hourly has no partition \(ds=7\)"):
+        spark.sql("alter table Hourly drop partition (ds=7)")
+
+
+def test_names_and_columns_follow(spark: Session, seed: str) -> None:
+    spark.sql("alter table Tdep add partition (ds='1')")
+    spark.sql("alter table T rename to Renamed")
+    spark.sql("alter table Renamed add columns (more int)")
+    spark.sql("insert into Renamed values ('k', 'v', 7, '1', '25')")
+    assert spark.table("Tdep").columns == ["key", "value", "more", "ds"]
+    assert count(spark, "Tdep", "more = 7") == 1
+    spark.sql("alter view Tdep set tblproperties ('x' = 'y')")
+    spark.sql("alter table Renamed add columns (last int)")
+    assert spark.table("Tdep").columns == ["key", "value", "more", "last", "ds"]
+    with pytest.raises(AnalysisException, match="tdep depends on it"):
+        spark.sql("drop table Renamed")
+    spark.sql("drop table Tdep")
+    assert count(spark, "Renamed") == 49
+    spark.sql("drop table Renamed")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["DATE'2024-01-31'", "DATE'1969-12-31'"], "date"),
+        (["-5", "0", "2147483647"], "int"),
+        (["9223372036854775807"], "bigint"),
+        (["1.50", "-0.25"], "decimal(10,2)"),
+        (["true", "false"], "boolean"),
+        (["TIMESTAMP'2024-01-31 10:00:00.5'"], "timestamp"),
+        (["'it\\'s'", "'a\\\\b'", "'\\u0024{x}'", "'a/b=c%'", "'é '", "NULL"], "string"),
+        (["'a'", "'b '"], "varchar(5)"),
+    ],
+)
+def test_values_of_all_types(spark: Session, database: str, values: list[str], kind: str) -> None:
+    spark.sql(f"create table base (x int) partitioned by (p {kind}, q int) stored as parquet")
+    rows = ", ".join(f"({number}, {value}, 1)" for number, value in enumerate([*values]))
+    spark.sql(f"insert into base values {rows}")
+    spark.sql("create dependent table dep partitioned by (p) depends on base")
+    for number, value in enumerate(values, 1):
+        spark.sql(f"alter table dep add partition (p = {value})")
+        assert count(spark, "dep") == number, (value, spark.sql("describe extended dep").collect())
+    assert sorted(spark.table("dep").collect(), key=repr) == sorted(
+        spark.sql("select x, p from base").collect(), key=repr
+    )
+    assert all("(no partitions)" not in base for _, base, _ in dependencies(spark, "dep"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "text"),
+    [
+        (
+            "create dependent table bad partitioned by (hr string) depends on T",
+            SparkClientError,
+            r"first ones of .*\.t",
+        ),
+        ("create dependent table bad partitioned by (ds int) depends on T", SparkClientError, "ds string"),
+        ("create dependent table bad partitioned by (ds) depends on nope", NoSuchTableError, "nope"),
+        ("create dependent table Tdep partitioned by (ds) depends on T", TableExistsError, "tdep already exists"),
+        ("create dependent table bad partitioned by ds depends on T", InvalidStatementError, "expected"),
+        ("create dependent table bad depends on T", InvalidStatementError, "PARTITIONED"),
+        ("alter table Tdep add partition (ds='1') location '/tmp/x'", InvalidStatementError, "no LOCATION"),
+        ("alter table Tdep add partition (hr='1')", InvalidStatementError, "hr is no partition column"),
+        ("alter table Tdep partition (ds='9') depends on T", MetastoreRefusedError, "no partition ds=9"),
+        ("alter table T depends on Tdep", MetastoreRefusedError, "t is not a dependent table"),
+        ("insert into Tdep values ('a', 'b', '1')", InvalidStatementError, r"no data of its own; write to \w+\.t"),
+        ("insert overwrite table Tdep partition (ds='1') select 'a', 'b'", InvalidStatementError, "no data of its own"),
+        ("load data local inpath '/tmp/x' into table Tdep partition (ds='1')", InvalidStatementError, "no data"),
+        ("truncate table Tdep", InvalidStatementError, "no data of its own"),
+        ("describe extended Tdep partition (ds='9')", NoSuchPartitionError, r"no partition \(ds=9\)"),
+    ],
+)
+def test_what_is_refused(spark: Session, seed: str, statement: str, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        spark.sql(statement)
+    assert partitions(spark, "Tdep") == []
+
+
+def test_twice(spark: Session, seed: str) -> None:
+    spark.sql("alter table Tdep add partition (ds='1')")
+    with pytest.raises(PartitionExistsError, match="ds=1"):
+        spark.sql("alter table Tdep add partition (ds='1')")
+    spark.sql("create dependent table if not exists Tdep partitioned by (ds) depends on T")
+
+
+def test_a_temporary_view_of_that_name_is_meant(spark: Session, seed: str) -> None:
+    spark.range(3).createOrReplaceTempView("Tdep")
+    try:
+        described: list[Any] = spark.sql("describe extended Tdep").collect()
+    finally:
+        spark.catalog.dropTempView("Tdep")
+    assert [row[0] for row in described] == ["id"]

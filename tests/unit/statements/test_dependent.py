@@ -1,0 +1,103 @@
+"""What the statements about dependent tables say, and which texts are left to Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_client.errors import InvalidStatementError
+from spark_client.statements.dependent import CreateDependentTable, DependsOn, DropDatabase, OfTable, parse
+
+
+def test_create() -> None:
+    text = (
+        "create dependent table if not exists a.`T d` comment 'c' partitioned by (ds string, Hr decimal(3, 2), m) "
+        "depends on table b.T tblproperties ('x' = 'y', 'z' = '1') ;"
+    )
+    assert parse(text) == CreateDependentTable(
+        table="a.`T d`",
+        keys=(("ds", "string"), ("hr", "decimal(3, 2)"), ("m", None)),
+        base="b.T",
+        if_not_exists=True,
+        comment="'c'",
+        properties=(("'x'", "'y'"), ("'z'", "'1'")),
+    )
+    short = parse("CREATE DEPENDENT TABLE d PARTITIONED BY (ds) DEPENDS ON t")
+    assert short == CreateDependentTable("d", (("ds", None),), "t", False, None, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ALTER TABLE d DEPENDS ON TABLE b.t", DependsOn("d", "b.t", None)),
+        ("alter table d partition (ds='1)', hr = 2) depends on t", DependsOn("d", "t", "(ds='1)', hr = 2)")),
+        ("/* c */ DROP DATABASE IF EXISTS x CASCADE", DropDatabase("x")),
+        ("drop schema x cascade", DropDatabase("x")),
+    ],
+)
+def test_what_is_claimed(text: str, expected: object) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "table", "kind", "partition"),
+    [
+        ("ALTER TABLE a.d ADD PARTITION (ds=1)", "a.d", "ADD", None),
+        ("alter table d add if not exists partition (ds=1)", "d", "ADD", None),
+        ("ALTER VIEW d DROP IF EXISTS PARTITION (ds=1)", "d", "DROP", None),
+        ("show partitions d partition (ds=1)", "d", "SHOW", None),
+        ("desc extended d", "d", "DESCRIBE", None),
+        ("DESCRIBE TABLE FORMATTED a.d PARTITION(ds=1)", "a.d", "DESCRIBE", "(ds=1)"),
+        ("-- c\ninsert into table d select depends from t", "d", "WRITE", None),
+        ("INSERT OVERWRITE d PARTITION (ds=1) SELECT 1", "d", "WRITE", None),
+        ("load data local inpath 'into table x' overwrite into table d", "d", "WRITE", None),
+        ("TRUNCATE TABLE d PARTITION (ds=1)", "d", "WRITE", None),
+    ],
+)
+def test_what_may_be_a_dependent_table_s(text: str, table: str, kind: str, partition: str | None) -> None:
+    assert parse(text) == OfTable(table, kind, text, partition)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ";",
+        "select dependent, depends from dependent",
+        "create table dependent (a int)",
+        "alter table d rename to e",
+        "alter table d partition (ds=1) rename to partition (ds=2)",
+        "alter table d partition (ds=1) set location '/x'",
+        "describe d",
+        "describe extended d a",
+        "describe extended d as json",
+        "describe function extended depends",
+        "show tables",
+        "drop database d",
+        "drop table d",
+        "insert overwrite directory '/x' select 1",
+        "with x as (select 1) select * from x",
+    ],
+)
+def test_what_is_left_to_spark(text: str) -> None:
+    assert parse(text) is None or parse(text) == OfTable("directory", "WRITE", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create dependent table",
+        "create dependent table d",
+        "create dependent table d partitioned by ds depends on t",
+        "create dependent table d partitioned by (ds depends on t",
+        "create dependent table d partitioned by (ds) depends on",
+        "create dependent table d partitioned by (ds) depends on t stored as parquet",
+        "create dependent table d (a int) partitioned by (ds) depends on t",
+        "create dependent table d partitioned by (ds) depends on t location '/x'",
+        "alter table d depends on",
+        "alter table d depends on t, t2",
+        "alter table d depends t",
+    ],
+)
+def test_what_is_broken(text: str) -> None:
+    with pytest.raises(InvalidStatementError, match="expected"):
+        parse(text)
