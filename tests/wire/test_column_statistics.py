@@ -89,6 +89,7 @@ def test_each_engine_has_its_own(hive_client: Any) -> None:
 
 
 def test_bit_vectors_that_are_no_utf8_survive(hive_client: Any) -> None:
+    """Trap 2."""
     database, name = new_table(hive_client)
     hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
     assert read(hive_client, database, name)["a"].longStats.bitVectors == BITS

@@ -29,6 +29,7 @@ def folder(location: str) -> Path:
 
 
 def test_create_makes_a_folder_below_the_warehouse(hive_client: Any, metastore_server: Server) -> None:
+    """Trap 16."""
     name = unique("Db")
     hive_client.create_database(Database(name=name, description="d", ownerName="o", parameters={"k": "v"}))
     found = hive_client.get_database(name.lower())
@@ -63,6 +64,7 @@ def test_the_catalog_prefix_is_stripped_everywhere(hive_client: Any) -> None:
 
 
 def test_patterns(hive_client: Any) -> None:
+    """Trap 10."""
     mark = unique("p")
     for end in ("a", "ab", "b"):
         hive_client.create_database(Database(name=f"{mark}_{end}"))
@@ -111,6 +113,7 @@ def test_alter_keeps_what_is_not_said_and_refuses_a_rename(hive_client: Any, tmp
 
 
 def test_drop_refuses_what_is_not_empty_and_takes_data_along(hive_client: Any) -> None:
+    """Trap 30."""
     database, name = new_table(hive_client)
     location = hive_client.get_database(database).locationUri
     with pytest.raises(InvalidOperationException, match=f"Database {database} is not empty"):
@@ -130,6 +133,7 @@ def test_drop_without_data_leaves_the_folder(hive_client: Any) -> None:
 
 
 def test_the_default_database_is_there_and_stays(hive_client: Any, metastore_server: Server) -> None:
+    """Trap 21."""
     assert hive_client.get_database("default").locationUri == metastore_server.warehouse
     with pytest.raises(MetaException, match="default"):
         hive_client.drop_database("default", True, True)

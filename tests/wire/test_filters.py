@@ -40,6 +40,7 @@ def hive_example(client: Any) -> tuple[str, str]:
         ('p1 like "p1%"', 6),
         ('p1 like "p1.*"', 6),
         ('p4 like "p4_"', 6),
+        ('p1 like "p1.*" and p3 = 31', 3),
         ("p3 between 31 and 32", 5),
         ("p3 between 32 and 31", 0),
         ('p1 not between "p11" and "p12"', 2),
@@ -54,6 +55,7 @@ def hive_example(client: Any) -> tuple[str, str]:
     ],
 )
 def test_hive_s_examples(client: Any, hive_example: tuple[str, str], text: str, count: int) -> None:
+    """Trap 22 and Trap 23."""
     assert len(client.get_partitions_by_filter(*hive_example, text, -1)) == count
     assert client.get_num_partitions_by_filter(*hive_example, text) == count
 
@@ -110,6 +112,7 @@ def test_long_and_deep_filters(client: Any, hive_example: tuple[str, str]) -> No
 def test_keys_compare_by_their_type(
     client: Any, kind: str, values: list[str], text: str, found: list[str] | None
 ) -> None:
+    """Trap 24."""
     database, name = new_table(client, [("k", kind)])
     client.add_partitions([partition(database, name, [value]) for value in values])
     expected = sorted(values[1:] if found is None else found)

@@ -50,7 +50,7 @@ def test_old_clients_leave_fields_out(hive_client: Any) -> None:
 
 
 def test_a_missing_function_is_named_as_it_was_asked_for(hive_client: Any) -> None:
-    """Spark looks for "<name> does not exist" in the message, in its own spelling."""
+    """Trap 18. Spark looks for "<name> does not exist" in the message, in its own spelling."""
     database = new_database(hive_client)
     with pytest.raises(NoSuchObjectException, match="NoSuchFunc does not exist"):
         hive_client.get_function(f"@hive#{database}", "NoSuchFunc")

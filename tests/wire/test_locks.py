@@ -60,6 +60,7 @@ def other(metastore_server: Server) -> Iterator[Any]:
 
 
 def test_pyiceberg_commits(hive_client: Any, other: Any, db: str) -> None:
+    """Trap 25."""
     request = LockRequest([component(EX, db, "t", isTransactional=True)], None, "user", "host")
     first = hive_client.lock(request)
     assert (first.state, first.lockid > 0) == (ACQUIRED, True)
@@ -140,6 +141,7 @@ def test_giving_up_a_wait_lets_the_next_one_in(hive_client: Any, db: str) -> Non
 
 
 def test_a_silent_holder_blocks_nobody(hive_client: Any, metastore_server: Server, db: str) -> None:
+    """Trap 25."""
     silent = lock(hive_client, component(EX, db, "t"))
     waits = lock(hive_client, component(EX, db, "t"))
     silence_lock(metastore_server.database_url, silent.lockid)

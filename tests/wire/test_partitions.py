@@ -74,6 +74,7 @@ def test_a_partition_takes_from_its_table_what_it_does_not_say(hive_client: Any)
 
 
 def test_limits(hive_client: Any, filled: tuple[str, str]) -> None:
+    """Trap 5."""
     for maximum, count in ((-1, 6), (0, 0), (1, 1), (32767, 6), (-32768, 6)):
         assert len(hive_client.get_partitions(*filled, maximum)) == count
         assert len(hive_client.get_partition_names(*filled, maximum)) == count
@@ -86,6 +87,7 @@ def test_limits(hive_client: Any, filled: tuple[str, str]) -> None:
 
 
 def test_by_names_and_by_values(hive_client: Any, filled: tuple[str, str]) -> None:
+    """Trap 12."""
     assert len(hive_client.get_partitions_by_names(*filled, ["ds=a/n=1", "ds=b/n=10", "nope", "ds=a/n=1"])) == 2
     request = GetPartitionsByNamesRequest(*filled, ["ds=a/n=1"])
     assert [each.values for each in hive_client.get_partitions_by_names_req(request).partitions] == [["a", "1"]]
@@ -100,6 +102,7 @@ def test_by_names_and_by_values(hive_client: Any, filled: tuple[str, str]) -> No
 
 
 def test_unknown_tables(hive_client: Any, filled: tuple[str, str]) -> None:
+    """Trap 20."""
     database, _ = filled
     assert hive_client.get_partition_names(database, "nope", -1) == []
     for call in (
@@ -245,6 +248,7 @@ def test_statistics_of_a_folder_that_was_there(hive_client: Any) -> None:
 
 
 def test_names_as_functions(hive_client: Any) -> None:
+    """Trap 11."""
     assert hive_client.partition_name_to_vals("a=1%2F2/b=x") == ["1/2", "x"]
     assert hive_client.partition_name_to_spec("a=1%2F2/B=x") == {"a": "1/2", "b": "x"}
     assert hive_client.partition_name_to_vals("") == []

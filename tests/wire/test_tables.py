@@ -34,6 +34,7 @@ def folder(location: str) -> Path:
 
 
 def test_what_goes_in_comes_out(hive_client: Any) -> None:
+    """Trap 17."""
     database = new_database(hive_client)
     sent = table(
         database,
@@ -67,6 +68,7 @@ def test_what_goes_in_comes_out(hive_client: Any) -> None:
 
 
 def test_every_costume_reads_the_same_table(hive_client: Any) -> None:
+    """Trap 27."""
     database, name = new_table(hive_client, [("ds", "string")])
     plain = hive_client.get_table(database, name)
     capable = GetTableRequest(database, name, ClientCapabilities([1]), catName="hive")
@@ -78,6 +80,7 @@ def test_every_costume_reads_the_same_table(hive_client: Any) -> None:
 
 
 def test_an_almost_empty_table_is_completed(hive_client: Any) -> None:
+    """Trap 3."""
     database = new_database(hive_client)
     hive_client.create_table(Table(tableName="t", dbName=database))
     found = hive_client.get_table(database, "t")
@@ -152,6 +155,7 @@ def test_external_tables_keep_their_files(hive_client: Any, tmp_path: Path) -> N
 
 
 def test_the_parameter_decides_what_is_external(hive_client: Any) -> None:
+    """Trap 15."""
     database = new_database(hive_client)
     hive_client.create_table(table(database, "t", tableType="EXTERNAL_TABLE"))
     changed = hive_client.get_table(database, "t")
@@ -249,6 +253,7 @@ def test_cascade_reaches_all_partitions(hive_client: Any) -> None:
 
 
 def test_compare_and_swap(hive_client: Any) -> None:
+    """Trap 18."""
     database, name = new_table(hive_client, parameters={"metadata_location": "0"})
     changed = hive_client.get_table(database, name)
     changed.parameters["metadata_location"] = "1"
@@ -294,6 +299,7 @@ def test_sixteen_writers_never_lose_a_commit(hive_client: Any, metastore_server:
 
 
 def test_drop_takes_data_that_lies_elsewhere(hive_client: Any, tmp_path: Path) -> None:
+    """Trap 30."""
     database, name = new_table(hive_client, [("ds", "string")])
     hive_client.add_partition(partition(database, name, ["1"], sd=descriptor(f"{tmp_path}/far")))
     location = folder(hive_client.get_table(database, name).sd.location)
@@ -322,6 +328,7 @@ def test_sd_of_a_table_may_be_missing_in_alter(hive_client: Any) -> None:
 
 
 def test_unknown_methods_leave_the_connection_usable(hive_client: Any) -> None:
+    """Trap 1."""
     from thrift.Thrift import TApplicationException
 
     with pytest.raises(TApplicationException) as caught:

@@ -48,6 +48,7 @@ def test_nonsense_is_refused(hive_client: Any) -> None:
 
 
 def test_delegation_tokens_need_kerberos(hive_client: Any) -> None:
+    """Trap 28."""
     for ask in (
         lambda: hive_client.get_delegation_token("owner", "renewer"),
         lambda: hive_client.renew_delegation_token("x"),

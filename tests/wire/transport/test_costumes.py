@@ -18,6 +18,7 @@ EVERY_COSTUME = pytest.mark.parametrize("costume", COSTUMES)
 
 @EVERY_COSTUME
 def test_calls_of_one_connection_are_one_session(server: EchoServer, costume: str) -> None:
+    """Trap 29."""
     client = server.client(costume)
     assert client.getOption("echo häßlich 北京") == "häßlich 北京"
     assert client.getOption("calls") == "2"
