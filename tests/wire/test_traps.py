@@ -1,4 +1,4 @@
-"""What no IDL says and clients rely on. The docstring of every test that shows one of these traps names it: `Trap N`."""
+"""What no IDL says and clients rely on. The docstring of a test that shows one of these traps names it: `Trap N`."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_an_answer_has_an_end(client: Any, log: Follower) -> None:
 def test_numbers_follow_commits_over_servers(
     make_database: Callable[[], str], start_metastore: Callable[..., Server]
 ) -> None:
-    """Trap 26. Two servers, eight writers, and a reader: what it sees is there, and nothing comes in before it later."""
+    """Trap 26. Two servers, eight writers, and a reader: what it sees is there, and nothing comes before it later."""
     url = make_database()
     servers = [start_metastore(url), start_metastore(url)]
     failures: list[BaseException] = []
