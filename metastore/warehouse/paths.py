@@ -23,20 +23,23 @@ _SAME_SCHEME: Final = {"s3a": "s3", "s3n": "s3"}
 
 
 class Location(NamedTuple):
-    """The parts of a location. `path` is absolute and normal: no `.`, `..`, doubled or trailing slash."""
+    """The parts of a location. `path` is absolute and normal: no `.`, `..`, doubled or trailing slash.
+
+    `authority` is None where none is written, and empty between `//` and the path.
+    """
 
     scheme: str
-    authority: str
+    authority: str | None
     path: str
 
     def __str__(self) -> str:
         """As Hadoop's `Path` writes it: `file:/tmp/x`, `s3a://bucket/x`, `hdfs://namenode:8020/x`."""
-        return f"{self.scheme}:{'//' + self.authority if self.authority else ''}{self.path}"
+        return f"{self.scheme}:{'' if self.authority is None else '//' + self.authority}{self.path}"
 
     @property
     def identity(self) -> tuple[str, str, str]:
         """Equal for two spellings of one place: `s3a://b/x` and `s3://b/x`."""
-        return _SAME_SCHEME.get(self.scheme, self.scheme), self.authority, self.path
+        return _SAME_SCHEME.get(self.scheme, self.scheme), self.authority or "", self.path
 
 
 def parse(location: str) -> Location:
@@ -51,7 +54,8 @@ def parse(location: str) -> Location:
         )
     scheme = (match["scheme"] or "file").lower()
     path = posixpath.normpath("/" + match["path"].lstrip("/"))
-    return Location(scheme, match["authority"] or "", path)
+    # Hive's files have no authority. Trino finds what it has called local:///x under that name only.
+    return Location(scheme, match["authority"] or None if scheme == "file" else match["authority"], path)
 
 
 def normalise(location: str) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from metastore.errors import InvalidInputError
 from metastore.warehouse import paths
 
-ROOTS = st.sampled_from(["file:/w", "s3a://bucket/w", "hdfs://namenode:8020/w", "file:/"])
+ROOTS = st.sampled_from(["file:/w", "s3a://bucket/w", "hdfs://namenode:8020/w", "file:/", "local:///w"])
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1).filter(
     lambda text: text not in (".", "..")
 )
@@ -28,6 +28,8 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1
         ("hdfs://nn:8020/user/a b%20/", "hdfs://nn:8020/user/a b%20"),
         ("/a=1/b=x:y", "file:/a=1/b=x:y"),
         ("//tmp", "file://tmp/"),
+        ("local:///tmp//x/", "local:///tmp/x"),
+        ("hdfs:/tmp", "hdfs:/tmp"),
     ],
 )
 def test_normalise(written: str, normal: str) -> None:
