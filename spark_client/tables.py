@@ -176,9 +176,7 @@ def _check_list_bucketing(table: Table) -> None:
     if table.bucket_columns:
         raise InvalidStatementError(f"{table.full_name} is CLUSTERED BY, which STORED AS DIRECTORIES excludes")
     if not _FORMATS.search(table.storage.serde):
-        raise InvalidStatementError(
-            f"{table.full_name}: STORED AS DIRECTORIES needs STORED AS PARQUET or ORC"
-        )
+        raise InvalidStatementError(f"{table.full_name}: STORED AS DIRECTORIES needs STORED AS PARQUET or ORC")
 
 
 def _typed(
