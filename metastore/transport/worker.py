@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import logging
 import math
 import os
@@ -19,6 +20,8 @@ from metastore.transport.session import ApplicationFactory
 logger = logging.getLogger("metastore.transport")
 
 _GRACE: Final = 10  # seconds to close the application after draining, before the kernel ends the process
+_COLLECTED_AFTER: Final = (100_000, 20, 50)
+"""Objects made before Python looks for cycles: requests make many and hardly any cycle (by default after 700)."""
 _PAUSE: Final = 0.1  # seconds between attempts to accept when the process has no file descriptor left
 
 
@@ -35,6 +38,9 @@ def run_worker(
     except Exception as error:
         logger.error("a worker cannot start: %s", error, exc_info=logger.isEnabledFor(logging.DEBUG))
         return 1
+    gc.collect()
+    gc.freeze()  # what is there now stays
+    gc.set_threshold(*_COLLECTED_AFTER)
     crew = Crew(options, application.open_session)
     crew.start()
     draining = threading.Event()
