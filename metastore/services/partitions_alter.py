@@ -78,10 +78,12 @@ class PartitionAlterService:
             raise InvalidOperationError(f"Partition already exists: {database}.{table}{list(new.values)}") from None
 
     def _successor(self, rules: PartitionRules, old: StoredPartition, new: Partition) -> NamedPartition:
-        new = copy.deepcopy(new)  # the call may be made again
+        # The call may be made again: what is set here is set on copies.
+        new = copy.copy(new)
+        new.parameters = dict(new.parameters or {})
         new.createTime = old.partition.createTime
-        if new.sd is None:
-            new.sd = old.partition.sd
+        new.sd = copy.copy(new.sd or old.partition.sd)
+        new.sd.skewedInfo = copy.copy(new.sd.skewedInfo)
         if new.sd.cols is None:
             new.sd.cols = old.partition.sd.cols
         if not new.sd.location:
