@@ -5,8 +5,9 @@ Every failure of a file system becomes one line that names the location and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from textwrap import shorten
 from typing import Any, NamedTuple
 
@@ -149,9 +150,20 @@ def _opened(location: str) -> Iterator[tuple[Any, str]]:
     """The file system of a location and its path there."""
     scheme, authority, path = paths.parse(location).identity
     with _translated(location):
-        # The path is kept out of the URL, where fsspec gives a meaning to `::`. No listing is cached: others write too.
-        files, root = fsspec.url_to_fs(f"{scheme}://{authority}", use_listings_cache=False)
-        yield files, (root if authority else "").rstrip("/") + path
+        kind, options, root = _resolved(scheme, authority)
+        # No listing is cached: others write too.
+        yield kind(**options, use_listings_cache=False), (root if authority else "").rstrip("/") + path
+
+
+@lru_cache(maxsize=1024)
+def _resolved(scheme: str, authority: str) -> tuple[Callable[..., Any], dict[str, Any], str]:
+    """The class of a file system, what its URL tells it, and its root: fsspec's `url_to_fs`, which takes long.
+
+    The path is kept out of the URL, where fsspec gives a meaning to `::`.
+    """
+    kind = fsspec.get_filesystem_class(scheme)
+    url = f"{scheme}://{authority}"
+    return kind, kind._get_kwargs_from_urls(url), kind._strip_protocol(url)  # noqa: SLF001 - as url_to_fs does
 
 
 @contextmanager
