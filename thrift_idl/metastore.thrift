@@ -231,7 +231,10 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
   Dependencies get_dependencies(1: DependenciesRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
-  /** Answers true as soon as there is a partition with these values, false when the time is over. */
+  /**
+   * Answers true as soon as there is a partition with these values, false when the time is over, or at once when too
+   * many wait already: ask again after a pause.
+   */
   bool wait_for_partition(1: WaitRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 }

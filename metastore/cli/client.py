@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from thrift.protocol.TBase import TExceptionBase
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.Thrift import TApplicationException, TException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from metastore.errors import ConfigurationError, NotFoundError, UnavailableError
-from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import NoSuchObjectException, UnknownDBException
+from thrift_idl.gen.metastore import Metastore
 
 _TIMEOUT = 30_000  # milliseconds
 logging.getLogger("thrift").setLevel(logging.CRITICAL)  # it logs what we tell in our own words
@@ -23,18 +24,18 @@ logging.getLogger("thrift").setLevel(logging.CRITICAL)  # it logs what we tell i
 
 @contextmanager
 def connected(uris: str) -> Iterator[Any]:
-    """A generated Hive client of the first of `uris` (comma-separated) that answers.
+    """A generated client, of Hive's methods and ours, of the first of `uris` (comma-separated) that answers.
 
     Raises ConfigurationError for what is no URI, UnavailableError and NotFoundError for what goes wrong: one line each.
     """
     transport = _first_open([_address(uri.strip()) for uri in uris.split(",")], uris)
     try:
-        yield ThriftHiveMetastore.Client(TBinaryProtocolAccelerated(transport))
+        yield Metastore.Client(TBinaryProtocolAccelerated(transport))
     except (NoSuchObjectException, UnknownDBException) as error:
         raise NotFoundError(str(error.message)) from error
     except (TTransportException, TApplicationException, OSError, EOFError) as error:
         raise UnavailableError(f"{uris} does not answer as a metastore: {error}") from error
-    except TException as error:
+    except (TException, TExceptionBase) as error:  # the generated exceptions are of the second kind
         raise UnavailableError(f"{uris}: {getattr(error, 'message', error)}") from error
     finally:
         transport.close()

@@ -185,3 +185,52 @@ def break_(context: click.Context, lock: int, uri: str | None) -> None:
     from metastore.cli.locks import break_lock
 
     click.echo(break_lock(uri or context.obj, lock))
+
+
+@metastore.command()
+@click.argument("name", metavar="DATABASE.TABLE[@SPEC]")
+@click.option("--up/--down", default=True, help="what it depends on (default), or what depends on it")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["tree", "json", "dot", "mermaid", "openlineage"]),
+    default="tree",
+    show_default=True,
+)
+@uri_option
+def dependencies(name: str, up: bool, form: str, uri: str) -> None:
+    """Show what a dependent table, or a partition of it (@ds=1), depends on; or what depends on any table."""
+    from metastore.cli.dependencies import show_dependencies
+
+    show_dependencies(uri, name, up=up, form=form)
+
+
+@metastore.command()
+@click.argument("name", metavar="DATABASE.TABLE[@SPEC]")
+@uri_option
+def impact(name: str, uri: str) -> None:
+    """List what depends on a table or partition, transitively, and which of it is stale: before a drop or overwrite."""
+    from metastore.cli.dependencies import show_impact
+
+    show_impact(uri, name)
+
+
+@metastore.group(invoke_without_command=True, no_args_is_help=False)
+@click.pass_context
+def partitions(context: click.Context) -> None:
+    """Partitions of a running metastore."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@partitions.command("wait")
+@click.argument("name", metavar="DATABASE.TABLE")
+@click.argument("spec", metavar="COLUMN=VALUE[/COLUMN=VALUE]")
+@click.option("--dependencies", "bases", is_flag=True, help="and until all that it depends on is there")
+@click.option("--timeout", type=click.FloatRange(min=0), help="seconds to wait at most  [for ever]")
+@uri_option
+def wait(name: str, spec: str, bases: bool, timeout: float | None, uri: str) -> None:
+    """Wait until a partition is there; the status is 1 when it is not in time."""
+    from metastore.cli.dependencies import wait as run_wait
+
+    click.echo(run_wait(uri, name, spec, dependencies=bases, timeout=timeout))

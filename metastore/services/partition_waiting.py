@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from metastore.errors import InvalidInputError, UnavailableError
+from metastore.errors import InvalidInputError
 from metastore.services.partitions_read import by_values
 from metastore.services.tables import referred
 from metastore.storage.unit_of_work import Store
@@ -31,13 +31,13 @@ class PartitionWaitingService:
         self._store = store
         self._announced = announced
         self._places = threading.BoundedSemaphore(most)
-        self._most = most
 
     def wait(self, table: tuple[str, str, str], values: Sequence[str], *, dependencies: bool, seconds: float) -> bool:
-        """True as soon as there is a partition whose first values are these; false after `seconds`, LONGEST at most.
+        """True as soon as there is a partition whose first values are these; false after `seconds`, LONGEST at most,
+        and at once where too many wait already.
 
         `dependencies`: and, for every partition that it depends on, directly or not, there is one as well.
-        Raises NotFoundError, InvalidInputError, UnavailableError when too many wait already.
+        Raises NotFoundError, InvalidInputError.
         """
         if not values or any(not value for value in values):
             raise InvalidInputError("Name the partition to wait for: its first value at least")
@@ -45,7 +45,7 @@ class PartitionWaitingService:
         if self._is_there(table, values, dependencies=dependencies):
             return True
         if not self._places.acquire(blocking=False):
-            raise UnavailableError(f"{self._most} calls wait for partitions already: no more may at a time")
+            return False
         try:
             while (left := deadline - time.monotonic()) > 0:
                 seen = self._announced.count(left)

@@ -73,7 +73,8 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def wait_for_partition(self, request):
         """
-        Answers true as soon as there is a partition with these values, false when the time is over.
+        Answers true as soon as there is a partition with these values, false when the time is over, or at once when too
+        many wait already: ask again after a pause.
 
         Parameters:
          - request
@@ -288,7 +289,8 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def wait_for_partition(self, request):
         """
-        Answers true as soon as there is a partition with these values, false when the time is over.
+        Answers true as soon as there is a partition with these values, false when the time is over, or at once when too
+        many wait already: ask again after a pause.
 
         Parameters:
          - request

@@ -1,0 +1,117 @@
+"""`metastore dependencies`, `metastore impact` and `metastore partitions wait`: what depends on what."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import click
+from rich.console import Console
+
+from metastore.cli.client import connected
+from metastore.cli.dependency_formats import FORMATS, Asked
+from metastore.cli.printing import print_table
+from metastore.domain.partition_names import parse_name
+from metastore.errors import InvalidInputError, NotFoundError
+from thrift_idl.gen.metastore.ttypes import DependenciesRequest, DependencyDirection, WaitRequest
+
+_WAIT = 10.0  # seconds a call, as servers have it
+_PAUSE = 1.0  # seconds until a server is asked again on which too many wait
+
+
+class Place(NamedTuple):
+    """A table, or what a specification of its first partition columns means."""
+
+    database: str
+    table: str
+    values: list[str] | None
+    spec: str | None
+
+    def __str__(self) -> str:
+        name = f"{self.database}.{self.table}"
+        return f"{name}@{self.spec}" if self.spec else name
+
+
+def show_dependencies(uri: str, name: str, *, up: bool, form: str) -> None:
+    """What a table or partition depends on, or (not `up`) what depends on it, as a tree or for programs."""
+    with connected(uri) as client:
+        place = _place(client, name)
+        found = _ask(client, place, up=up, base_partitions=up)
+    asked = Asked(str(place), f"{place.database}.{place.table}", place.spec, up, uri)
+    Console(soft_wrap=True, highlight=False, markup=False).print(FORMATS[form](asked, found))
+
+
+def show_impact(uri: str, name: str) -> None:
+    """Every partition that depends on a table or partition, transitively, and whether it is fresh."""
+    with connected(uri) as client:
+        place = _place(client, name)
+        found = _ask(client, place, up=False, base_partitions=False)
+    rows = [
+        (
+            f"{each.dbName}.{each.tableName}@{each.partitionName}",
+            "fresh" if each.fresh else "stale",
+            f"{each.baseDbName}.{each.baseTableName}@{each.baseSpec}",
+        )
+        for each in found.partitions
+    ]
+    if place.spec is None:
+        rows += [
+            (f"{each.dbName}.{each.tableName}", "no partitions", f"{each.baseDbName}.{each.baseTableName}")
+            for each in found.tables
+            if not each.partitions
+        ]
+    print_table(f"What depends on {place}", ("dependent", "state", "reads"), rows)
+
+
+def wait(uri: str, name: str, spec: str, *, dependencies: bool, timeout: float | None) -> str:
+    """Returns when the partition is there; servers tell, nothing is looked up again and again.
+
+    Raises NotFoundError after `timeout` seconds.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    with connected(uri) as client:
+        place = _place(client, f"{name}@{spec}")
+        while True:
+            asked = time.monotonic()
+            left = _WAIT if deadline is None else max(0.0, min(_WAIT, deadline - asked))
+            request = WaitRequest(place.database, place.table, place.values, None, dependencies, int(left * 1000))
+            if client.wait_for_partition(request):
+                return f"{place} is there"
+            if deadline is not None and time.monotonic() >= deadline:
+                raise NotFoundError(f"{place} is not there after {timeout:g} seconds")
+            if time.monotonic() - asked < left / 2:
+                time.sleep(_PAUSE)
+
+
+def _ask(client: Any, place: Place, *, up: bool, base_partitions: bool) -> Any:
+    request = DependenciesRequest(
+        place.database,
+        place.table,
+        DependencyDirection.UP if up else DependencyDirection.DOWN,
+        values=place.values,
+        basePartitions=base_partitions,
+    )
+    return client.get_dependencies(request)
+
+
+def _place(client: Any, name: str) -> Place:
+    """`database.table`, `table` (of the database default), with `@a=1/b=2` behind it or not.
+
+    Raises InvalidInputError where the values are not those of the first partition columns, and what the server answers.
+    """
+    whole, _, spec = name.partition("@")
+    database, _, table = whole.rpartition(".")
+    database = database or "default"
+    if not table:
+        raise click.UsageError(f"{name!r} names no table; write DATABASE.TABLE or DATABASE.TABLE@column=value")
+    if not spec:
+        return Place(database, table, None, None)
+    keys = [key.name for key in client.get_table(database, table).partitionKeys]
+    pairs = parse_name(spec)
+    given = dict(pairs)
+    columns = keys[: len(given)]
+    if not given or set(columns) != given.keys():
+        raise InvalidInputError(
+            f"{spec} does not name the first partition columns of {database}.{table}, which are {', '.join(keys)}"
+        )
+    return Place(database, table, [given[column] for column in columns], spec)

@@ -1,0 +1,194 @@
+"""Dependencies as a tree for people; as JSON, Graphviz, Mermaid and OpenLineage for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from rich.tree import Tree
+
+from metastore.domain.partition_names import parse_name
+
+_SHOWN: Final = 30  # base partitions under one of a tree
+_EVENT: Final = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/JobEvent"
+_SUBSET: Final = "https://openlineage.io/spec/facets/1-0-0/BaseSubsetDatasetFacet.json#/$defs/"
+
+
+class Asked(NamedTuple):
+    """What was asked for: the table or partition, the direction, and of which server."""
+
+    name: str
+    table: str
+    spec: str | None
+    up: bool
+    uri: str
+
+
+def tree(asked: Asked, found: Any) -> Tree:
+    """Without a partition, the tables; with one, the partitions."""
+    root = Tree(asked.name)
+    if asked.spec is None:
+        _grow_tables(root, asked.table, asked.up, found)
+    elif asked.up:
+        _grow_up(root, found, [each for each in found.partitions if _name(each) == asked.table])
+    else:
+        _grow_down(root, found, asked.table, asked.spec)
+    return root
+
+
+def _grow_tables(branch: Tree, table: str, up: bool, found: Any) -> None:
+    for each in found.tables:
+        near, far = (_name(each), _base(each)) if up else (_base(each), _name(each))
+        if near == table:
+            current = ", and new ones" if each.current else ""
+            stale = sum(not p.fresh for p in found.partitions if (_name(p), _base(p)) == (_name(each), _base(each)))
+            note = f" ({each.partitions} partitions{current}{f'; {stale} stale' if stale else ''})"
+            _grow_tables(branch.add(far + note), far, up, found)
+
+
+def _grow_up(branch: Tree, found: Any, edges: Iterable[Any]) -> None:
+    by_name = {(_name(each), each.partitionName): each for each in found.partitions}
+    for edge in edges:
+        below = branch.add(f"{_name(edge)}@{edge.partitionName} {_state(edge)}")
+        names = edge.basePartitions or []
+        for name in names[:_SHOWN]:
+            upper = by_name.get((_base(edge), name))
+            if upper is None:
+                below.add(f"{_base(edge)}@{name}")
+            else:
+                _grow_up(below, found, [upper])
+        if len(names) > _SHOWN:
+            below.add(f"… and {len(names) - _SHOWN} more")
+        if not names:
+            below.add(f"{_base(edge)}@{edge.baseSpec} (no partitions)")
+
+
+def _grow_down(branch: Tree, found: Any, table: str, spec: str) -> None:
+    for edge in found.partitions:
+        if _base(edge) == table and _overlap(edge.baseSpec, spec):
+            below = branch.add(f"{_name(edge)}@{edge.partitionName} {_state(edge)}")
+            _grow_down(below, found, _name(edge), edge.partitionName)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether one name begins with the other, as far as both go."""
+    return all(a == b for a, b in zip(one.split("/"), other.split("/"), strict=False))
+
+
+def as_json(asked: Asked, found: Any) -> str:
+    """All that the server answers."""
+    tables = [
+        {"dependent": _name(each), "base": _base(each), "current": each.current, "partitions": each.partitions}
+        for each in found.tables
+    ]
+    partitions = [
+        {
+            "dependent": _name(each),
+            "partition": each.partitionName,
+            "base": _base(each),
+            "spec": each.baseSpec,
+            "fresh": each.fresh,
+            "base_partitions_total": each.basePartitionsTotal,
+            **({} if each.basePartitions is None else {"base_partitions": each.basePartitions}),
+        }
+        for each in found.partitions
+    ]
+    direction = "up" if asked.up else "down"
+    answer = {"name": asked.name, "direction": direction, "tables": tables, "partitions": partitions}
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def dot(asked: Asked, found: Any) -> str:
+    """A digraph of Graphviz: arrows go from what depends to what it depends on."""
+    lines = [f"  {json.dumps(a)} -> {json.dumps(b)};" for a, b in _arrows(asked, found)]
+    return "\n".join(["digraph dependencies {", "  rankdir=LR;", *lines, "}"])
+
+
+def mermaid(asked: Asked, found: Any) -> str:
+    """A flowchart of Mermaid, as `dot`."""
+    arrows = list(_arrows(asked, found))
+    number = {name: f"n{position}" for position, name in enumerate(dict.fromkeys(sum(arrows, ())))}
+    nodes = [f'  {key}["{_escaped(name)}"]' for name, key in number.items()]
+    return "\n".join(["flowchart LR", *nodes, *(f"  {number[a]} --> {number[b]}" for a, b in arrows)])
+
+
+def _arrows(asked: Asked, found: Any) -> Iterator[tuple[str, ...]]:
+    """Between tables; where a partition was asked for, between partitions."""
+    if asked.spec is None:
+        yield from ((_name(each), _base(each)) for each in found.tables)
+        return
+    for edge in found.partitions:
+        names = edge.basePartitions or [edge.baseSpec]
+        yield from ((f"{_name(edge)}@{edge.partitionName}", f"{_base(edge)}@{name}") for name in names)
+
+
+def openlineage(asked: Asked, found: Any) -> str:
+    """One JobEvent a line: each dependent partition is an output, and its base partitions are the input's subset."""
+    namespace = "hive://" + urlsplit(asked.uri.split(",")[0]).netloc
+    return "\n".join(json.dumps(event, ensure_ascii=False) for event in _events(namespace, found))
+
+
+def _events(namespace: str, found: Any) -> Iterator[dict[str, Any]]:
+    now, producer = datetime.now(UTC).isoformat(), f"urn:metastore:{version('metastore')}"
+    for edge in found.partitions:
+        # Where they are not named, the specification stands for them.
+        bases = edge.basePartitions if edge.basePartitions is not None else [edge.baseSpec]
+        yield {
+            "eventTime": now,
+            "producer": producer,
+            "schemaURL": _EVENT,
+            "job": {"namespace": namespace, "name": f"{_name(edge)}@{edge.partitionName}"},
+            "inputs": [
+                {
+                    "namespace": namespace,
+                    "name": _base(edge),
+                    "inputFacets": {"subset": _subset("Input", producer, bases)},
+                }
+            ],
+            "outputs": [
+                {
+                    "namespace": namespace,
+                    "name": _name(edge),
+                    "outputFacets": {"subset": _subset("Output", producer, [edge.partitionName])},
+                }
+            ],
+        }
+
+
+def _subset(side: str, producer: str, names: Iterable[str]) -> dict[str, Any]:
+    """OpenLineage's facet for partitions of a dataset."""
+    partitions = [{"identifier": name, "dimensions": dict(parse_name(name))} for name in names]
+    return {
+        "_producer": producer,
+        "_schemaURL": f"{_SUBSET}{side}Subset{side}DatasetFacet",
+        f"{side.lower()}Condition": {"type": "partition", "partitions": partitions},
+    }
+
+
+def _name(edge: Any) -> str:
+    return f"{edge.dbName}.{edge.tableName}"
+
+
+def _base(edge: Any) -> str:
+    return f"{edge.baseDbName}.{edge.baseTableName}"
+
+
+def _state(edge: Any) -> str:
+    return "(fresh)" if edge.fresh else "(stale)"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("#", "#35;").replace('"', "#quot;")
+
+
+FORMATS: Final[dict[str, Callable[[Asked, Any], Any]]] = {
+    "tree": tree,
+    "json": as_json,
+    "dot": dot,
+    "mermaid": mermaid,
+    "openlineage": openlineage,
+}

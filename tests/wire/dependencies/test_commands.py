@@ -1,0 +1,146 @@
+"""`metastore dependencies`, `metastore impact` and `metastore partitions wait`."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from metastore.cli.commands import run
+from tests.fixtures.server import Server
+from tests.wire.dependencies.asking import add, add_to_dependent, create
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def shown(metastore_server: Server, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a command line; returns what it printed."""
+    monkeypatch.setenv("METASTORE_URI", metastore_server.uri)
+
+    def show(*arguments: str, status: int = 0) -> str:
+        assert run(list(arguments)) == status
+        output = capsys.readouterr()
+        return output.err if status else output.out
+
+    return show
+
+
+@pytest.fixture
+def chain(client: Any, database: str) -> str:
+    """second@ds=1 → tdep@ds=1 → t@ds=1/hr=1, t@ds=1/hr=2; and tdep@ds=2, of which nothing is there."""
+    create(client, database, "second", "tdep")
+    add(client, database, "t", ["1", "1"], ["1", "2"])
+    add_to_dependent(client, database, "tdep", ["1"], ["2"])
+    add_to_dependent(client, database, "second", ["1"])
+    return database
+
+
+def lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines()]
+
+
+def test_trees(shown: Any, chain: str) -> None:
+    assert lines(shown("dependencies", f"{chain}.second@ds=1")) == [
+        f"{chain}.second@ds=1",
+        f"└── {chain}.second@ds=1 (fresh)",
+        f"└── {chain}.tdep@ds=1 (fresh)",
+        f"├── {chain}.t@ds=1/hr=1",
+        f"└── {chain}.t@ds=1/hr=2",
+    ]
+    assert lines(shown("dependencies", f"{chain}.t@ds=1/hr=2", "--down")) == [
+        f"{chain}.t@ds=1/hr=2",
+        f"└── {chain}.tdep@ds=1 (fresh)",
+        f"└── {chain}.second@ds=1 (fresh)",
+    ]
+    assert lines(shown("dependencies", f"{chain}.t", "--down")) == [
+        f"{chain}.t",
+        f"└── {chain}.tdep (2 partitions, and new ones)",
+        f"└── {chain}.second (1 partitions, and new ones)",
+    ]
+    assert f"{chain}.t@ds=2 (no partitions)" in shown("dependencies", f"{chain}.tdep@ds=2", "--up")
+
+
+def test_formats(shown: Any, chain: str) -> None:
+    found = json.loads(shown("dependencies", f"{chain}.tdep@ds=1", "--format", "json"))
+    assert found["partitions"] == [
+        {
+            "dependent": f"{chain}.tdep",
+            "partition": "ds=1",
+            "base": f"{chain}.t",
+            "spec": "ds=1",
+            "fresh": True,
+            "base_partitions_total": 2,
+            "base_partitions": ["ds=1/hr=1", "ds=1/hr=2"],
+        }
+    ]
+    graph = shown("dependencies", f"{chain}.second", "--format", "dot")
+    assert graph.startswith("digraph")
+    assert f'"{chain}.second" -> "{chain}.tdep";' in graph
+    chart = lines(shown("dependencies", f"{chain}.tdep@ds=1", "--format", "mermaid"))
+    assert chart[0] == "flowchart LR"
+    assert chart[1:] == [
+        f'n0["{chain}.tdep@ds=1"]',
+        f'n1["{chain}.t@ds=1/hr=1"]',
+        f'n2["{chain}.t@ds=1/hr=2"]',
+        "n0 --> n1",
+        "n0 --> n2",
+    ]
+
+
+def test_openlineage(shown: Any, chain: str) -> None:
+    first, second = map(json.loads, shown("dependencies", f"{chain}.second", "--format", "openlineage").splitlines())
+    assert (first["job"]["name"], second["job"]["name"]) == (f"{chain}.second@ds=1", f"{chain}.tdep@ds=1")
+    assert {"eventTime", "producer", "schemaURL"} <= first.keys()
+    (given,), (made,) = second["inputs"], second["outputs"]
+    assert (given["name"], made["name"]) == (f"{chain}.t", f"{chain}.tdep")
+    assert given["inputFacets"]["subset"]["inputCondition"] == {
+        "type": "partition",
+        "partitions": [
+            {"identifier": f"ds=1/hr={hour}", "dimensions": {"ds": "1", "hr": str(hour)}} for hour in (1, 2)
+        ],
+    }
+    assert made["outputFacets"]["subset"]["outputCondition"]["partitions"][0]["dimensions"] == {"ds": "1"}
+
+
+def test_impact(client: Any, shown: Any, chain: str) -> None:
+    client.alter_partition(chain, "t", client.get_partition(chain, "t", ["1", "1"]))
+    assert lines(shown("impact", f"{chain}.t@ds=1/hr=2")) == [
+        f"{chain}.tdep@ds=1\tstale\t{chain}.t@ds=1",
+        f"{chain}.second@ds=1\tstale\t{chain}.tdep@ds=1",
+    ]
+    assert lines(shown("impact", f"{chain}.t@ds=2")) == [f"{chain}.tdep@ds=2\tfresh\t{chain}.t@ds=2"]
+    assert shown("impact", f"{chain}.second") == ""
+    create(client, chain, "third", "t2")
+    assert lines(shown("impact", f"{chain}.t2")) == [f"{chain}.third\tno partitions\t{chain}.t2"]
+
+
+def test_wait(client: Any, shown: Any, chain: str) -> None:
+    assert shown("partitions", "wait", f"{chain}.t", "ds=1") == f"{chain}.t@ds=1 is there\n"
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(
+            shown, "partitions", "wait", f"{chain}.tdep", "ds=2", "--dependencies", "--timeout", "60"
+        )
+        add(client, chain, "t", ["2", "1"])
+        assert waiting.result() == f"{chain}.tdep@ds=2 is there\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["dependencies", "{}.nope"], "nope"),
+        (["dependencies", "{}.t@hr=1"], "does not name the first partition columns of {}.t, which are ds, hr"),
+        (["dependencies", "{}.t@x"], "does not name the first partition columns"),
+        (["dependencies", "{}.t@ds=1/hr=1/min=1"], "does not name the first partition columns"),
+        (["impact", "{}.nope@ds=1"], "nope"),
+        (["partitions", "wait", "{}.t", "ds=9", "--timeout", "0.05"], "{}.t@ds=9 is not there after 0.05 seconds"),
+        (["partitions", "wait", "{}.t", ""], "Name the partition to wait for"),
+        (["partitions", "wait", "{}.nope", "ds=1"], "nope"),
+    ],
+)
+def test_mistakes_are_one_line(shown: Any, chain: str, arguments: list[str], text: str) -> None:
+    line = shown(*[each.format(chain) for each in arguments], status=1)
+    assert line.count("\n") == 1
+    assert text.format(chain) in line
