@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -12,15 +13,19 @@ from tests.contract.comparing import Finding
 class Difference:
     """`steps` and `field` are patterns (`*` is any text) of a finding's; an empty field is the whole answer.
 
-    `real` is a pattern of what Hive answers there, as Python writes it.
+    `real` is a pattern of what Hive answers there, as Python writes it. That ours breaks down is never on purpose,
+    unless the difference is that (`breaks`).
     """
 
     steps: str
     field: str
     why: str
     real: str = "*"
+    breaks: bool = False
 
     def covers(self, found: Finding) -> bool:
+        if not self.breaks and re.search("INTERNAL_ERROR|hung up", repr(found.ours)):
+            return False
         patterns = ((found.step, self.steps), (found.field, self.field), (repr(found.real), self.real))
         return all(fnmatchcase(text, pattern) for text, pattern in patterns)
 
@@ -184,7 +189,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("locks_are_taken_and_released/lock: no user", "", LENIENT, REFUSED),
     Difference("locks_of_each_kind/*: * holds 2, asks 2", "", "as Hive 4: writers share; their commits are compared"),
     Difference("transactions_are_opened_and_ended/commit_txn: commit twice", "", "as Hive 4: a retry is no mistake"),
-    Difference("transactions_are_opened_and_ended/open_txns: none", "", "to open nothing is a mistake, and is said"),
+    Difference("transactions_are_opened_and_ended/open_txns: none", "", "to open nothing is a mistake", breaks=True),
     Difference("compactions/compact2: again", "0", "as Hive 4: a request that is waiting already is refused"),
     # Roles, privileges, configuration
     Difference("roles_are_made_and_granted/*", "kind", UNSAID, "'INTERNAL_ERROR'"),
