@@ -13,7 +13,10 @@ from typing import Any
 
 from thrift.Thrift import TType
 
-Writer = Callable[[Any], str]
+Seen = dict[int, tuple[Any, str]]
+"""Lists of structs with their texts, by the lists' `id` (the list is held, so that no other gets its id)."""
+
+Writer = Callable[[Any, Seen], str]
 
 _NAMES = {
     TType.BOOL: "tf",
@@ -29,15 +32,17 @@ _NAMES = {
     TType.LIST: "lst",
 }
 _NUMBERS = (TType.BYTE, TType.I16, TType.I32, TType.I64)
-_text: Writer = json.encoder.encode_basestring
+_quoted: Callable[[str], str] = json.encoder.encode_basestring
 
 
-def encode_json(struct: Any) -> str:
+def encode_json(struct: Any, seen: Seen | None = None) -> str:
     """The struct's set fields, as every Thrift library reads them.
+
+    With `seen`, a list of structs that many hold, as partitions do their columns, is written once.
 
     A map whose keys are lists, as of skewed values to locations, makes it differ from plain JSON, as in Java.
     """
-    return _struct_writer(struct.__class__)(struct)
+    return _struct_writer(struct.__class__)(struct, {} if seen is None else seen)
 
 
 @cache
@@ -48,12 +53,12 @@ def _struct_writer(struct: Any) -> Writer:
         if spec is not None
     ]
 
-    def write(value: Any) -> str:
+    def write(value: Any, seen: Seen) -> str:
         pieces = []
         for name, prefix, writer in fields:
             content = getattr(value, name)
             if content is not None:
-                pieces.append(f"{prefix}{writer(content)}}}")
+                pieces.append(f"{prefix}{writer(content, seen)}}}")
         return "{" + ",".join(pieces) + "}"
 
     return write
@@ -62,9 +67,9 @@ def _struct_writer(struct: Any) -> Writer:
 def _writer(kind: int, arguments: Any) -> Writer:
     """Writes values of one type; `arguments` as in a field's specification."""
     if kind == TType.BOOL:
-        return lambda value: "1" if value else "0"
+        return lambda value, _: "1" if value else "0"
     if kind in _NUMBERS:
-        return lambda value: str(int(value))
+        return lambda value, _: str(int(value))
     if kind == TType.DOUBLE:
         return _double
     if kind == TType.STRING:
@@ -73,20 +78,30 @@ def _writer(kind: int, arguments: Any) -> Writer:
         return _late_struct_writer(arguments[0])
     if kind == TType.MAP:
         return _map_writer(*arguments[:4])
-    return _list_writer(*arguments[:2])
+    writer = _list_writer(*arguments[:2])
+    return _once(writer) if arguments[0] == TType.STRUCT else writer
 
 
 def _late_struct_writer(struct: Any) -> Writer:
     """Looked up at first use: a struct may hold itself."""
-    return lambda value: _struct_writer(struct)(value)
+    return lambda value, seen: _struct_writer(struct)(value, seen)
 
 
 def _list_writer(kind: int, arguments: Any) -> Writer:
     name, writer = _NAMES[kind], _writer(kind, arguments)
 
-    def write(value: Iterable[Any]) -> str:
-        elements = [writer(element) for element in value]
+    def write(value: Iterable[Any], seen: Seen) -> str:
+        elements = [writer(element, seen) for element in value]
         return f'["{name}",' + ",".join([str(len(elements)), *elements]) + "]"
+
+    return write
+
+
+def _once(writer: Writer) -> Writer:
+    def write(value: Any, seen: Seen) -> str:
+        if id(value) not in seen:
+            seen[id(value)] = value, writer(value, seen)
+        return seen[id(value)][1]
 
     return write
 
@@ -97,14 +112,18 @@ def _map_writer(key_kind: int, key_arguments: Any, value_kind: int, value_argume
     # A number as a key is quoted, a list is not.
     quote = '"' if key_kind in (*_NUMBERS, TType.BOOL) else ""
 
-    def write(value: dict[Any, Any]) -> str:
-        pairs = [f"{quote}{key_writer(key)}{quote}:{value_writer(each)}" for key, each in value.items()]
+    def write(value: dict[Any, Any], seen: Seen) -> str:
+        pairs = [f"{quote}{key_writer(key, seen)}{quote}:{value_writer(each, seen)}" for key, each in value.items()]
         return f"[{names},{len(pairs)},{{" + ",".join(pairs) + "}]"
 
     return write
 
 
-def _double(value: float) -> str:
+def _text(value: str, _: Seen) -> str:
+    return _quoted(value)
+
+
+def _double(value: float, _: Seen) -> str:
     if value != value:
         return '"NaN"'
     if value in (float("inf"), float("-inf")):
@@ -112,6 +131,6 @@ def _double(value: float) -> str:
     return repr(float(value))
 
 
-def _binary(value: bytes | str) -> str:
+def _binary(value: bytes | str, _: Seen) -> str:
     data = value if isinstance(value, bytes) else value.encode()
     return '"' + base64.b64encode(data).decode().rstrip("=") + '"'

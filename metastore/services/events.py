@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from metastore.domain import events, table_events
 from metastore.domain.events import DatabaseText, Event, Owner
 from metastore.domain.table_events import SINGLE, PartitionText, TableText
-from metastore.encoded_json import encode_json
+from metastore.encoded_json import Seen, encode_json
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint
 from metastore.storage.references import StoredPartition
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -30,7 +30,8 @@ def partition_text(partition: Partition) -> PartitionText:
 
 def objects(partitions: Iterable[Partition]) -> Iterator[str]:
     """Written one by one, where they are asked for."""
-    return (encode_json(partition) for partition in partitions)
+    seen: Seen = {}
+    return (encode_json(partition, seen) for partition in partitions)
 
 
 Befores = Mapping[int | None, PartitionText] | None
