@@ -49,7 +49,10 @@ def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, i
             workload = Workload(f"file:{folder}/wide", size, COLUMNS, min(1_000, size // 2), size > 100_000)
             measured = sides if size <= hive_up_to else sides[:1]
             for found in _of_size(workload, measured, database, seconds):
-                (rows if isinstance(found, Row) else facts).append(found)
+                if isinstance(found, Row):
+                    rows.append(found)
+                else:
+                    facts.append(found)
                 console.print(f"[dim]{found}[/dim]", soft_wrap=True)
         facts += _of_servers(sides, database, folder, idle, seconds)
         about = report.machine(database.scalar("SHOW server_version"), _kind(sides))

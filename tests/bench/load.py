@@ -26,8 +26,11 @@ _PIECE = 1 << 20
 class Address(Protocol):
     """Where a server listens."""
 
-    host: str
-    port: int
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
 
 
 def encode(name: str, *arguments: Any, sequence: int = 1) -> bytes:

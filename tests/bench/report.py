@@ -49,7 +49,7 @@ def machine(postgres: str, theirs: str) -> dict[str, Any]:
 def tables(console: Console, rows: Sequence[Row], facts: Sequence[Fact]) -> None:
     """Rates are calls, or written partitions, a second; times milliseconds."""
     grid = Table(
-        "operation", "partitions", title="calls (written partitions) a second; p50, p99 and cpu of a call in ms"
+        "operation", "partitions", title="calls, or written partitions, a second; p50, p99, cpu of a call in ms"
     )
     for name in ("ours", "p50", "p99", "cpu", "SQL", "theirs", "p50", "p99", "cpu", "SQL", "ratio", "target"):
         grid.add_column(name, justify="right")
