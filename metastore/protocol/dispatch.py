@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from thrift.protocol.TBase import TExceptionBase
 from thrift.protocol.TProtocol import TProtocolBase
 from thrift.Thrift import TApplicationException, TException, TMessageType, TType
 
@@ -18,6 +19,8 @@ from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.methods import Method, served
 
 log = logging.getLogger("metastore.calls")
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 
 
 class Call:
@@ -130,19 +133,24 @@ def _reply(oprot: TProtocolBase, name: str, sequence: int, answer: Any) -> None:
     oprot.trans.flush()
 
 
+def _line(text: str) -> str:
+    """The text on one line, whatever a client has put into a name."""
+    return text.translate(_CONTROLS)
+
+
 def _log(peer: Caller, name: str, started: float, error: Exception | None) -> None:
     milliseconds = (time.perf_counter() - started) * 1000
     if error is None:
-        log.info("%s %s %s %.1f ms", peer.peer, peer.user or "-", name, milliseconds)
+        log.info("%s %s %s %.1f ms", peer.peer, _line(peer.user or "-"), name, milliseconds)
         return
-    expected = isinstance(error, MetastoreError | TException)
+    expected = isinstance(error, MetastoreError | TException | TExceptionBase)
     log.log(
         logging.INFO if expected else logging.ERROR,
         "%s %s %s %.1f ms: %s",
         peer.peer,
-        peer.user or "-",
+        _line(peer.user or "-"),
         name,
         milliseconds,
-        text_of(error),
+        _line(text_of(error)),
         exc_info=None if expected else error,
     )

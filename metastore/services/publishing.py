@@ -45,6 +45,8 @@ class PublishingService:
             AlreadyExistsError: a partition that was to be created is there.
             InvalidInputError, InvalidObjectError: an entry is not well formed.
         """
+        for entry in entries:
+            _check_complete(entry)
         with self._store.transaction() as work:
             stored = found(work, catalog, database, table, lock="share")
             struct = stored.encoded.decode()
@@ -117,6 +119,13 @@ class PublishingService:
         work.record(table_events.alter_table(before, after), table_events.insert(after, None, replace=_replaces(entry)))
         replaced = _replaced(old, table.sd) if _replaces(entry) else []
         return PublishResult(versions=[stored.ref.version + 1], replaced=replaced)
+
+
+def _check_complete(entry: PublishPartition) -> None:
+    if None in (entry.values, entry.mode, entry.location, entry.skewedLocations):
+        raise InvalidInputError("An entry of publish lacks its values, its mode, its location or its skewed locations")
+    if any(each.value is None or each.location is None for each in entry.skewedLocations):
+        raise InvalidInputError("A skewed location of publish lacks its value or its location")
 
 
 def _replaces(entry: PublishPartition) -> bool:

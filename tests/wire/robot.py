@@ -1,8 +1,9 @@
-"""Arguments for any method of the wire, made from nothing but its generated `thrift_spec`."""
+"""Arguments for any method of the wire, made from its generated `thrift_spec` and some structs that make sense."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -15,16 +16,17 @@ _HOSTILE = (
     *("@", "@#", "@hive#", "@hive#!", "a=1", "a=1/b=", "=", "*", ".*|", "((", "[", "{}", "{", "::", "file:", "/"),
     *("TRUE", "-1", "null", "x" * 10_000, "NaN", "1e999", "9" * 40, "9999-99-99", "DROP TABLE", "and and", "ds = "),
 )
-_DEPTH = 4
+_DEPTH = 5
 
 
 @dataclass(frozen=True)
 class World:
-    """What is really there, so that calls get past the first look-up."""
+    """What is really there, so that calls get past the first look-up. `samples`: structs as clients send them."""
 
     database: str
     table: str
     partition: Mapping[str, str]
+    samples: Sequence[Any]
 
     def texts(self, field: str) -> Sequence[str]:
         """What a client would send in a field of this name."""
@@ -45,6 +47,15 @@ class World:
             return ["int", "string", "MANAGED_TABLE", "decimal(10,2)"]
         return [self.table, self.table.upper()]
 
+    def sample(self, struct: Any) -> Any | None:
+        """A copy of a struct of this class."""
+        return next((copy.deepcopy(each) for each in self.samples if type(each) is struct), None)
+
+
+def specs_of(struct: Any) -> list[tuple[Any, ...]]:
+    """The fields of a generated class: number, type, name, details of the type, default."""
+    return [spec for spec in struct.thrift_spec if spec is not None]
+
 
 def empty(kind: int, details: Any) -> Any:
     """The emptiest value of a type that is not unset."""
@@ -57,25 +68,33 @@ def empty(kind: int, details: Any) -> Any:
 
 @dataclass(frozen=True)
 class Noise:
-    """Values of any type: such as a client sends, and such as none should."""
+    """Values of any type: such as a client sends, and such as none should. `level`: from 0, none of these, to 1."""
 
     random: Random
     world: World
+    level: float
 
-    def maybe(self, spec: tuple[Any, ...], depth: int = 0) -> Any:
-        """A value for the field, or None; deep inside only None."""
+    def arguments(self, specs: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """One for each of the fields."""
+        return [self._field(spec, 0) for spec in specs]
+
+    def _noisy(self) -> bool:
+        return self.random.random() < self.level
+
+    def _field(self, spec: tuple[Any, ...], depth: int) -> Any:
         _, kind, name, details, _ = spec
-        return None if depth > _DEPTH or self.random.random() < 0.2 else self.value(kind, details, name, depth)
+        if "timeout" in name.lower():
+            return 1  # who asks to wait long is made to wait
+        return None if depth > _DEPTH or self._noisy() else self._value(kind, details, name, depth)
 
-    def value(self, kind: int, details: Any, field: str, depth: int) -> Any:
+    def _value(self, kind: int, details: Any, field: str, depth: int) -> Any:
         random = self.random
         if kind == TType.STRUCT:
-            specs = [spec for spec in details[0].thrift_spec if spec is not None]
-            return details[0](**{spec[2]: self.maybe(spec, depth + 1) for spec in specs})
+            return self._struct(details[0], depth + 1)
         if kind == TType.STRING:
             return random.randbytes(random.randrange(9)) if details == "BINARY" else self._text(field)
         if kind in (TType.LIST, TType.SET):
-            items = [self.value(details[0], details[1], field, depth + 1) for _ in range(random.randrange(4))]
+            items = self._items(details, field, depth + 1)
             return items if kind == TType.LIST else set(items)
         if kind == TType.MAP:
             return dict(self._pair(details, field, depth + 1) for _ in range(random.randrange(3)))
@@ -84,11 +103,29 @@ class Noise:
         if kind == TType.DOUBLE:
             return random.choice([0.0, -1.5, 1e308, float("inf"), float("nan")])
         limit = 2 ** _BITS[kind]
-        return random.choice([0, 1, 1, 2, 3, -1, limit - 1, -limit])
+        return random.choice([0, -1, 32_767 % limit, limit - 1, -limit] if self._noisy() else [1, 2, 3])
+
+    def _struct(self, struct: Any, depth: int) -> Any:
+        """A sample of which a field may be changed, or one made of nothing but noise."""
+        sample = None if self._noisy() else self.world.sample(struct)
+        if sample is None:
+            return struct(**{spec[2]: self._field(spec, depth) for spec in specs_of(struct)})
+        while self.random.random() < 0.3 + self.level:
+            spec = self.random.choice(specs_of(struct))
+            setattr(sample, spec[2], self._field(spec, depth))
+        return sample
+
+    def _items(self, details: Any, field: str, depth: int) -> list[Any]:
+        noisy = self._noisy()
+        if not noisy and details[0] == TType.STRING and "val" in field.lower():
+            return list(self.world.partition.values())
+        return [
+            self._value(details[0], details[1], field, depth) for _ in range(self.random.randrange(4) if noisy else 1)
+        ]
 
     def _pair(self, details: Any, field: str, depth: int) -> tuple[Any, Any]:
-        key = self.value(details[0], details[1], field, depth)
-        return tuple(key) if isinstance(key, list) else key, self.value(details[2], details[3], field, depth)
+        key = self._value(details[0], details[1], field, depth)
+        return tuple(key) if isinstance(key, list) else key, self._value(details[2], details[3], field, depth)
 
     def _text(self, field: str) -> str:
-        return self.random.choice(self.world.texts(field) if self.random.random() < 0.7 else _HOSTILE)
+        return self.random.choice(_HOSTILE if self._noisy() else self.world.texts(field))

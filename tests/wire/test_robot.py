@@ -19,15 +19,42 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 from metastore.protocol.methods import served
 from tests.fixtures.server import Server, running
 from tests.wire import robot
-from tests.wire.builders import partition, table
-from thrift_idl.gen.hive_metastore.ttypes import AlreadyExistsException, Database
+from tests.wire.builders import descriptor, partition, table
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    Database,
+    FieldSchema,
+    Function,
+    FunctionType,
+    LockComponent,
+    LockLevel,
+    LockType,
+    LongColumnStatsData,
+    Partition,
+    PrincipalType,
+    Table,
+)
 from thrift_idl.gen.metastore import Metastore
 
-WORLD = robot.World("robot", "t", {"ds": "x", "n": "1"})
+VALUES = ("x", "1")
+SAMPLES = (
+    Database(name="robot", description="d", parameters={"k": "v"}),
+    table("robot", "t", [("ds", "string"), ("n", "int")]),
+    partition("robot", "t", VALUES),
+    descriptor(),
+    FieldSchema("a", "int", "c"),
+    Function("f", "robot", "org.example.F", "me", PrincipalType.USER, 0, FunctionType.JAVA, []),
+    ColumnStatisticsData(longStats=LongColumnStatsData(1, 9, 2, 5, b"\xff\x00")),
+    ColumnStatisticsDesc(True, "robot", "t"),
+    LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "robot", "t"),
+)
+WORLD = robot.World("robot", "t", dict(zip(("ds", "n"), VALUES, strict=True)), SAMPLES)
 METHODS = sorted(name for name, method in served().items() if method.result is not None)
-ROUNDS = 60
+ROUNDS, LEVELS = 40, (0.02, 0.1, 0.3)
 # How an error looks that nobody foresaw: the name of a Python exception, and its text.
-SURPRISE = re.compile(r"\(?(psycopg2|sqlalchemy)|\w+(Error|Interrupt|Iteration): ")
+SURPRISE = re.compile(r"\(?(psycopg2|sqlalchemy)|\w+(Error|Interrupt|Iteration): |PostgreSQL refused the statement")
 
 
 class Client:
@@ -54,11 +81,11 @@ class Client:
     def restore(self) -> None:
         """The world as the methods expect it."""
         with suppress(AlreadyExistsException):
-            self.methods.create_database(Database(name=WORLD.database))
+            self.methods.create_database(WORLD.sample(Database))
         with suppress(AlreadyExistsException):
-            self.methods.create_table(table(WORLD.database, WORLD.table, [("ds", "string"), ("n", "int")]))
+            self.methods.create_table(WORLD.sample(Table))
         with suppress(TExceptionBase):
-            self.methods.add_partition(partition(WORLD.database, WORLD.table, list(WORLD.partition.values())))
+            self.methods.add_partition(WORLD.sample(Partition))
 
     def close(self) -> None:
         self._transport.close()
@@ -83,9 +110,12 @@ def client(server: Server) -> Iterator[Client]:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_nothing_emptiness_and_noise(client: Client, name: str) -> None:
-    specs = [spec for spec in served()[name].arguments.thrift_spec if spec is not None]
+    specs = robot.specs_of(served()[name].arguments)
     client.call(name, [None] * len(specs))
     client.call(name, [robot.empty(spec[1], spec[3]) for spec in specs])
-    noise = robot.Noise(Random(name), WORLD)
-    for _ in range(ROUNDS if specs else 0):
-        client.call(name, [noise.maybe(spec) for spec in specs])
+    random = Random(name)
+    for number in range(ROUNDS if specs else 0):
+        if number % 4 == 0:
+            client.restore()
+        noise = robot.Noise(random, WORLD, random.choice(LEVELS))
+        client.call(name, noise.arguments(specs))
