@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients.java import Hive, running_jvm
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import unique
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
@@ -23,14 +24,16 @@ def database(metastore_server: Server) -> Iterator[str]:
         client.drop_database(name, True, True)
 
 
+@pytest.fixture(scope="session")
+def hive(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hive]:
+    """Java's classes for the metastore, in a JVM of their own."""
+    with running_jvm(tmp_path_factory.mktemp("java")) as jvm:
+        yield Hive(jvm, metastore_server.uri)
+
+
 @pytest.fixture
-def server_log(metastore_server: Server) -> Any:
-    """Reads what the server has said since the test began."""
-    start = metastore_server.log.stat().st_size
-
-    def read() -> str:
-        with metastore_server.log.open() as log:
-            log.seek(start)
-            return log.read()
-
-    return read
+def java_client(hive: Hive) -> Iterator[Any]:
+    """A connected HiveMetaStoreClient."""
+    client = hive.connect()
+    yield client
+    client.close()

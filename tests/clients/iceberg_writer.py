@@ -1,6 +1,6 @@
 """Appends to an Iceberg table until its commits are in: a process of its own, for tests of writers that race.
 
-    python -m tests.clients.iceberg_writer thrift://host:port DATABASE.TABLE WRITER APPENDS
+python -m tests.clients.iceberg_writer thrift://host:port DATABASE.TABLE WRITER APPENDS
 """
 
 from __future__ import annotations

@@ -53,7 +53,9 @@ def descriptor() -> StorageDescriptor:
 
 def table(database: str, name: str) -> Table:
     keys = [FieldSchema("ds", "string", "the day"), FieldSchema("n", "int", None)]
-    return Table(tableName=name, dbName=database, owner="me", sd=descriptor(), partitionKeys=keys, parameters={"k": "v"})
+    return Table(
+        tableName=name, dbName=database, owner="me", sd=descriptor(), partitionKeys=keys, parameters={"k": "v"}
+    )
 
 
 def partition(database: str, name: str, *values: str) -> Partition:

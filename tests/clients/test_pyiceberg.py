@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pyarrow as pa
@@ -128,17 +129,11 @@ def test_eight_processes_append_and_nothing_is_lost(
     catalog: HiveCatalog, database: str, metastore_server: Server, hive_client: Any
 ) -> None:
     table = catalog.create_table((database, "raced"), SCHEMA)
-    module = "tests.clients.iceberg_writer"
+    program = [sys.executable, "-m", "tests.clients.iceberg_writer", metastore_server.uri, f"{database}.raced"]
     with ExitStack() as stack:
         writers = [
             stack.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-m", module, metastore_server.uri, f"{database}.raced", str(writer), str(APPENDS)],
-                    cwd=ROOT,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
+                subprocess.Popen([*program, str(writer), str(APPENDS)], cwd=ROOT, stdin=PIPE, stdout=PIPE, text=True)
             )
             for writer in range(WRITERS)
         ]

@@ -55,7 +55,7 @@ def test_tables(hms: HMS, database: str, events: str) -> None:
     assert hms.list_columns(database, events) == ["id", "name", "c0", "c1", "c2", "c3"]
     found = hms.get_table(database, events)
     assert (found.name, found.database_name, found.table_type) == (events, database, "MANAGED_TABLE")
-    assert [column.type.name for column in found.columns] == "LONG STRING LIST STRUCT TIMESTAMP UNION".split()
+    assert [column.type.name for column in found.columns] == ["LONG", "STRING", "LIST", "STRUCT", "TIMESTAMP", "UNION"]
     assert [column.name for column in found.partition_columns] == ["ds"]
     assert found.storage.bucket_property.bucket_count == 4
     assert found.storage.skewed is True
@@ -71,7 +71,9 @@ def test_partitions(hms: HMS, database: str, events: str) -> None:
 
 
 def test_statistics(hms: HMS, hive_client: Any, database: str, events: str) -> None:
-    numbers = ColumnStatisticsData(longStats=LongColumnStatsData(1, 9, numNulls=2, numDVs=5, bitVectors=b"\xff\x00\xfe"))
+    numbers = ColumnStatisticsData(
+        longStats=LongColumnStatsData(1, 9, numNulls=2, numDVs=5, bitVectors=b"\xff\x00\xfe")
+    )
     texts = ColumnStatisticsData(stringStats=StringColumnStatsData(maxColLen=7, avgColLen=2.5, numNulls=0, numDVs=3))
     objects = [ColumnStatisticsObj("id", "bigint", numbers), ColumnStatisticsObj("name", "string", texts)]
     described = ColumnStatisticsDesc(isTblLevel=True, dbName=database, tableName=events)
