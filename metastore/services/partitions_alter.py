@@ -12,6 +12,7 @@ from metastore.services.dependency_upkeep import follow_renamed
 from metastore.services.events import alter_partitions, befores, table_text
 from metastore.services.moves import Move, moved, relocate
 from metastore.services.partition_rules import PartitionRules, check_distinct, check_no_location
+from metastore.services.skew_upkeep import keep_partition_skew
 from metastore.services.table_rules import DDL_TIME, MANAGED, is_view
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition
@@ -88,6 +89,7 @@ class PartitionAlterService:
             new.sd.cols = old.partition.sd.cols
         if not new.sd.location:
             new.sd.location = old.partition.sd.location
+        keep_partition_skew(old.partition, new)
         changed = rules.complete(new, old.id)
         if is_view(rules.table):
             check_no_location(new)

@@ -21,6 +21,7 @@ from metastore.services.databases import Clock, is_true
 from metastore.services.dependency_upkeep import check_alter, follow_altered
 from metastore.services.events import table_text
 from metastore.services.moves import Move, moved, relocate
+from metastore.services.skew_upkeep import keep_table_skew
 from metastore.services.table_rules import DDL_TIME, MANAGED, is_view, normalise
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -63,7 +64,7 @@ class TableAlterService:
                     raise InvalidOperationError(f"alter is not possible: {database}.{name} table not found")
                 old = stored.encoded.decode()
                 _check_expected(old, new, context)
-                new = self._successor(catalog, target_database, old, new)
+                new = self._successor(catalog, target_database, old, new, context)
                 _check_keys(old, new)
                 _check_types(old, new)
                 target = _target(work, stored.ref, catalog, target_database)
@@ -82,12 +83,13 @@ class TableAlterService:
             text = f"alter is not possible: new table {target_database}.{new.tableName} already exists"
             raise InvalidOperationError(text) from None
 
-    def _successor(self, catalog: str, database: str, old: Table, new: Table) -> Table:
+    def _successor(self, catalog: str, database: str, old: Table, new: Table, context: Mapping[str, str]) -> Table:
         new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
         if new.sd is None:
             new.sd = old.sd
         if not new.sd.location:
             new.sd.location = old.sd.location
+        keep_table_skew(old, new, context)
         new = normalise(new, catalog, database)
         if not is_view(new) and new.sd.location:
             new.sd.location = paths.require_not_root(new.sd.location)
@@ -103,8 +105,10 @@ class TableAlterService:
         default = paths.table_location(home, old.tableName)
         if not (paths.same(old.sd.location, default) and paths.same(new.sd.location, old.sd.location)):
             return None
-        new.sd.location = paths.table_location(_home(work, stored.ref.catalog, new.dbName), new.tableName)
-        return Move(old.sd.location, new.sd.location)
+        target = paths.table_location(_home(work, stored.ref.catalog, new.dbName), new.tableName)
+        move = Move(old.sd.location, target)
+        relocate(new.sd, move)
+        return move
 
 
 def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:

@@ -70,7 +70,10 @@ class MetastoreClient:
     def alter_table(self, table: structs.Table) -> None:
         """Gives the table what `table` says; fields that our dataclass does not have stay. Raises NoSuchTableError."""
         raw = convert.overlay_table(table, onto=self._raw_table(table.database, table.name))
-        self._call("alter_table", table.database, table.name, raw, repeat=False, faults=_NO_TABLE)
+        # Without the statement's name, the metastore takes an empty skew for that of a client that knows of none.
+        context = hive.EnvironmentContext({"alterTableOpType": "SKEWED_BY"})
+        names = (table.database, table.name)
+        self._call("alter_table_with_environment_context", *names, raw, context, repeat=False, faults=_NO_TABLE)
 
     def drop_table(self, database: str, table: str, *, delete_data: bool = True) -> None:
         """Raises NoSuchTableError, AnswerLostError."""

@@ -290,3 +290,46 @@ def test_a_killed_worker_loses_nothing_that_was_acknowledged(fresh_metastore_ser
     with connected(fresh_metastore_server) as client:
         found = client.get_partitions(database, name, -1)
     assert sorted(each.values for each in found) == sorted(acknowledged)
+
+
+def skewed_partition(client: Any) -> tuple[str, str]:
+    """A list-bucketed partition with a directory for one value."""
+    sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
+    database, name = new_table(client, [("ds", "string")], sd=sd)
+    place = f"{client.get_table(database, name).sd.location}/ds=a"
+    with_place = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
+    with_place.skewedInfo.skewedColValueLocationMaps = {("1",): f"{place}/a=1"}
+    client.add_partition(partition(database, name, ["a"], sd=with_place))
+    return database, name
+
+
+def test_clients_that_know_nothing_of_skew_do_not_lose_it(hive_client: Any, tmp_path: Path) -> None:
+    database, name = skewed_partition(hive_client)
+    old = hive_client.get_partition(database, name, ["a"])
+    said = descriptor(old.sd.location, skewedInfo=None)  # as Spark sends it
+    hive_client.alter_partition(database, name, partition(database, name, ["a"], sd=said, parameters={"k": "v"}))
+    assert hive_client.get_partition(database, name, ["a"]).sd.skewedInfo == old.sd.skewedInfo
+    hive_client.rename_partition(database, name, ["a"], partition(database, name, ["b"], sd=said))
+    renamed = hive_client.get_partition(database, name, ["b"])
+    assert renamed.sd.storedAsSubDirectories
+    assert renamed.sd.skewedInfo.skewedColValueLocationMaps == {("1",): f"{renamed.sd.location}/a=1"}
+    elsewhere = descriptor(f"{tmp_path}/elsewhere", skewedInfo=None)
+    hive_client.alter_partition(database, name, partition(database, name, ["b"], sd=elsewhere))
+    moved = hive_client.get_partition(database, name, ["b"])
+    assert moved.sd.skewedInfo.skewedColNames == []
+    assert not moved.sd.storedAsSubDirectories
+
+
+def test_the_skew_of_a_table_goes_only_when_a_statement_says_so(hive_client: Any) -> None:
+    database, name = skewed_partition(hive_client)
+    said = hive_client.get_table(database, name)
+    said.parameters["k"] = "v"
+    said.sd.skewedInfo, said.sd.storedAsSubDirectories = skewed([], []), False  # as Spark sends it
+    hive_client.alter_table(database, name, said)
+    kept = hive_client.get_table(database, name)
+    assert kept.parameters["k"] == "v"
+    assert kept.sd.storedAsSubDirectories
+    assert kept.sd.skewedInfo.skewedColNames == ["a"]
+    context = EnvironmentContext({"alterTableOpType": "NOT_SKEWED"})
+    hive_client.alter_table_with_environment_context(database, name, said, context)
+    assert hive_client.get_table(database, name).sd.skewedInfo.skewedColNames == []
