@@ -30,6 +30,7 @@ from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _MARKER_BYTES = 16
+_BETWEEN_NAMES = "\n"  # in a name, control characters are escaped
 # Made once: to put a statement together costs more than to run it.
 _ENCODED = select(
     func.string_agg(
@@ -105,8 +106,11 @@ class Partitions:
         self, table: TableRef, condition: ColumnElement[bool] | None = None, limit: int | None = None
     ) -> list[str]:
         """Escaped names in ascending order."""
-        joined = _rows(table, condition, (partitions.c.name,), limit).order_by(partitions.c.name)
-        return list(self._connection.execute(joined).scalars())
+        found = _rows(table, condition, (partitions.c.name,), limit).subquery()
+        # One long text is read faster than many rows.
+        joined = select(func.string_agg(found.c.name, aggregate_order_by(literal(_BETWEEN_NAMES), found.c.name)))
+        text = self._connection.execute(joined).scalar_one()
+        return text.split(_BETWEEN_NAMES) if text else []
 
     def ids(self, table: TableRef, condition: ColumnElement[bool] | None, limit: int | None = None) -> list[int]:
         """Ids by ascending name."""
