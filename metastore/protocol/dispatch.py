@@ -40,7 +40,7 @@ class Call:
             self._check(arguments)
             success = self._answer(values)
         except Exception as error:  # noqa: BLE001 - every call is answered
-            return self._fault(error), error
+            return self.fault(error), error
         if self.method.result is None:
             return None, None
         result = self.method.result()
@@ -60,12 +60,14 @@ class Call:
             # PostgreSQL was restarted, or an idle connection cut. Nothing was committed, and the pool is new.
             return self._function(*values)
 
-    def _fault(self, error: Exception) -> Any:
+    def fault(self, error: Exception) -> Any:
+        """What to answer (see `result`) because of the error."""
+        if self.method.result is None:
+            return None
         declared = self._declared.field_for(error)
         if declared is None:
             return undeclared(error)
         field, exception = declared
-        assert self.method.result is not None  # noqa: S101 - it declares exceptions
         return self.method.result(**{field: exception})
 
 
@@ -94,18 +96,24 @@ class Dispatcher:
             _reply(oprot, name, sequence, TApplicationException(TApplicationException.UNKNOWN_METHOD, text))
             log.info("%s %s: not served", peer.peer, name)
             return
-        arguments = call.method.arguments()
-        arguments.read(iprot)
+        arguments, wrong = call.method.arguments(), None
+        try:
+            arguments.read(iprot)
+        except TApplicationException as mismatch:
+            wrong = InvalidInputError(f"{name} was called with other types than the IDL's: {mismatch}")
         iprot.readMessageEnd()
         self._base.count(name)
-        token = caller.set(peer)
-        try:
-            answer, error = call.result(arguments)
-        finally:
-            caller.reset(token)
+        answer, error = (call.fault(wrong), wrong) if wrong else self._result(call, arguments, peer)
         if answer is not None:
             _reply(oprot, name, sequence, answer)
         _log(peer, name, started, error)
+
+    def _result(self, call: Call, arguments: Any, peer: Caller) -> tuple[Any, Exception | None]:
+        token = caller.set(peer)
+        try:
+            return call.result(arguments)
+        finally:
+            caller.reset(token)
 
 
 class CallSession:

@@ -35,6 +35,8 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._timeout = timeout
         self._buffer = BytesIO()
         self._size = 0  # of the buffer
+        self._mark = 0  # where the buffer is read again from
+        self._behind: list[tuple[BytesIO, int, int]] = []  # full buffers since the mark, and what of them was read
         self._fed = 0  # bytes of this message that are or were in the buffer, and what has arrived behind it
         self._limit = limit
         self._framed = False
@@ -62,6 +64,18 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._fed = self.unread
         self._limit = self._max_bytes
         self._framed = False
+        self.mark()
+
+    def mark(self) -> None:
+        """Remembers this place for `rewind`, until the message ends."""
+        self._mark, self._behind = self._buffer.tell(), []
+
+    def rewind(self) -> None:
+        """Goes back to the mark: what has been read since is unread again."""
+        pieces = [buffer.getvalue()[start:end] for buffer, start, end in self._behind]
+        data = b"".join([*pieces, self._buffer.getvalue()[self._mark :]])
+        self._buffer, self._size = BytesIO(data), len(data)
+        self.mark()
 
     def begin_frame(self) -> None:
         """Reads the length in front of a framed message, which then is the message's limit."""
@@ -78,6 +92,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         excess = self._limit - (self._fed - self.unread)
         if self._framed and excess:
             raise TTransportException(message=f"a frame and its message differ by {abs(excess)} bytes")
+        self._behind = []
         if not self.unread:
             self._buffer, self._size = BytesIO(), 0
 
@@ -114,7 +129,8 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
             self._fed += len(data)
             size += buffer.write(data)
         buffer.seek(0)
-        self._buffer, self._size = buffer, size
+        self._behind.append((self._buffer, self._mark, self._size - len(partialread)))
+        self._buffer, self._size, self._mark = buffer, size, 0
         return buffer
 
     def _receive(self, count: int) -> bytes:

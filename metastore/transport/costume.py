@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from thrift.protocol import fastbinary
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
-from thrift.Thrift import TType
+from thrift.Thrift import TApplicationException, TType
 from thrift.transport.TTransport import TTransportBase
+
+_Decode: TypeAlias = Callable[[Any, Any, Any], Any]  # target, protocol, type arguments
 
 PEEKED: Final = 6  # bytes that tell every costume; the smallest message has more
 _MAX_NAME: Final = 256  # a method's name, in bytes and in characters
@@ -68,7 +70,7 @@ class _Nothing:
     """Decoded instead of what is skipped: it has no fields."""
 
 
-def _sound(decode: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+def _sound(decode: _Decode) -> _Decode:
     """The C decoder, with every complaint of it as the one exception that says: these bytes are wrong."""
 
     def decode_or_refuse(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
@@ -80,8 +82,31 @@ def _sound(decode: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], 
     return decode_or_refuse
 
 
-_decode_binary: Final = _sound(fastbinary.decode_binary)
-_decode_compact: Final = _sound(fastbinary.decode_compact)
+def _forgiving(decode: _Decode) -> _Decode:
+    """A sound decoder that, where no more is wrong than the type of something, reads over the message all the same.
+
+    It raises TApplicationException then (a list or map of other elements than the IDL says), and the next message
+    can be read.
+    """
+
+    def decode_or_read_over(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
+        protocol.trans.mark()
+        try:
+            return decode(target, protocol, type_arguments)
+        except TProtocolException as error:
+            if not isinstance(error.__cause__, TypeError):
+                raise
+            protocol.trans.rewind()
+            decode(_Nothing(), protocol, [_Nothing, ()])
+            raise TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error.__cause__)) from error
+        finally:
+            protocol.trans.mark()  # what lies before it may be forgotten
+
+    return decode_or_read_over
+
+
+_decode_binary: Final = _forgiving(_sound(fastbinary.decode_binary))
+_decode_compact: Final = _forgiving(_sound(fastbinary.decode_compact))
 
 
 class _Guarded(TProtocolBase):  # type: ignore[misc]

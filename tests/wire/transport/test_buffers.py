@@ -151,3 +151,26 @@ def test_a_frame_is_the_limit_of_its_message(pair: Pair) -> None:
         reader.begin_frame()
         assert reader.readAll(5) == text
         reader.end()
+
+
+@given(st.lists(st.integers(1, 90_000), min_size=1, max_size=8), st.data())
+@settings(deadline=None, max_examples=50)
+def test_what_was_read_since_a_mark_can_be_read_again(sizes: list[int], data: st.DataObject) -> None:
+    message = bytes(number % 251 for number in range(sum(sizes)))
+    marked = data.draw(st.integers(0, len(sizes) - 1))
+    ours, theirs = connected()
+    sender = threading.Thread(target=theirs.sendall, args=(message,))
+    sender.start()
+    with ours, theirs:
+        reader = MessageReader(ours, limit=2**20, timeout=10)
+        reader.begin()
+        before = [reader.readAll(size) for size in sizes[:marked]]
+        reader.mark()
+        first = [reader.readAll(size) for size in sizes[marked:]]
+        reader.rewind()
+        second = [reader.readAll(size) for size in sizes[marked:]]
+        reader.end()
+        sender.join()
+        assert first == second
+        assert b"".join([*before, *second]) == message
+        assert reader.unread == 0
