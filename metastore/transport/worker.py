@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import gc
 import logging
@@ -22,6 +23,8 @@ logger = logging.getLogger("metastore.transport")
 _GRACE: Final = 10  # seconds to close the application after draining, before the kernel ends the process
 _COLLECTED_AFTER: Final = (100_000, 20, 50)
 """Objects made before Python looks for cycles: requests make many and hardly any cycle (by default after 700)."""
+_MALLOC: Final = {-8: 1, -3: 2**20}
+"""glibc's M_ARENA_MAX: one for all threads, of which one runs at a time; M_MMAP_THRESHOLD (bytes): larger goes back."""
 _PAUSE: Final = 0.1  # seconds between attempts to accept when the process has no file descriptor left
 
 
@@ -38,9 +41,7 @@ def run_worker(
     except Exception as error:
         logger.error("a worker cannot start: %s", error, exc_info=logger.isEnabledFor(logging.DEBUG))
         return 1
-    gc.collect()
-    gc.freeze()  # what is there now stays
-    gc.set_threshold(*_COLLECTED_AFTER)
+    _prepare_memory()
     crew = Crew(options, application.open_session)
     crew.start()
     draining = threading.Event()
@@ -57,6 +58,16 @@ def run_worker(
         logger.warning("%d connections were cut: not done after %g s", left, options.drain_timeout)
     application.close()
     return 0
+
+
+def _prepare_memory() -> None:
+    """Before there are threads: so that memory of large messages is given back, and objects are not looked at often."""
+    with contextlib.suppress(AttributeError):  # another C library than glibc
+        for parameter, value in _MALLOC.items():
+            ctypes.CDLL(None).mallopt(parameter, value)
+    gc.collect()
+    gc.freeze()  # what is there now stays
+    gc.set_threshold(*_COLLECTED_AFTER)
 
 
 def stop_listening(listener: socket.socket) -> None:
