@@ -8,6 +8,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from spark_client.scan.lineage import DependentScan, dependent_scans
+
 _INDEX = "spark_client.ListBucketedIndex"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -42,13 +44,17 @@ class TableScan:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """All scans of list-bucketed tables in a query, in the order of its plan; a table read twice is there twice."""
+    """All scans of list-bucketed tables in a query, in the order of its plan; a table read twice is there twice.
+
+    `dependents`: what is read through dependent tables, whatever their bases are.
+    """
 
     scans: tuple[TableScan, ...]
+    dependents: tuple[DependentScan, ...] = ()
 
     def __str__(self) -> str:
-        """A line for each scan."""
-        return "\n".join(map(str, self.scans)) or "no list-bucketed table is read"
+        """A line for each scan; for each dependent table its partitions, and a line for each of its bases."""
+        return "\n".join(map(str, (*self.scans, *self.dependents))) or "no list-bucketed table is read"
 
 
 def scan_report(df: DataFrame) -> ScanReport:
@@ -58,7 +64,8 @@ def scan_report(df: DataFrame) -> ScanReport:
     of a cached DataFrame nothing is read. Raises what planning the query raises.
     """
     plan = df._jdf.queryExecution().executedPlan()  # noqa: SLF001 - PySpark has no name for it
-    return ScanReport(tuple(_scan(node) for node in _nodes(plan) if _reads_ours(node)))
+    nodes = list(_nodes(plan))
+    return ScanReport(tuple(_scan(node) for node in nodes if _reads_ours(node)), dependent_scans(df, nodes))
 
 
 def _nodes(plan: Any) -> Iterator[Any]:

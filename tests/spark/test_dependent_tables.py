@@ -18,6 +18,7 @@ from spark_client.errors import (
     SparkClientError,
     TableExistsError,
 )
+from spark_client.scan.lineage import DependentScan
 
 HOURS = range(1, 25)
 
@@ -97,8 +98,41 @@ def test_the_second_scenario(spark: Session, seed: str) -> None:
     assert count(spark, "Tdep") == 27
     query = spark.sql("select value from Tdep where ds = '11' and key = 'k0'")
     assert [row[0] for row in query.collect()] == ["a"]
-    (scan,) = scan_report(query).scans
-    assert (scan.table, scan.kept.partitions, scan.kept.directories) == (f"{seed}.t2", 1, 1)
+    report = scan_report(query)
+    assert [(scan.table, scan.kept.partitions, scan.kept.directories) for scan in report.scans] == [
+        (f"{seed}.t2", 1, 1)
+    ]
+    assert report.dependents == (DependentScan(f"{seed}.tdep", ("ds=11",), ((f"{seed}.t2", ("ds=11/hr=1/min=1",)),)),)
+
+
+def test_the_inputs_of_a_query_are_named(spark: Session, seed: str) -> None:
+    """The audit that the seed asks for: Tdep@ds=1 and T@ds=1/hr=1 … 24, also where a table is read through two."""
+    spark.sql("create dependent table Second partitioned by (ds) depends on Tdep")
+    for name in ("Tdep", "Second"):
+        spark.sql(f"alter table {name} add partition (ds=1) partition (ds=2)")
+    day = tuple(sorted(f"ds=1/hr={hour}" for hour in HOURS))
+    through = ((f"{seed}.t", day),)
+    report = scan_report(spark.sql("select count(1) from Second where ds = 1"))
+    assert [each.table for each in report.dependents] == [f"{seed}.second", f"{seed}.tdep"]
+    assert {(each.partitions, each.bases) for each in report.dependents} == {(("ds=1",), through)}
+    joined = scan_report(spark.sql("select * from T where ds in (select ds from Tdep where ds = '1')"))
+    assert [(each.partitions, each.bases) for each in joined.dependents] == [(("ds=1",), through)]
+    assert str(joined).splitlines()[0] == f"{seed}.tdep: 1 partitions (ds=1)"
+    assert scan_report(spark.sql("select * from Tdep where ds = '7'")).dependents == (
+        DependentScan(f"{seed}.tdep", (), ()),
+    )
+    assert scan_report(spark.sql("select * from T")).dependents == ()
+
+
+def test_tables_that_hive_s_reader_reads(spark: Session, database: str) -> None:
+    spark.sql("create table base (x int) partitioned by (d date, n int) stored as textfile")
+    spark.sql("insert into base values (1, date'2024-01-31', 1), (2, date'2024-02-01', null), (3, date'2024-01-31', 2)")
+    spark.sql("create dependent table dep partitioned by (d, n) depends on base")
+    spark.sql("alter table dep add partition (d='2024-01-31', n=1) partition (d='2024-02-01', n=null)")
+    names = ("d=2024-01-31/n=1", "d=2024-02-01/n=__HIVE_DEFAULT_PARTITION__")
+    query = spark.sql("select x from dep")
+    assert sorted(row[0] for row in query.collect()) == [1, 2]
+    assert scan_report(query).dependents == (DependentScan(f"{database}.dep", names, ((f"{database}.base", names),)),)
 
 
 def test_a_dependent_table_may_depend_on_another(spark: Session, seed: str) -> None:

@@ -77,26 +77,26 @@ _MATCHING = """(
 # Each specification once, however many depend on it, with all partitions below it: those of the base, and where that is
 # a dependent table, those of its bases. Ids tell a partition from another one that came in its place.
 _EVALUATED = f"""
-    wanted AS (
-        SELECT DISTINCT base_id, keys, "values" FROM partition_dependencies
-        WHERE partition_id IN (SELECT partition_id FROM asked)
+    numbered AS (
+        SELECT d.*, dense_rank() OVER (ORDER BY d.base_id, d.keys, d."values") AS spec
+        FROM partition_dependencies AS d JOIN asked ON asked.partition_id = d.partition_id
     ),
+    wanted AS (SELECT DISTINCT ON (spec) spec, base_id, keys, "values" FROM numbered),
     reached AS (
-        SELECT w.base_id, w.keys, w."values", b.id, b.version, b.name, b.table_id
+        SELECT w.spec, w.base_id, b.id, b.version, b.name, b.table_id
         FROM wanted AS w CROSS JOIN LATERAL {_MATCHING.format("w")} AS b
         UNION
-        SELECT r.base_id, r.keys, r."values", b.id, b.version, b.name, b.table_id
+        SELECT r.spec, r.base_id, b.id, b.version, b.name, b.table_id
         FROM reached AS r JOIN partition_dependencies AS d ON d.partition_id = r.id
         CROSS JOIN LATERAL {_MATCHING.format("d")} AS b
     ),
     evaluated AS (
-        SELECT w.base_id, w.keys, w."values", count(r.id) FILTER (WHERE r.table_id = w.base_id) AS total,
+        SELECT w.spec, count(r.id) FILTER (WHERE r.table_id = w.base_id) AS total,
                sha256(convert_to(coalesce(string_agg(r.id || ':' || r.version, ',' ORDER BY r.id), ''), 'UTF8'))
                    AS digest,
                {{found}}
-        FROM wanted AS w LEFT JOIN reached AS r
-            ON r.base_id = w.base_id AND r.keys = w.keys AND r."values" = w."values"
-        GROUP BY w.base_id, w.keys, w."values"
+        FROM wanted AS w LEFT JOIN reached AS r ON r.spec = w.spec
+        GROUP BY w.spec
     )
 """  # noqa: S608 - only constants of this module
 _FOUND = """
@@ -104,7 +104,6 @@ _FOUND = """
     array_agg(r.id) FILTER (WHERE r.table_id = w.base_id) AS ids
 """
 _NOT_FOUND = "NULL::text[] AS names, NULL::bigint[] AS ids"
-_OF_SPEC = 'e.base_id = d.base_id AND e.keys = d.keys AND e."values" = d."values"'
 
 
 def _edges(asked: str, found: str) -> Any:
@@ -113,9 +112,8 @@ def _edges(asked: str, found: str) -> Any:
         SELECT d.partition_id, d.dependent_id, dd.name AS database, dt.name AS table, p.name, d."values", d.keys,
                p.version, bd.name AS base_database, bt.name AS base_table, e.names AS base_names, e.total,
                e.digest = d.digest AS fresh, coalesce(e.ids, cast('{{}}' AS bigint[])) AS base_partition_ids
-        FROM partition_dependencies AS d
-        JOIN asked ON asked.partition_id = d.partition_id
-        JOIN evaluated AS e ON {_OF_SPEC}
+        FROM numbered AS d
+        JOIN evaluated AS e ON e.spec = d.spec
         JOIN partitions AS p ON p.id = d.partition_id
         JOIN tables AS dt ON dt.id = d.dependent_id JOIN databases AS dd ON dd.id = dt.database_id
         JOIN tables AS bt ON bt.id = d.base_id JOIN databases AS bd ON bd.id = bt.database_id
@@ -153,8 +151,8 @@ _QUERIES = {
 
 _PUBLISH = text(f"""
     WITH RECURSIVE asked AS ({_IDS}), {_EVALUATED.format(found=_NOT_FOUND)}
-    UPDATE partition_dependencies AS d SET digest = e.digest FROM evaluated AS e, asked
-    WHERE d.partition_id = asked.partition_id AND {_OF_SPEC}
+    UPDATE partition_dependencies AS d SET digest = e.digest
+    FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec WHERE d.partition_id = n.partition_id
 """)  # noqa: S608 - only constants of this module
 
 _REACHED_TABLES = """
