@@ -14,8 +14,8 @@ from pyiceberg.exceptions import CommitFailedException
 # A writer that finds the lock taken asks again soon, and often enough to outwait all the others.
 PATIENCE = {
     "lock-check-min-wait-time": "0.02",
-    "lock-check-max-wait-time": "0.5",
-    "lock-check-retries": "50",
+    "lock-check-max-wait-time": "0.1",
+    "lock-check-retries": "300",
 }
 
 
