@@ -32,7 +32,9 @@ class DependencyHandlers:
         self._dependencies.set_base(*_tables(request), request.partitions)
 
     def get_dependencies(self, request: DependenciesRequest) -> Dependencies:
-        up = request.direction != DependencyDirection.DOWN
+        if request.direction not in (DependencyDirection.UP, DependencyDirection.DOWN):
+            raise InvalidInputError(f"The direction is {request.direction}, but must be UP or DOWN")
+        up = request.direction == DependencyDirection.UP
         asked = self._dependencies.upwards if up else self._dependencies.downwards
         named, transitive = request.basePartitions is not False, request.transitive is not False
         name = table_name(request.dbName, request.tableName, request.catName)

@@ -1,4 +1,4 @@
-"""To a Spark without our library a dependent table is a view, of which it reads exactly the partitions that it needs."""
+"""To a Spark without our library a dependent table is a view, of which it reads exactly the partitions it needs."""
 
 from __future__ import annotations
 
