@@ -83,7 +83,7 @@ def _resolve(folder: Path, found: Path) -> None:
     if maven is None:
         raise UnavailableError("mvn is not on the PATH (Debian: apt-get install maven)")
     part = found.with_suffix(".part")
-    command = [maven, "-q", "-B", "-ntp", RESOLVE, f"-Dmdep.outputFile={part}", "-Dmdep.includeScope=runtime"]
+    command = [maven, "-q", "-B", "-ntp", "-U", RESOLVE, f"-Dmdep.outputFile={part}", "-Dmdep.includeScope=runtime"]
     environment = os.environ | {"MAVEN_OPTS": "-Xmx384m"}
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False)
     if ran.returncode:

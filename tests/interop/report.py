@@ -24,6 +24,7 @@ class Report:
         self.client = client
         self.outcomes: list[Outcome] = []
         self.missing: str | None = None  # why the client cannot be had here
+        self.left_out: list[str] = []  # what was not tried, and why
 
     @contextmanager
     def attempt(self, group: str, name: str) -> Iterator[None]:
@@ -54,5 +55,6 @@ class Report:
         return [
             f"{self.client}: {len(self.outcomes)} tried, {len(failures)} failed",
             *(f"  {group}: {', '.join(names)}" for group, names in groups.items()),
+            *(f"  NOT TRIED {each}" for each in self.left_out),
             *(f"  FAILED {failure}" for failure in failures),
         ]

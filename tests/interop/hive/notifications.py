@@ -24,7 +24,9 @@ def notifications(hive: Hive, _: Path) -> None:
             equal([each.getEventType() for each in found], kinds)
             equal([each.getEventId() for each in found], [start + 1, start + 2, start + 3])
             equal({each.getMessageFormat() for each in found}, {"json-0.2"})
-        if not hive.is_4:  # since Hive 4, what reads messages is not published on its own
+        if hive.is_4:
+            hive.report.left_out.append("the messages, read by Hive: since 4.1 what reads them is not on Maven Central")
+        else:
             with hive.attempt(GROUP, "the messages, read by Hive"):
                 _read_messages(hive, found, database)
         with hive.attempt(GROUP, "getCurrentNotificationEventId, getNotificationEventsCount"):
