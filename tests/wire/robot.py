@@ -47,9 +47,9 @@ class World:
             return ["int", "string", "MANAGED_TABLE", "decimal(10,2)"]
         return [self.table, self.table.upper()]
 
-    def sample(self, struct: Any) -> Any | None:
-        """A copy of a struct of this class."""
-        return next((copy.deepcopy(each) for each in self.samples if type(each) is struct), None)
+    def samples_of(self, struct: Any) -> list[Any]:
+        """Copies of the structs of this class."""
+        return [copy.deepcopy(each) for each in self.samples if type(each) is struct]
 
 
 def specs_of(struct: Any) -> list[tuple[Any, ...]]:
@@ -107,9 +107,10 @@ class Noise:
 
     def _struct(self, struct: Any, depth: int) -> Any:
         """A sample of which a field may be changed, or one made of nothing but noise."""
-        sample = None if self._noisy() else self.world.sample(struct)
-        if sample is None:
+        samples = [] if self._noisy() else self.world.samples_of(struct)
+        if not samples:
             return struct(**{spec[2]: self._field(spec, depth) for spec in specs_of(struct)})
+        sample = self.random.choice(samples)
         while self.random.random() < 0.3 + self.level:
             spec = self.random.choice(specs_of(struct))
             setattr(sample, spec[2], self._field(spec, depth))

@@ -42,7 +42,9 @@ VALUES = ("x", "1")
 SAMPLES = (
     Database(name="robot", description="d", parameters={"k": "v"}),
     table("robot", "t", [("ds", "string"), ("n", "int")]),
+    table("robot", "new"),
     partition("robot", "t", VALUES),
+    partition("robot", "t", ["y", "2"]),
     descriptor(),
     FieldSchema("a", "int", "c"),
     Function("f", "robot", "org.example.F", "me", PrincipalType.USER, 0, FunctionType.JAVA, []),
@@ -81,11 +83,11 @@ class Client:
     def restore(self) -> None:
         """The world as the methods expect it."""
         with suppress(AlreadyExistsException):
-            self.methods.create_database(WORLD.sample(Database))
+            self.methods.create_database(WORLD.samples_of(Database)[0])
         with suppress(AlreadyExistsException):
-            self.methods.create_table(WORLD.sample(Table))
+            self.methods.create_table(WORLD.samples_of(Table)[0])
         with suppress(TExceptionBase):
-            self.methods.add_partition(WORLD.sample(Partition))
+            self.methods.add_partition(WORLD.samples_of(Partition)[0])
 
     def close(self) -> None:
         self._transport.close()
