@@ -9,7 +9,17 @@ from typing import NamedTuple
 import pytest
 
 from tests.fixtures.server import Server
-from tests.interop.hive import contract, databases, notifications, objects, partitions, security, tables, transactions
+from tests.interop.hive import (
+    contract,
+    databases,
+    hiveserver,
+    notifications,
+    objects,
+    partitions,
+    security,
+    tables,
+    transactions,
+)
 from tests.interop.hive.client import Hive
 from tests.interop.java import java_home, running_jvm
 from tests.interop.maven import UnavailableError, class_path
@@ -30,6 +40,7 @@ GROUPS: list[Callable[[Hive, Path], None]] = [
     security.configuration,
     transactions.locks,
     transactions.transactions,
+    hiveserver.hiveserver,
     notifications.notifications,
 ]
 

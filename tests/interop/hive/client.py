@@ -109,6 +109,14 @@ class Hive:
             longs.addAll(boxed.collect(self.gateway.jvm.java.util.stream.Collectors.toList()))
         return longs
 
+    def long_by_name(self, name: str, number: int) -> Any:
+        """Java's map of one Long, which is small: counted by Java itself."""
+        util = self.gateway.jvm.java.util
+        counted = util.stream.Collectors.groupingBy(
+            util.function.Function.identity(), util.stream.Collectors.counting()
+        )
+        return util.Collections.nCopies(number, name).stream().collect(counted)
+
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
         """A database for a group; dropped at the end with all that is in it."""

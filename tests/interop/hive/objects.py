@@ -129,6 +129,9 @@ def constraints(hive: Hive, _: Path) -> None:
             empty = [[] for _ in range(5)]
             client.createTableWithConstraints(hive.table(database, "parent"), [primary], *empty)
             client.createTable(hive.table(database, "child"))
+        with hive.attempt(group, "addPrimaryKey"):
+            client.addPrimaryKey([hive.make("SQLPrimaryKey", **names, **key, key_seq=1, pk_name="own")])
+            client.dropConstraint(database, "child", "own")
         with hive.attempt(group, "addForeignKey"):
             child = {"catName": "hive", "fktable_db": database, "fktable_name": "child", "fkcolumn_name": "a"}
             whole = {"pktable_db": database, "pktable_name": "parent", "pkcolumn_name": "a", "key_seq": 1}
