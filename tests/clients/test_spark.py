@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.fixtures.real_hive import find_java
 from tests.fixtures.server import Server
 from tests.wire.builders import unique
 
 ROOT = Path(__file__).parents[2]
+LAST_JAVA_OF_35 = 21
 SPARK_35 = ROOT / ".venv/spark35/bin/python"
 
 
+@pytest.mark.timeout(900)
 def test_the_spark_that_is_installed(metastore_server: Server, tmp_path: Path) -> None:
     assert run(sys.executable, metastore_server, tmp_path).startswith("4.")
 
@@ -23,8 +27,18 @@ def test_the_spark_that_is_installed(metastore_server: Server, tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_spark_3_5(metastore_server: Server, tmp_path: Path) -> None:
+    if java_version() > LAST_JAVA_OF_35:
+        pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
     subprocess.run([ROOT / "scripts/set-up-spark35", SPARK_35.parents[1]], check=True)
     assert run(str(SPARK_35), metastore_server, tmp_path).startswith("3.5.")
+
+
+def java_version() -> int:
+    """Of the Java that Spark will take."""
+    said = subprocess.run([find_java() or "java", "-version"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r'version "(\d+)', said)
+    assert found, said
+    return int(found[1])
 
 
 def run(python: str, server: Server, folder: Path) -> str:
