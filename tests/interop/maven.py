@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import http
 import os
 import shutil
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -54,10 +55,10 @@ def class_path(*artifacts: str) -> str:
     return found.read_text()
 
 
-def _retried(what: str, action: object) -> None:
+def _retried(what: str, action: Callable[[], None]) -> None:
     for attempt in range(ATTEMPTS):
         try:
-            action()  # type: ignore[operator]
+            action()
         except (OSError, subprocess.SubprocessError, UnavailableError) as error:
             if attempt == ATTEMPTS - 1:
                 raise UnavailableError(f"{what} cannot be had from Maven Central: {error}") from error
@@ -69,12 +70,19 @@ def _download(url: str, target: Path) -> None:
     """All of it or nothing; goes on where an earlier attempt ended."""
     part = target.with_suffix(f"{target.suffix}.part")
     start = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
-    with (
-        urllib.request.urlopen(request, timeout=60) as answer,
-        part.open("ab" if answer.status == 206 else "wb") as file,
-    ):
-        shutil.copyfileobj(answer, file, 1 << 20)
+    request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            resumed = answer.status == http.HTTPStatus.PARTIAL_CONTENT
+            with part.open("ab" if resumed else "wb") as file:
+                shutil.copyfileobj(answer, file, 1 << 20)
+            whole = int(answer.headers["Content-Length"]) + (start if resumed else 0)
+    except urllib.error.HTTPError as error:
+        if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            part.unlink()  # there was nothing to go on with
+        raise
+    if part.stat().st_size != whole:
+        raise UnavailableError(f"{url}: only {part.stat().st_size} of {whole} bytes came")
     part.rename(target)
 
 
@@ -83,7 +91,17 @@ def _resolve(folder: Path, found: Path) -> None:
     if maven is None:
         raise UnavailableError("mvn is not on the PATH (Debian: apt-get install maven)")
     part = found.with_suffix(".part")
-    command = [maven, "-q", "-B", "-ntp", "-U", RESOLVE, f"-Dmdep.outputFile={part}", "-Dmdep.includeScope=runtime"]
+    command = [
+        maven,
+        "-q",
+        "-B",
+        "-ntp",
+        "-U",
+        "-Dstyle.color=never",
+        RESOLVE,
+        f"-Dmdep.outputFile={part}",
+        "-Dmdep.includeScope=runtime",
+    ]
     environment = os.environ | {"MAVEN_OPTS": "-Xmx384m"}
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False)
     if ran.returncode:
