@@ -98,6 +98,7 @@ def test_connections_beyond_the_limit_are_closed_with_one_line(serve_echo: Serve
     clients = [server.client() for _ in range(3)]
     assert [each.getOption("echo") for each in clients] == [""] * 3
     assert [server.connect().recv(1) for _ in range(5)] == [b""] * 5
+    server.wait_for_log("connections are refused: max_connections=3 are open")
     assert server.log.count("connections are refused: max_connections=3 are open") == 1
     clients[0].socket.close()
     server.wait_for_log("closed after 1 calls")
