@@ -112,20 +112,22 @@ class PartitionWriteHandlers:
     def alter_partition(self, database: str, table: str, new: Partition) -> None:
         self._alter.alter(*table_name(database, table), [new])
 
-    def alter_partition_with_environment_context(self, database: str, table: str, new: Partition, _: Context) -> None:
-        self.alter_partition(database, table, new)
+    def alter_partition_with_environment_context(
+        self, database: str, table: str, new: Partition, context: Context
+    ) -> None:
+        self._alter.alter(*table_name(database, table), [new], properties(context))
 
     def alter_partitions(self, database: str, table: str, new: list[Partition]) -> None:
         self._alter.alter(*table_name(database, table), new or [])
 
     def alter_partitions_with_environment_context(
-        self, database: str, table: str, new: list[Partition], _: Context
+        self, database: str, table: str, new: list[Partition], context: Context
     ) -> None:
-        self.alter_partitions(database, table, new)
+        self._alter.alter(*table_name(database, table), new or [], properties(context))
 
     def alter_partitions_req(self, request: AlterPartitionsRequest) -> AlterPartitionsResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
-        self._alter.alter(*name, request.partitions or [])
+        self._alter.alter(*name, request.partitions or [], properties(request.environmentContext))
         return AlterPartitionsResponse()
 
     def rename_partition(self, database: str, table: str, values: list[str], new: Partition) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from metastore.errors import AlreadyExistsError, InvalidOperationError
 from metastore.services.column_upkeep import forget_columns_of_partitions
@@ -11,9 +11,14 @@ from metastore.services.databases import Clock
 from metastore.services.dependency_upkeep import follow_renamed
 from metastore.services.events import alter_partitions, befores, table_text
 from metastore.services.moves import Move, moved, relocate
-from metastore.services.partition_rules import PartitionRules, check_distinct, check_no_location
+from metastore.services.partition_rules import (
+    PartitionRules,
+    check_distinct,
+    check_no_location,
+    updates_statistics,
+)
 from metastore.services.skew_upkeep import keep_partition_skew
-from metastore.services.table_rules import DDL_TIME, MANAGED, is_view
+from metastore.services.table_rules import BASIC, DDL_TIME, MANAGED, has_statistics, is_view, recount
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition
 from metastore.storage.repositories.partitions import named
@@ -32,8 +37,15 @@ class PartitionAlterService:
         self._warehouse = warehouse
         self._clock = clock
 
-    def alter(self, catalog: str, database: str, table: str, new: Sequence[Partition]) -> None:
-        """Replaces all of the partitions, found by their values, or none.
+    def alter(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        new: Sequence[Partition],
+        context: Mapping[str, str] | None = None,
+    ) -> None:
+        """Replaces all of the partitions, found by their values, or none. `context` holds the client's properties.
 
         Raises InvalidOperationError when one is missing, InvalidInputError for wrong values or one partition twice.
         """
@@ -49,6 +61,8 @@ class PartitionAlterService:
             pairs = zip(names, new, strict=True)
             changed = [self._successor(rules, there[name], partition) for name, partition in pairs]
             check_distinct(changed)
+            if updates_statistics(context or {}):
+                self._recount([(there[each.name], each) for each in changed])
             forget_columns_of_partitions(work, stored.ref, [(there[each.name], each) for each in changed])
             work.partitions_write.update(stored.ref, changed)
             work.record(*alter_partitions(table_text(rules.table), before, changed))
@@ -77,6 +91,13 @@ class PartitionAlterService:
                     work.commit()
         except AlreadyExistsError:
             raise InvalidOperationError(f"Partition already exists: {database}.{table}{list(new.values)}") from None
+
+    def _recount(self, changed: Sequence[tuple[StoredPartition, NamedPartition]]) -> None:
+        """Of partitions whose basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats)."""
+        for old, new in changed:
+            said = new.partition.parameters
+            if not has_statistics(said) or any(said[key] != old.partition.parameters.get(key) for key in BASIC):
+                recount(said, new.partition.sd.location, self._warehouse)
 
     def _successor(self, rules: PartitionRules, old: StoredPartition, new: Partition) -> NamedPartition:
         # The call may be made again: what is set here is set on copies.

@@ -11,11 +11,12 @@ from metastore.errors import InvalidObjectError
 from metastore.services.databases import is_true
 from metastore.services.materialized_view_rules import complete_metadata
 from metastore.storage.mapping.descriptors import complete
-from metastore.warehouse.filesystem import DirectoryStatistics
+from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, PrincipalType, StorageDescriptor, Table
 
 MANAGED, EXTERNAL, VIEW, MATERIALIZED_VIEW = "MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW", "MATERIALIZED_VIEW"
 DDL_TIME = "transient_lastDdlTime"
+BASIC = {"numFiles", "totalSize"}
 
 
 def is_view(table: Table) -> bool:
@@ -77,7 +78,13 @@ def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None
 
 def has_statistics(parameters: dict[str, str]) -> bool:
     """Whether the client brought Hive's basic statistics."""
-    return {"numFiles", "totalSize"} <= parameters.keys()
+    return parameters.keys() >= BASIC
+
+
+def recount(parameters: dict[str, str], location: str | None, warehouse: Warehouse) -> None:
+    """Counts a directory's files anew, if it is there: what a change of its table or partition is taken for by Hive."""
+    if location and warehouse.exists(location):
+        fill_statistics(parameters, warehouse.statistics(location))
 
 
 def fill_statistics(parameters: dict[str, str], statistics: DirectoryStatistics) -> None:

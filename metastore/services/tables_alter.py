@@ -21,8 +21,9 @@ from metastore.services.databases import Clock, is_true
 from metastore.services.dependency_upkeep import check_alter, follow_altered
 from metastore.services.events import table_text
 from metastore.services.moves import Move, moved, relocate
+from metastore.services.partition_rules import updates_statistics
 from metastore.services.skew_upkeep import keep_table_skew
-from metastore.services.table_rules import DDL_TIME, MANAGED, is_view, normalise
+from metastore.services.table_rules import DDL_TIME, MANAGED, is_view, normalise, recount
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -94,6 +95,8 @@ class TableAlterService:
         if not is_view(new) and new.sd.location:
             new.sd.location = paths.require_not_root(new.sd.location)
         new.parameters.setdefault(DDL_TIME, str(self._clock()))
+        if updates_statistics(context) and not new.partitionKeys and not is_view(new):
+            recount(new.parameters, new.sd.location, self._warehouse)
         return new
 
     def _move(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table) -> Move | None:

@@ -333,3 +333,18 @@ def test_the_skew_of_a_table_goes_only_when_a_statement_says_so(hive_client: Any
     context = EnvironmentContext({"alterTableOpType": "NOT_SKEWED"})
     hive_client.alter_table_with_environment_context(database, name, said, context)
     assert hive_client.get_table(database, name).sd.skewedInfo.skewedColNames == []
+
+
+def test_changing_partitions_counts_files_anew_where_counts_are_missing(hive_client: Any) -> None:
+    database, name = new_table(hive_client, [("ds", "string")])
+    same = hive_client.add_partition(partition(database, name, ["a"]))
+    (folder(same.sd.location) / "file").write_text("12345")
+    context = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+    hive_client.alter_partition_with_environment_context(database, name, same, context)
+    assert "numFiles" not in hive_client.get_partition(database, name, ["a"]).parameters
+    hive_client.alter_partition(database, name, same)
+    counted = hive_client.get_partition(database, name, ["a"])
+    assert (counted.parameters["numFiles"], counted.parameters["totalSize"]) == ("1", "5")
+    (folder(same.sd.location) / "another").write_text("1")
+    hive_client.alter_partition(database, name, counted)  # it says what it said before: taken for true
+    assert hive_client.get_partition(database, name, ["a"]).parameters["numFiles"] == "1"

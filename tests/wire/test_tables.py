@@ -314,6 +314,7 @@ def test_a_context_without_properties_is_taken(hive_client: Any) -> None:
     hive_client.create_table_with_environment_context(table(database, "t"), EnvironmentContext(None))
     same = hive_client.get_table(database, "t")
     hive_client.alter_table_with_environment_context(database, "t", same, EnvironmentContext(None))
+    same.parameters |= {"numFiles": "0", "totalSize": "0"}  # counted by the way
     assert hive_client.get_table(database, "t") == same
 
 
@@ -336,3 +337,16 @@ def test_unknown_methods_leave_the_connection_usable(hive_client: Any) -> None:
     assert caught.value.type == TApplicationException.UNKNOWN_METHOD
     assert caught.value.message == "Invalid method name: 'get_index_names'"
     assert hive_client.getStatus() == 2
+
+
+def test_changing_a_table_counts_its_files_anew(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    same = hive_client.get_table(database, name)
+    (folder(same.sd.location) / "file").write_text("12345")
+    hive_client.alter_table_with_environment_context(
+        database, name, same, EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+    )
+    assert "numFiles" not in hive_client.get_table(database, name).parameters
+    hive_client.alter_table(database, name, same)
+    counted = hive_client.get_table(database, name).parameters
+    assert (counted["numFiles"], counted["totalSize"]) == ("1", "5")
