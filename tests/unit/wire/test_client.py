@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -153,17 +154,20 @@ def test_a_foreign_protocol_is_an_unavailable_metastore() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
-            for _ in range(2):
-                connection, _ = listener.accept()
-                with connection:
-                    connection.recv(100)
-                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            with suppress(OSError):  # the listener is shut down when the client has asked often enough
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        connection.recv(100)
+                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
         uri = f"thrift://127.0.0.1:{listener.getsockname()[1]}"
         with MetastoreClient(uri) as client, pytest.raises(errors.MetastoreUnavailableError, match=uri):
             client.get_database("a")
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 def test_a_slow_answer_is_not_asked_for_again() -> None:
