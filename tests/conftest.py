@@ -2,4 +2,10 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["tests.fixtures.database", "tests.fixtures.server", "tests.fixtures.real_hive"]
+# A plugin comes after those that it imports: pytest rewrites their assertions first.
+pytest_plugins = [
+    "tests.fixtures.database",
+    "tests.fixtures.server",
+    "tests.fixtures.application",
+    "tests.fixtures.real_hive",
+]

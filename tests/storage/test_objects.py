@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
-from metastore.app import Application, make_application
-from metastore.settings import Settings
+from metastore.app import Application
+from tests.fixtures.application import called, counted
 from tests.wire.builders import columns, descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddNotNullConstraintRequest,
@@ -32,41 +31,14 @@ NAMES = [f"c{n}" for n in range(40)]
 
 
 @pytest.fixture
-def application(database_url: str, tmp_path: Path) -> Iterator[Application]:
-    settings = Settings(warehouse=str(tmp_path / "warehouse"), database_url=database_url)
-    application = make_application(settings, database_url)
-    yield application
-    application.close()
-
-
-@pytest.fixture
 def call(application: Application) -> Callable[..., Any]:
     """Calls a handler by the wire's name; there is a table of forty columns and a hundred partitions."""
-    calls = application._dispatcher._calls
-
-    def called(name: str, *arguments: Any) -> Any:
-        return calls[name]._function(*arguments)
-
-    called("create_database", Database("db"))
+    call = partial(called, application)
+    call("create_database", Database("db"))
     sd = descriptor(cols=columns(*((name, "int") for name in NAMES)))
-    called("create_table", table("db", "t", [("ds", "string")], sd=sd))
-    called("add_partitions", [partition("db", "t", [str(n)]) for n in range(100)])
-    return called
-
-
-@contextmanager
-def counted(application: Application) -> Iterator[list[str]]:
-    """Collects the statements that run inside."""
-    statements: list[str] = []
-
-    def note(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        statements.append(statement)
-
-    event.listen(application._store._engine, "before_cursor_execute", note)
-    try:
-        yield statements
-    finally:
-        event.remove(application._store._engine, "before_cursor_execute", note)
+    call("create_table", table("db", "t", [("ds", "string")], sd=sd))
+    call("add_partitions", [partition("db", "t", [str(n)]) for n in range(100)])
+    return call
 
 
 def statistics(parts: range, names: list[str], *, merge: bool = False) -> SetPartitionsStatsRequest:

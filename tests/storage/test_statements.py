@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
-from metastore.app import Application, make_application
+from metastore.app import Application
 from metastore.encoded import decode
-from metastore.settings import Settings
+from tests.fixtures.application import called, counted
 from tests.wire.builders import columns, descriptor, partition, skewed, table
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
@@ -26,35 +25,10 @@ KEYS = [("ds", "string"), ("n", "int")]
 
 
 @pytest.fixture
-def application(database_url: str, tmp_path: Path) -> Iterator[Application]:
-    """The whole server but its sockets."""
-    settings = Settings(warehouse=str(tmp_path / "warehouse"), database_url=database_url)
-    application = make_application(settings, database_url)
-    yield application
-    application.close()
-
-
-@pytest.fixture
 def call(application: Application) -> Callable[..., Any]:
     """Calls a handler by the wire's name."""
-    calls = application._dispatcher._calls
     application.databases.create("hive", Database(name="db"))
-    return lambda name, *arguments: calls[name]._function(*arguments)
-
-
-@contextmanager
-def counted(application: Application) -> Iterator[list[str]]:
-    """Collects the statements that run inside."""
-    statements: list[str] = []
-
-    def note(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        statements.append(statement)
-
-    event.listen(application._store._engine, "before_cursor_execute", note)
-    try:
-        yield statements
-    finally:
-        event.remove(application._store._engine, "before_cursor_execute", note)
+    return partial(called, application)
 
 
 def some(name: str, numbers: range) -> list[Partition]:
