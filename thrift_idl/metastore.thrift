@@ -82,9 +82,45 @@ struct ScanPlan {
   3: optional i64 partitionsTotal,             // of the whole table, where asked for
   4: required i64 directoriesTotal,            // of the partitions that were kept by their values
   5: required i64 tableVersion,
+  // Which writes this plan sees. A file whose name holds "<writeToken>-<number>" is hidden if the number is above
+  // highestWrite or among openWrites; every other file is visible, whoever wrote it.
+  6: optional string writeToken,
+  7: optional i64 highestWrite,
+  8: optional list<i64> openWrites,
 }
 
 // ---- Publishing writes
+
+struct BeginWriteRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: optional string catName,
+  4: optional i32 leaseMillis = 60000,         // without renewal for so long, the writer counts as dead
+}
+
+/** A write that has begun: `queryId` is "<the table's writeToken>-<number>", and the names of all its files hold it. */
+struct WriteLease {
+  1: required string queryId,
+  2: required i32 leaseMillis,
+}
+
+/** A rename of a directory or file that an in-place write is about to do. */
+struct Rename {
+  1: required string source,
+  2: required string target,
+}
+
+/** Says that the writer lives; and, before it does so, where it puts files and what it renames: what cleaning looks at. */
+struct RenewWriteRequest {
+  1: required string queryId,
+  2: optional list<string> locations,          // directories that are to be its own until it ends: see granted
+  3: optional list<string> shared,             // directories that it adds files to, which are others' as well
+  4: optional list<Rename> renames,            // in their order; undone in reverse if the writer dies before it publishes
+}
+
+struct RenewWriteResult {
+  1: required list<bool> granted,              // in the order of `locations`; false: another write or object has it
+}
 
 enum PublishMode {
   APPEND = 1,      // the partition may exist; its location stays, its skewed locations are merged
@@ -115,11 +151,38 @@ struct PublishRequest {
   3: required string queryId,
   4: required list<PublishPartition> partitions,
   5: optional string catName,
+  6: optional list<string> retired,        // locations, besides what is replaced, that may go after the grace time
 }
 
 struct PublishResult {
   1: required list<i64> versions,          // in the order of the request
-  2: required list<string> replaced,       // locations that no partition refers to any more
+  2: required list<string> replaced,       // locations that no partition refers to any more: cleaned after the grace time
+}
+
+// ---- Cleaning
+
+/** Of one table, of one database, or of all. */
+struct CleanRequest {
+  1: optional string dbName,
+  2: optional string tableName,
+  3: optional string catName,
+  4: optional bool dryRun = false,
+  5: optional i64 graceMillis,             // age of what is no longer referenced; unset: as the server is set
+}
+
+/** What was, or would be, removed. */
+struct CleanedLocation {
+  1: required string location,
+  2: required string reason,               // replaced, dead writer …
+  3: required i64 files,
+  4: required i64 bytes,
+  5: optional string queryId,
+  6: optional string error,                // set: it is still there, and why
+}
+
+struct CleanResult {
+  1: required list<CleanedLocation> locations,
+  2: required i64 waiting,                 // locations that are within their grace time, or whose writer lives
 }
 
 // ---- Dependent tables
@@ -211,7 +274,23 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
   ScanPlan plan_scan(1: ScanRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
-  /** All partitions of one write, in one transaction: all of it becomes visible, or nothing. */
+  /** Registers a write before its first file, so that readers do not see its files and cleaning finds them. */
+  WriteLease begin_write(1: BeginWriteRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** NoSuchObjectException: the lease ran out and was cleaned, or the write has ended. */
+  RenewWriteResult renew_write(1: RenewWriteRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** Gives a write up whose files the writer has removed itself. Publishing ends a write, too. */
+  void end_write(1: string queryId)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** Removes files that nothing refers to any more: what was replaced, and what dead writers left. */
+  CleanResult clean(1: CleanRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing. */
   PublishResult publish(1: PublishRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
               3: hive_metastore.InvalidObjectException o3, 4: ConflictException o4,

@@ -31,9 +31,49 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def begin_write(self, request):
+        """
+        Registers a write before its first file, so that readers do not see its files and cleaning finds them.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
+    def renew_write(self, request):
+        """
+        NoSuchObjectException: the lease ran out and was cleaned, or the write has ended.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
+    def end_write(self, queryId):
+        """
+        Gives a write up whose files the writer has removed itself. Publishing ends a write, too.
+
+        Parameters:
+         - queryId
+
+        """
+        pass
+
+    def clean(self, request):
+        """
+        Removes files that nothing refers to any more: what was replaced, and what dead writers left.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
     def publish(self, request):
         """
-        All partitions of one write, in one transaction: all of it becomes visible, or nothing.
+        All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing.
 
         Parameters:
          - request
@@ -125,9 +165,159 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o2
         raise TApplicationException(TApplicationException.MISSING_RESULT, "plan_scan failed: unknown result")
 
+    def begin_write(self, request):
+        """
+        Registers a write before its first file, so that readers do not see its files and cleaning finds them.
+
+        Parameters:
+         - request
+
+        """
+        self.send_begin_write(request)
+        return self.recv_begin_write()
+
+    def send_begin_write(self, request):
+        self._oprot.writeMessageBegin('begin_write', TMessageType.CALL, self._seqid)
+        args = begin_write_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_begin_write(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = begin_write_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "begin_write failed: unknown result")
+
+    def renew_write(self, request):
+        """
+        NoSuchObjectException: the lease ran out and was cleaned, or the write has ended.
+
+        Parameters:
+         - request
+
+        """
+        self.send_renew_write(request)
+        return self.recv_renew_write()
+
+    def send_renew_write(self, request):
+        self._oprot.writeMessageBegin('renew_write', TMessageType.CALL, self._seqid)
+        args = renew_write_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_renew_write(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = renew_write_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "renew_write failed: unknown result")
+
+    def end_write(self, queryId):
+        """
+        Gives a write up whose files the writer has removed itself. Publishing ends a write, too.
+
+        Parameters:
+         - queryId
+
+        """
+        self.send_end_write(queryId)
+        self.recv_end_write()
+
+    def send_end_write(self, queryId):
+        self._oprot.writeMessageBegin('end_write', TMessageType.CALL, self._seqid)
+        args = end_write_args()
+        args.queryId = queryId
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_end_write(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = end_write_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        return
+
+    def clean(self, request):
+        """
+        Removes files that nothing refers to any more: what was replaced, and what dead writers left.
+
+        Parameters:
+         - request
+
+        """
+        self.send_clean(request)
+        return self.recv_clean()
+
+    def send_clean(self, request):
+        self._oprot.writeMessageBegin('clean', TMessageType.CALL, self._seqid)
+        args = clean_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_clean(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = clean_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "clean failed: unknown result")
+
     def publish(self, request):
         """
-        All partitions of one write, in one transaction: all of it becomes visible, or nothing.
+        All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing.
 
         Parameters:
          - request
@@ -331,6 +521,10 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
     def __init__(self, handler):
         thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor.__init__(self, handler)
         self._processMap["plan_scan"] = Processor.process_plan_scan
+        self._processMap["begin_write"] = Processor.process_begin_write
+        self._processMap["renew_write"] = Processor.process_renew_write
+        self._processMap["end_write"] = Processor.process_end_write
+        self._processMap["clean"] = Processor.process_clean
         self._processMap["publish"] = Processor.process_publish
         self._processMap["create_dependent_table"] = Processor.process_create_dependent_table
         self._processMap["set_dependency"] = Processor.process_set_dependency
@@ -383,6 +577,122 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("plan_scan", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_begin_write(self, seqid, iprot, oprot):
+        args = begin_write_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = begin_write_result()
+        try:
+            result.success = self._handler.begin_write(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("begin_write", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_renew_write(self, seqid, iprot, oprot):
+        args = renew_write_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = renew_write_result()
+        try:
+            result.success = self._handler.renew_write(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("renew_write", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_end_write(self, seqid, iprot, oprot):
+        args = end_write_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = end_write_result()
+        try:
+            self._handler.end_write(args.queryId)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("end_write", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_clean(self, seqid, iprot, oprot):
+        args = clean_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = clean_result()
+        try:
+            result.success = self._handler.clean(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("clean", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -600,6 +910,199 @@ class plan_scan_result(TBase):
 all_structs.append(plan_scan_result)
 plan_scan_result.thrift_spec = (
     (0, TType.STRUCT, 'success', [ScanPlan, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class begin_write_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(begin_write_args)
+begin_write_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [BeginWriteRequest, None], None, ),  # 1
+)
+
+
+class begin_write_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(begin_write_result)
+begin_write_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [WriteLease, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class renew_write_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(renew_write_args)
+renew_write_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [RenewWriteRequest, None], None, ),  # 1
+)
+
+
+class renew_write_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(renew_write_result)
+renew_write_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [RenewWriteResult, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class end_write_args(TBase):
+    """
+    Attributes:
+     - queryId
+
+    """
+
+    __slots__ = (
+        'queryId',
+    )
+
+
+    def __init__(self, queryId=None,):
+        self.queryId = queryId
+all_structs.append(end_write_args)
+end_write_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'queryId', 'UTF8', None, ),  # 1
+)
+
+
+class end_write_result(TBase):
+    """
+    Attributes:
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, o1=None, o2=None,):
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(end_write_result)
+end_write_result.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class clean_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(clean_args)
+clean_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [CleanRequest, None], None, ),  # 1
+)
+
+
+class clean_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(clean_result)
+clean_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [CleanResult, None], None, ),  # 0
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
 )

@@ -263,6 +263,9 @@ class ScanPlan(TBase):
      - partitionsTotal
      - directoriesTotal
      - tableVersion
+     - writeToken
+     - highestWrite
+     - openWrites
 
     """
 
@@ -272,15 +275,131 @@ class ScanPlan(TBase):
         'partitionsTotal',
         'directoriesTotal',
         'tableVersion',
+        'writeToken',
+        'highestWrite',
+        'openWrites',
     )
 
 
-    def __init__(self, partitions=None, storages=None, partitionsTotal=None, directoriesTotal=None, tableVersion=None,):
+    def __init__(self, partitions=None, storages=None, partitionsTotal=None, directoriesTotal=None, tableVersion=None, writeToken=None, highestWrite=None, openWrites=None,):
         self.partitions = partitions
         self.storages = storages
         self.partitionsTotal = partitionsTotal
         self.directoriesTotal = directoriesTotal
         self.tableVersion = tableVersion
+        self.writeToken = writeToken
+        self.highestWrite = highestWrite
+        self.openWrites = openWrites
+
+
+class BeginWriteRequest(TBase):
+    """
+    Attributes:
+     - dbName
+     - tableName
+     - catName
+     - leaseMillis
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'catName',
+        'leaseMillis',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, catName=None, leaseMillis=60000,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.catName = catName
+        self.leaseMillis = leaseMillis
+
+
+class WriteLease(TBase):
+    """
+    A write that has begun: `queryId` is "<the table's writeToken>-<number>", and the names of all its files hold it.
+
+    Attributes:
+     - queryId
+     - leaseMillis
+
+    """
+
+    __slots__ = (
+        'queryId',
+        'leaseMillis',
+    )
+
+
+    def __init__(self, queryId=None, leaseMillis=None,):
+        self.queryId = queryId
+        self.leaseMillis = leaseMillis
+
+
+class Rename(TBase):
+    """
+    A rename of a directory or file that an in-place write is about to do.
+
+    Attributes:
+     - source
+     - target
+
+    """
+
+    __slots__ = (
+        'source',
+        'target',
+    )
+
+
+    def __init__(self, source=None, target=None,):
+        self.source = source
+        self.target = target
+
+
+class RenewWriteRequest(TBase):
+    """
+    Says that the writer lives; and, before it does so, where it puts files and what it renames: what cleaning looks at.
+
+    Attributes:
+     - queryId
+     - locations
+     - shared
+     - renames
+
+    """
+
+    __slots__ = (
+        'queryId',
+        'locations',
+        'shared',
+        'renames',
+    )
+
+
+    def __init__(self, queryId=None, locations=None, shared=None, renames=None,):
+        self.queryId = queryId
+        self.locations = locations
+        self.shared = shared
+        self.renames = renames
+
+
+class RenewWriteResult(TBase):
+    """
+    Attributes:
+     - granted
+
+    """
+
+    __slots__ = (
+        'granted',
+    )
+
+
+    def __init__(self, granted=None,):
+        self.granted = granted
 
 
 class SkewedLocation(TBase):
@@ -349,6 +468,7 @@ class PublishRequest(TBase):
      - queryId
      - partitions
      - catName
+     - retired
 
     """
 
@@ -358,15 +478,17 @@ class PublishRequest(TBase):
         'queryId',
         'partitions',
         'catName',
+        'retired',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, queryId=None, partitions=None, catName=None,):
+    def __init__(self, dbName=None, tableName=None, queryId=None, partitions=None, catName=None, retired=None,):
         self.dbName = dbName
         self.tableName = tableName
         self.queryId = queryId
         self.partitions = partitions
         self.catName = catName
+        self.retired = retired
 
 
 class PublishResult(TBase):
@@ -386,6 +508,88 @@ class PublishResult(TBase):
     def __init__(self, versions=None, replaced=None,):
         self.versions = versions
         self.replaced = replaced
+
+
+class CleanRequest(TBase):
+    """
+    Of one table, of one database, or of all.
+
+    Attributes:
+     - dbName
+     - tableName
+     - catName
+     - dryRun
+     - graceMillis
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'catName',
+        'dryRun',
+        'graceMillis',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, catName=None, dryRun=False, graceMillis=None,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.catName = catName
+        self.dryRun = dryRun
+        self.graceMillis = graceMillis
+
+
+class CleanedLocation(TBase):
+    """
+    What was, or would be, removed.
+
+    Attributes:
+     - location
+     - reason
+     - files
+     - bytes
+     - queryId
+     - error
+
+    """
+
+    __slots__ = (
+        'location',
+        'reason',
+        'files',
+        'bytes',
+        'queryId',
+        'error',
+    )
+
+
+    def __init__(self, location=None, reason=None, files=None, bytes=None, queryId=None, error=None,):
+        self.location = location
+        self.reason = reason
+        self.files = files
+        self.bytes = bytes
+        self.queryId = queryId
+        self.error = error
+
+
+class CleanResult(TBase):
+    """
+    Attributes:
+     - locations
+     - waiting
+
+    """
+
+    __slots__ = (
+        'locations',
+        'waiting',
+    )
+
+
+    def __init__(self, locations=None, waiting=None,):
+        self.locations = locations
+        self.waiting = waiting
 
 
 class CreateDependentTableRequest(TBase):
@@ -701,6 +905,42 @@ ScanPlan.thrift_spec = (
     (3, TType.I64, 'partitionsTotal', None, None, ),  # 3
     (4, TType.I64, 'directoriesTotal', None, None, ),  # 4
     (5, TType.I64, 'tableVersion', None, None, ),  # 5
+    (6, TType.STRING, 'writeToken', 'UTF8', None, ),  # 6
+    (7, TType.I64, 'highestWrite', None, None, ),  # 7
+    (8, TType.LIST, 'openWrites', (TType.I64, None, False), None, ),  # 8
+)
+all_structs.append(BeginWriteRequest)
+BeginWriteRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
+    (4, TType.I32, 'leaseMillis', None, 60000, ),  # 4
+)
+all_structs.append(WriteLease)
+WriteLease.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'queryId', 'UTF8', None, ),  # 1
+    (2, TType.I32, 'leaseMillis', None, None, ),  # 2
+)
+all_structs.append(Rename)
+Rename.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'source', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'target', 'UTF8', None, ),  # 2
+)
+all_structs.append(RenewWriteRequest)
+RenewWriteRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'queryId', 'UTF8', None, ),  # 1
+    (2, TType.LIST, 'locations', (TType.STRING, 'UTF8', False), None, ),  # 2
+    (3, TType.LIST, 'shared', (TType.STRING, 'UTF8', False), None, ),  # 3
+    (4, TType.LIST, 'renames', (TType.STRUCT, [Rename, None], False), None, ),  # 4
+)
+all_structs.append(RenewWriteResult)
+RenewWriteResult.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'granted', (TType.BOOL, None, False), None, ),  # 1
 )
 all_structs.append(SkewedLocation)
 SkewedLocation.thrift_spec = (
@@ -728,12 +968,38 @@ PublishRequest.thrift_spec = (
     (3, TType.STRING, 'queryId', 'UTF8', None, ),  # 3
     (4, TType.LIST, 'partitions', (TType.STRUCT, [PublishPartition, None], False), None, ),  # 4
     (5, TType.STRING, 'catName', 'UTF8', None, ),  # 5
+    (6, TType.LIST, 'retired', (TType.STRING, 'UTF8', False), None, ),  # 6
 )
 all_structs.append(PublishResult)
 PublishResult.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'versions', (TType.I64, None, False), None, ),  # 1
     (2, TType.LIST, 'replaced', (TType.STRING, 'UTF8', False), None, ),  # 2
+)
+all_structs.append(CleanRequest)
+CleanRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
+    (4, TType.BOOL, 'dryRun', None, False, ),  # 4
+    (5, TType.I64, 'graceMillis', None, None, ),  # 5
+)
+all_structs.append(CleanedLocation)
+CleanedLocation.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'location', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'reason', 'UTF8', None, ),  # 2
+    (3, TType.I64, 'files', None, None, ),  # 3
+    (4, TType.I64, 'bytes', None, None, ),  # 4
+    (5, TType.STRING, 'queryId', 'UTF8', None, ),  # 5
+    (6, TType.STRING, 'error', 'UTF8', None, ),  # 6
+)
+all_structs.append(CleanResult)
+CleanResult.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'locations', (TType.STRUCT, [CleanedLocation, None], False), None, ),  # 1
+    (2, TType.I64, 'waiting', None, None, ),  # 2
 )
 all_structs.append(CreateDependentTableRequest)
 CreateDependentTableRequest.thrift_spec = (
