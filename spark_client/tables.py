@@ -21,7 +21,7 @@ from spark_client.write.rows import quote
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
 # Spark's own ALTER TABLE forgets what it does not know, a table's skew among it, but keeps parameters. Partitions keep
-# their skew directories in any case, so this says for ever: ask before you read (ResolveListBucketed.java).
+# their skew directories in any case, so this says for ever: ask before you read (ResolveHiveTables.java).
 MARK = "skewed.directories"
 
 _FORMATS = re.compile("parquet|orc", re.IGNORECASE)

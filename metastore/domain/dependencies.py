@@ -6,7 +6,7 @@ A dependent table has the data columns of its base, a prefix of its partition co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from metastore.domain.keys import KeyKind, kind_of, sort_key
@@ -21,7 +21,8 @@ BASES = "dependent.on"
 """The table parameter that names the tables that it depends on; new partitions depend on the last one."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_SEPARATE = str.maketrans({"\\": "\\\\", "'": "\\'", "$": "\\u0024"})
+_ESCAPED = ("'", "\\")
+_APART = re.compile(r"(['\\]|\$(?={))")
 
 
 class Column(NamedTuple):
@@ -131,20 +132,24 @@ def _one_of(key: Column, values: Sequence[str]) -> str:
 
 
 def literal(type_string: str, value: str) -> str:
-    """A partition value as SQL that Spark, Hive and Trino read alike: a literal of the column's own type."""
+    """A partition value as SQL that Spark, Hive and Trino read alike.
+
+    Trino's Coral takes DATE '…' for a text and does not know TIMESTAMP '…', but knows casts.
+    """
     kind = kind_of(type_string)
-    text = "'" + value.translate(_SEPARATE) + "'"
     if kind.is_text:
-        return text
+        return _text(value)
     if kind is KeyKind.INTEGER and _INTEGER.fullmatch(value.strip()):
         return str(int(value))
-    typed: dict[KeyKind, Callable[[str], str]] = {
-        KeyKind.DATE: lambda key: f"DATE '{key}'",
-        KeyKind.TIMESTAMP: lambda key: f"TIMESTAMP '{key}'",
-        KeyKind.BOOLEAN: str.upper,
-    }
-    key = sort_key(kind, value) if kind in typed else None
-    return typed[kind](key) if key and not key.startswith(":") else f"CAST({text} AS {type_string})"
+    key = sort_key(kind, value) if kind in (KeyKind.BOOLEAN, KeyKind.DATE, KeyKind.TIMESTAMP) else None
+    known = key if key and not key.startswith(":") else value
+    return known.upper() if kind is KeyKind.BOOLEAN else f"CAST({_text(known)} AS {type_string})"
+
+
+def _text(value: str) -> str:
+    """A text without what engines escape each in its own way, and without Spark's variables (`${x}`)."""
+    pieces = [f"chr({ord(piece)})" if piece in _ESCAPED else f"'{piece}'" for piece in _APART.split(value) if piece]
+    return pieces[0] if len(pieces) == 1 else f"concat({', '.join(pieces)})"
 
 
 def _is_default(value: str) -> bool:

@@ -19,7 +19,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from spark_client.errors import SparkClientError
 
-_CLASSES = ("Python", "ListBucketedIndex", "ResolveListBucketed")  # each may refer to those before it
+_CLASSES = ("Python", "HiveTableIndex", "ResolveHiveTables")  # each may refer to those before it
 _LOG = logging.getLogger(__name__)
 Answer = Callable[[Mapping[str, Any], Any], Mapping[str, Any]]
 
@@ -52,7 +52,7 @@ def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> 
     """Puts the rule into a session that has not run anything yet; sessions made from it (`newSession`) have it too."""
     ensure_callback_server_started(gateway)
     loader = _compile(gateway.jvm)
-    builder = loader.loadClass("spark_client.ResolveListBucketed$Builder")
+    builder = loader.loadClass("spark_client.ResolveHiveTables$Builder")
     arguments = gateway.jvm.java.util.List.of(Answers(handlers)).toArray()
     java_session.extensions().injectResolutionRule(builder.getConstructors()[0].newInstance(arguments))
 

@@ -1,4 +1,4 @@
-"""What a query reads of list-bucketed tables: kept of total, without running it."""
+"""What a query reads of Hive tables: kept of total, without running it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from spark_client.scan.lineage import DependentScan, dependent_scans
 
-_INDEX = "spark_client.ListBucketedIndex"
+_INDEX = "spark_client.HiveTableIndex"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -44,7 +44,7 @@ class TableScan:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """All scans of list-bucketed tables in a query, in the order of its plan; a table read twice is there twice.
+    """All scans of Hive tables of Parquet and ORC in a query, in the order of its plan; a table read twice is there twice.
 
     `dependents`: what is read through dependent tables, whatever their bases are.
     """
@@ -54,7 +54,7 @@ class ScanReport:
 
     def __str__(self) -> str:
         """A line for each scan; for each dependent table its partitions, and a line for each of its bases."""
-        return "\n".join(map(str, (*self.scans, *self.dependents))) or "no list-bucketed table is read"
+        return "\n".join(map(str, (*self.scans, *self.dependents))) or "no table of the metastore is read"
 
 
 def scan_report(df: DataFrame) -> ScanReport:

@@ -215,7 +215,7 @@ def test_a_report_counts_each_scan_and_reads_well(spark: Session, flights: str) 
 def test_input_files_and_the_plan_name_the_table(spark: Session, flights: str) -> None:
     assert len(spark.table("flights").inputFiles()) == 7
     plan = spark.table("flights").where("dest = 'ATL'")._jdf.queryExecution().toString()
-    assert "ListBucketedIndex" in plan
+    assert "HiveTableIndex" in plan
     assert "Batched: true" in plan
 
 

@@ -45,15 +45,15 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * The files of a list-bucketed table. Each scan asks the metastore once for the directories that can hold matches;
+ * The files of a table of Hive's. Each scan asks the metastore once for the directories that can hold matches;
  * Spark's own index then lists them and applies the partition filters exactly.
  */
-public final class ListBucketedIndex implements FileIndex {
+public final class HiveTableIndex implements FileIndex {
   private final SparkSession session;
   private final CatalogTable table;
   private final Python python;
 
-  public ListBucketedIndex(SparkSession session, CatalogTable table, Python python) {
+  public HiveTableIndex(SparkSession session, CatalogTable table, Python python) {
     this.session = session;
     this.table = table;
     this.python = python;
@@ -94,7 +94,7 @@ public final class ListBucketedIndex implements FileIndex {
   }
 
   public boolean equals(Object other) {
-    return other instanceof ListBucketedIndex && table.identifier().equals(((ListBucketedIndex) other).table.identifier());
+    return other instanceof HiveTableIndex && table.identifier().equals(((HiveTableIndex) other).table.identifier());
   }
 
   public int hashCode() {
@@ -102,7 +102,7 @@ public final class ListBucketedIndex implements FileIndex {
   }
 
   public String toString() {
-    return "ListBucketedIndex(" + table.identifier().unquotedString() + ")";
+    return "HiveTableIndex(" + table.identifier().unquotedString() + ")";
   }
 
   /** database.table */

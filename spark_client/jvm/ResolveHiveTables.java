@@ -36,11 +36,11 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
-/** A rule of the analyzer: list-bucketed tables are read through ListBucketedIndex, and INSERTs into them go to Python. */
-public final class ResolveListBucketed extends Rule {
+/** A rule of the analyzer: Hive's tables of Parquet and ORC are read through HiveTableIndex, and INSERTs go to Python. */
+public final class ResolveHiveTables extends Rule {
   private final Replacement replacement;
 
-  public ResolveListBucketed(SparkSession session, Python python) {
+  public ResolveHiveTables(SparkSession session, Python python) {
     this.replacement = new Replacement(session, python);
   }
 
@@ -57,7 +57,7 @@ public final class ResolveListBucketed extends Rule {
     }
 
     public Object apply(Object session) {
-      return new ResolveListBucketed((SparkSession) session, python);
+      return new ResolveHiveTables((SparkSession) session, python);
     }
   }
 
@@ -98,23 +98,28 @@ public final class ResolveListBucketed extends Rule {
       return insert(table, insert.partitionSpec(), insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
     }
 
-    /** The skewed table that this node is about, or null. */
+    /** The table of Hive's that this node is about, or null where it is left to Spark. */
     private CatalogTable table(Object plan) {
-      CatalogTable table = null;
       if (plan instanceof HiveTableRelation) {
-        table = ((HiveTableRelation) plan).tableMeta();
-      } else if (plan instanceof InsertIntoHiveTable) {
-        table = writable(((InsertIntoHiveTable) plan).table());
-      } else if (plan instanceof InsertIntoStatement) {
+        CatalogTable table = ((HiveTableRelation) plan).tableMeta();
+        return format(table) != null || skewed(table) ? table : null;
+      }
+      if (plan instanceof InsertIntoHiveTable) return writable(((InsertIntoHiveTable) plan).table());
+      if (plan instanceof InsertIntoStatement) {
         InsertIntoStatement insert = (InsertIntoStatement) plan;
         boolean ready = insert.table() instanceof HiveTableRelation && insert.query().resolved();
-        if (ready) table = writable(((HiveTableRelation) insert.table()).tableMeta());
-      } else if (plan instanceof LoadDataCommand) {
-        table = session.sessionState().catalog().getTempViewOrPermanentTableMetadata(((LoadDataCommand) plan).table());
+        return ready ? writable(((HiveTableRelation) insert.table()).tableMeta()) : null;
       }
-      if (table == null) return null;
-      boolean skewed = table.unsupportedFeatures().contains("skewed columns") || table.properties().contains(MARK);
-      return skewed ? table : null;
+      if (plan instanceof LoadDataCommand) {
+        TableIdentifier name = ((LoadDataCommand) plan).table();
+        CatalogTable table = session.sessionState().catalog().getTempViewOrPermanentTableMetadata(name);
+        return skewed(table) ? table : null;
+      }
+      return null;
+    }
+
+    private static boolean skewed(CatalogTable table) {
+      return table.unsupportedFeatures().contains("skewed columns") || table.properties().contains(MARK);
     }
 
     /** Other formats are left to Spark's own writer, as to its reader: see scan. */
@@ -122,9 +127,11 @@ public final class ResolveListBucketed extends Rule {
       return format(table) == null ? null : table;
     }
 
+    /** Null for what Spark cannot read as plain files: other formats, and Hudi's, which has Parquet's serde. */
     private FileFormat format(CatalogTable table) {
-      String serde = serde(table).toLowerCase();
-      return serde.contains("parquet") ? parquet : serde.contains("orc") ? orc : null;
+      String input = table.storage().inputFormat().isDefined() ? (String) table.storage().inputFormat().get() : "";
+      if (input.endsWith(".MapredParquetInputFormat")) return parquet;
+      return input.endsWith(".OrcInputFormat") ? orc : null;
     }
 
     private static String serde(CatalogTable table) {
@@ -141,7 +148,7 @@ public final class ResolveListBucketed extends Rule {
         return plan;
       }
       HadoopFsRelation relation = new HadoopFsRelation(
-          new ListBucketedIndex(session, table, python), table.partitionSchema(), table.dataSchema(), Option.empty(),
+          new HiveTableIndex(session, table, python), table.partitionSchema(), table.dataSchema(), Option.empty(),
           format, table.storage().properties(), session);
       return new LogicalRelation(relation, plan.output(), Option.apply(table), false, Option.empty());
     }
