@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 from metastore.domain.keys import KeyKind, kind_of, sort_key
@@ -89,6 +90,22 @@ def check_values(dependent: str, keys: Sequence[Column], values: Sequence[str]) 
         kind = kind_of(key.type)
         if kind is not KeyKind.OTHER and not _is_default(value) and sort_key(kind, value) is None:
             raise InvalidObjectError(f"{dependent}: {value} is no value of the partition column {key.name} {key.type}")
+
+
+def drop_order(names: Sequence[str], edges: Sequence[tuple[str, str | None]]) -> list[str]:
+    """The tables of a database as they can be dropped one by one, which is how Hive's clients drop a database.
+
+    `edges`: bases with their dependents, None for one in another database. Such bases come first, so that nothing is
+    lost before they are refused; then dependents, the farthest first; then the rest as it was.
+    """
+    inside = TopologicalSorter[str]()
+    for base, dependent in edges:
+        if dependent is not None:
+            inside.add(base, dependent)
+    held = [base for base, dependent in edges if dependent is None]
+    order = dict.fromkeys([*held, *inside.static_order(), *names])
+    known = set(names)
+    return [name for name in order if name in known]
 
 
 def view_text(columns: Sequence[Column], keys: Sequence[Column], sources: Sequence[Source]) -> str:

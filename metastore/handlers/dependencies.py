@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metastore.context import caller
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import TableName, table_name
 from metastore.services.dependencies import DependencyService
@@ -24,9 +25,13 @@ class DependencyHandlers:
         self._waiting = waiting
 
     def create_dependent_table(self, request: CreateDependentTableRequest) -> None:
-        given = {"owner": request.owner, "if_not_exists": bool(request.ifNotExists)}
+        current = caller.get()
+        owner = request.owner or (current.user if current else None)
         keys = [key for key in request.partitionKeys or [] if key is not None]
-        self._dependencies.create(*_tables(request), keys, parameters=request.parameters or {}, **given)
+        parameters, if_not_exists = request.parameters or {}, bool(request.ifNotExists)
+        self._dependencies.create(
+            *_tables(request), keys, parameters=parameters, owner=owner, if_not_exists=if_not_exists
+        )
 
     def set_dependency(self, request: SetDependencyRequest) -> None:
         self._dependencies.set_base(*_tables(request), request.partitions)

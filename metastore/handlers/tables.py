@@ -71,7 +71,7 @@ class TableHandlers:
         return GetTablesResult(tables=self._tables.get_many(*database, names))
 
     def get_all_tables(self, database: str) -> list[str]:
-        return self._tables.names(*database_name(database))
+        return self._tables.all_names(*database_name(database))
 
     def get_tables(self, database: str, pattern: str | None) -> list[str]:
         return self._tables.names(*database_name(database), pattern_regex(pattern))

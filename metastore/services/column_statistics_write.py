@@ -9,6 +9,7 @@ from metastore.domain.names import fold
 from metastore.domain.partition_names import canonical_name
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.databases import Clock
+from metastore.services.freshness import keep_fresh
 from metastore.services.statistics_values import combined, complete_column, kind_of
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition, StoredTable, TableRef
@@ -190,6 +191,7 @@ def _update(
 ) -> None:
     """Gives partitions new parameters, where they are others."""
     changed = [each for name, each in there.items() if _changed(each.partition, parameters[name])]
+    keep_fresh(work, table, [each.id for each in changed])
     work.partitions_write.update(table, [NamedPartition(each.name, each.partition, each.id) for each in changed])
 
 

@@ -15,8 +15,10 @@ from metastore.errors import (
     NotFoundError,
 )
 from metastore.services.acid_tables import forget_dropped_database
+from metastore.services.dependency_upkeep import rewrite
 from metastore.services.directories import delete_directories, new_directories
 from metastore.services.events import database_text, table_text
+from metastore.services.table_rules import is_true
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.databases import StoredDatabase
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -108,6 +110,7 @@ class DatabaseService:
             tables = work.tables.find_many(catalog, name, work.tables.names(catalog, name))
             if not cascade and (tables or work.functions.names(catalog, name)):
                 raise InvalidOperationError(NOT_EMPTY.format(name, "tables" if tables else "functions"))
+            rewrite(work, work.dependencies.remove_unused_bases([table.ref.id for table in tables]))
             outside = work.dependencies.outside(stored.id)
             if outside:
                 raise InvalidOperationError(
@@ -178,8 +181,3 @@ def owns_data(table: Table) -> bool:
     """Whether a table's files go with it: managed ones, and external ones that are purged. Views have none."""
     external = is_true(table.parameters, "EXTERNAL") and not is_true(table.parameters, "external.table.purge")
     return bool(table.sd.location) and not external
-
-
-def is_true(parameters: dict[str, str], key: str) -> bool:
-    """Hive's boolean parameters: the word true in any case."""
-    return parameters.get(key, "").lower() == "true"

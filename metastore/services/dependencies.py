@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from metastore.domain import table_events
 from metastore.domain.dependencies import BASES, MARK, check_columns, check_no_cycle, inherit_keys
@@ -11,15 +13,16 @@ from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjec
 from metastore.services.databases import Clock
 from metastore.services.dependency_upkeep import columns_of, is_dependent, rewrite
 from metastore.services.events import alter_partitions, befores, table_text
+from metastore.services.freshness import edges_below
 from metastore.services.partition_rules import PartitionRules
 from metastore.services.table_rules import VIEW, prepare
 from metastore.services.tables import found
-from metastore.storage.references import StoredTable, TableRef
+from metastore.storage.references import StoredPartition, StoredTable, TableRef
 from metastore.storage.repositories.dependencies import PartitionEdge, Spec, TableEdge
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
-from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import Dependencies, PartitionDependency, TableDependency
 
 # What Hive gives to a view.
@@ -27,6 +30,8 @@ _FORMATS = (
     "org.apache.hadoop.mapred.TextInputFormat",
     "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
 )
+ANYBODY = "anonymous"
+"""Hive's name of users who have not said theirs."""
 TableName = tuple[str, str, str]
 """Catalog, database and table, folded."""
 
@@ -108,11 +113,14 @@ class DependencyService:
         missing = sorted(set(names) - {each.name for each in there})
         if missing:
             raise InvalidOperationError(f"{_named_ref(stored.ref)} has no partition {missing[0]}: add it first")
-        before = befores(there)
-        changed = [NamedPartition(each.name, each.partition, each.id) for each in there]
-        work.partitions_write.update(stored.ref, changed)
+        bases = work.dependencies.bases_of([each.id for each in there])
+        named_bases = {each.ref.id: _named_ref(each.ref) for each in work.tables.find_ids(sorted(set(bases.values())))}
+        before = befores([replace(each, partition=_reading(each, named_bases[bases[each.id]])) for each in there])
+        work.partitions_write.update(stored.ref, [NamedPartition(each.name, each.partition, each.id) for each in there])
         work.dependencies.publish(stored.ref, base.id, [each.id for each in there])
-        work.record(*alter_partitions(table_text(table), before, changed))
+        after = [NamedPartition(each.name, _reading(each, _named_ref(base)), each.id) for each in there]
+        work.record(*alter_partitions(table_text(table), before, after))
+        work.partitions_write.announce()
 
     def upwards(
         self, table: TableName, values: Sequence[str] | None, *, transitive: bool, base_partitions: bool
@@ -142,14 +150,9 @@ class DependencyService:
         with self._store.read() as work:
             stored = found(work, *table)
             tables = work.dependencies.downwards([stored.ref.id], transitive=transitive)
-            edges: dict[int, PartitionEdge] = {}
-            level = work.dependencies.edges_below([_spec(stored.ref, values or ())], named=base_partitions)
-            while level:
-                edges |= {edge.partition_id: edge for edge in level}
-                specs = [Spec(edge.dependent_id, edge.values, edge.keys) for edge in level]
-                above = work.dependencies.edges_below(specs, named=base_partitions) if transitive else []
-                level = [edge for edge in above if edge.partition_id not in edges]
-        return _answer(tables, list(edges.values()), base_partitions=base_partitions)
+            specs = [_spec(stored.ref, values or ())]
+            edges = edges_below(work, specs, transitive=transitive, named=base_partitions)
+        return _answer(tables, edges, base_partitions=base_partitions)
 
 
 def _dependent(
@@ -163,13 +166,20 @@ def _dependent(
     return Table(
         tableName=name[2],
         tableType=VIEW,
-        owner=owner,
+        owner=owner or struct.owner or ANYBODY,  # Trino reads a view as its owner, and none without
         parameters={**parameters, MARK: "true", BASES: _named_ref(base.ref)},
         partitionKeys=[FieldSchema(key.name, key.type, comments.get(key.name)) for key in own_keys],
         sd=StorageDescriptor(
             cols=struct.sd.cols, inputFormat=_FORMATS[0], outputFormat=_FORMATS[1], serdeInfo=SerDeInfo(), numBuckets=-1
         ),
     )
+
+
+def _reading(stored: StoredPartition, base: str) -> Partition:
+    """A partition as events show it: its parameters say what it depends on, like those of its table."""
+    partition = copy.copy(stored.partition)
+    partition.parameters = {**(partition.parameters or {}), BASES: base}
+    return partition
 
 
 def _check_base(work: UnitOfWork, dependent: StoredTable, table: Table, base: StoredTable) -> None:

@@ -147,7 +147,7 @@ def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[Store
 
     Raises InvalidOperationError with their names where there are any, and not `cascade`.
     """
-    work.dependencies.remove_unused_base(table.id)
+    rewrite(work, work.dependencies.remove_unused_bases([table.id]))
     edges = work.dependencies.downwards([table.id], transitive=cascade)
     if edges and not cascade:
         raise InvalidOperationError(

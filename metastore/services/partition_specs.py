@@ -9,10 +9,10 @@ from operator import and_
 
 from metastore.encoded import EncodedList, decode
 from metastore.errors import InvalidInputError
-from metastore.services.databases import is_true
 from metastore.services.partition_grouping import as_list, grouped
 from metastore.services.partitions_read import by_filter, by_values
 from metastore.services.projections import Tree, like, projected, tree_of
+from metastore.services.table_rules import is_true
 from metastore.services.tables import found
 from metastore.storage.filters_sql import Condition
 from metastore.storage.references import TableRef

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from metastore.errors import InvalidInputError
+from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.partitions_read import by_values
 from metastore.services.tables import referred
 from metastore.storage.unit_of_work import Store
@@ -49,8 +50,10 @@ class PartitionWaitingService:
         try:
             while (left := deadline - time.monotonic()) > 0:
                 seen = self._announced.count(left)
-                if self._is_there(table, values, dependencies=dependencies):
-                    return True
+                # Where two tables swap their names, there is none for a moment.
+                with contextlib.suppress(NotFoundError):
+                    if self._is_there(table, values, dependencies=dependencies):
+                        return True
                 self._announced.wait(seen, deadline - time.monotonic())
         finally:
             self._places.release()

@@ -10,6 +10,7 @@ from metastore.services.column_upkeep import forget_columns_of_partitions
 from metastore.services.databases import Clock
 from metastore.services.dependency_upkeep import follow_renamed
 from metastore.services.events import alter_partitions, befores, table_text
+from metastore.services.freshness import keep_fresh, leaves_data
 from metastore.services.moves import Move, moved, relocate
 from metastore.services.partition_rules import (
     PartitionRules,
@@ -61,9 +62,12 @@ class PartitionAlterService:
             pairs = zip(names, new, strict=True)
             changed = [self._successor(rules, there[name], partition) for name, partition in pairs]
             check_distinct(changed)
+            kept = leaves_data([(there[each.name].partition, each.partition) for each in changed], context or {})
             if updates_statistics(context or {}):
                 self._recount([(there[each.name], each) for each in changed])
             forget_columns_of_partitions(work, stored.ref, [(there[each.name], each) for each in changed])
+            if kept:
+                keep_fresh(work, stored.ref, [each.id for each in there.values()])
             work.partitions_write.update(stored.ref, changed)
             work.record(*alter_partitions(table_text(rules.table), before, changed))
 
@@ -85,6 +89,7 @@ class PartitionAlterService:
                 move = _move(rules.table, there[0], changed)
                 forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
                 work.partitions_write.update(stored.ref, [changed])
+                work.partitions_write.announce()
                 work.record(*alter_partitions(table_text(rules.table), before, [changed]))
                 follow_renamed(work, stored, rules.table, changed)
                 with moved(self._warehouse, move):

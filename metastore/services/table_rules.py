@@ -8,7 +8,6 @@ from metastore.domain.names import check_column_name, check_object_name, fold
 from metastore.domain.skew import Skew, check_skew
 from metastore.domain.type_strings import check_type
 from metastore.errors import InvalidObjectError
-from metastore.services.databases import is_true
 from metastore.services.materialized_view_rules import complete_metadata
 from metastore.storage.mapping.descriptors import complete
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
@@ -90,3 +89,8 @@ def recount(parameters: dict[str, str], location: str | None, warehouse: Warehou
 def fill_statistics(parameters: dict[str, str], statistics: DirectoryStatistics) -> None:
     """Hive's basic statistics."""
     parameters["numFiles"], parameters["totalSize"] = str(statistics.files), str(statistics.bytes)
+
+
+def is_true(parameters: dict[str, str], key: str) -> bool:
+    """Hive's boolean parameters: the word true in any case."""
+    return parameters.get(key, "").lower() == "true"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from metastore.domain import table_events
+from metastore.domain.dependencies import drop_order
 from metastore.domain.filters import parse_filter
 from metastore.domain.names import fold
 from metastore.encoded import EncodedStruct
@@ -95,6 +96,12 @@ class TableService:
         """Ascending; empty for an unknown database. `pattern` is a regular expression, `kind` a table type."""
         with self._store.read() as work:
             return work.tables.names(catalog, database, pattern, kind)
+
+    def all_names(self, catalog: str, database: str) -> list[str]:
+        """All of a database's, as they can be dropped one by one."""
+        with self._store.read() as work:
+            names = work.tables.names(catalog, database)
+            return drop_order(names, work.dependencies.between(catalog, database))
 
     def names_by_filter(self, catalog: str, database: str, text: str, limit: int | None) -> list[str]:
         """Names of the tables whose owner, access time or parameters satisfy the filter. Raises InvalidInputError."""

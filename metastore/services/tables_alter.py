@@ -17,13 +17,14 @@ from metastore.errors import (
 )
 from metastore.services.acid_tables import follow_rename
 from metastore.services.column_upkeep import forget_columns_of_table
-from metastore.services.databases import Clock, is_true
+from metastore.services.databases import Clock
 from metastore.services.dependency_upkeep import check_alter, follow_altered
 from metastore.services.events import table_text
+from metastore.services.freshness import keep_fresh
 from metastore.services.moves import Move, moved, relocate
 from metastore.services.partition_rules import updates_statistics
 from metastore.services.skew_upkeep import keep_table_skew
-from metastore.services.table_rules import DDL_TIME, MANAGED, is_view, normalise, recount
+from metastore.services.table_rules import DDL_TIME, MANAGED, is_true, is_view, normalise, recount
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -74,6 +75,8 @@ class TableAlterService:
                 forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
                 work.tables.update(stored.ref.id, target, new)
                 _follow(work, stored.ref, old, new, move, cascade=cascade)
+                if stored.ref.name != new.tableName or stored.ref.database != target_database:
+                    work.partitions_write.announce()
                 follow_rename(work, old, new)
                 texts = table_text(stored.encoded.decode()), table_text(new)
                 work.record(table_events.alter_table(*texts, truncated=is_truncation(context)))
@@ -172,6 +175,7 @@ def _home(work: UnitOfWork, catalog: str, database: str) -> str:
 def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Move | None, *, cascade: bool) -> None:
     """What partitions take over from their table."""
     if cascade and new.partitionKeys and _columns(old.sd) != _columns(new.sd):
+        keep_fresh(work, table)
         work.partitions_write.change_columns(table, new.sd)
     retyped = [key.type for key in old.partitionKeys] != [key.type for key in new.partitionKeys]
     if not (move or retyped) or not new.partitionKeys:
@@ -182,6 +186,7 @@ def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Mov
         if move:
             relocate(each.partition.sd, move)
         changed.append(NamedPartition(each.name, each.partition, each.id))
+    keep_fresh(work, table)
     work.partitions_write.update(table.with_keys([(key.name, key.type) for key in new.partitionKeys]), changed)
 
 

@@ -104,6 +104,12 @@ _FOUND = """
     array_agg(r.id) FILTER (WHERE r.table_id = w.base_id) AS ids
 """
 _NOT_FOUND = "NULL::text[] AS names, NULL::bigint[] AS ids"
+# The digest that will be when the versions of some have risen by one.
+_NEXT = """
+    sha256(convert_to(coalesce(string_agg(r.id || ':' || r.version
+        + (r.table_id = :table_id AND (:all OR r.id = ANY(cast(:changed AS bigint[]))))::int, ',' ORDER BY r.id), ''),
+        'UTF8')) AS next
+"""
 
 
 def _edges(asked: str, found: str) -> Any:
@@ -155,6 +161,16 @@ _PUBLISH = text(f"""
     FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec WHERE d.partition_id = n.partition_id
 """)  # noqa: S608 - only constants of this module
 
+# In one statement: who rewrites another base partition meanwhile makes stale all the same.
+_KEEP_FRESH = text(f"""
+    WITH RECURSIVE asked AS ({_IDS}), {_EVALUATED.format(found=_NEXT)}
+    UPDATE partition_dependencies AS d SET digest = e.next
+    FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec
+    WHERE d.partition_id = n.partition_id AND d.digest = e.digest
+""")  # noqa: S608 - only constants of this module
+
+_USED = """(d.current OR EXISTS (
+    SELECT FROM partition_dependencies AS p WHERE p.dependent_id = d.dependent_id AND p.base_id = d.base_id))"""
 _REACHED_TABLES = """
     WITH RECURSIVE reached AS (
         SELECT unnest(cast(:ids AS bigint[])) AS id, 0 AS depth
@@ -213,16 +229,12 @@ class Dependencies:
             {"dependent_id": dependent_id, "base_id": base_id, "current": current},
         )
 
-    def remove_unused_base(self, base_id: int) -> None:
-        """Forgets that tables once depended on it of which no partition does."""
-        self._connection.execute(
-            text("""
-                DELETE FROM table_dependencies AS t WHERE base_id = :base_id AND NOT current AND NOT EXISTS (
-                    SELECT FROM partition_dependencies AS p
-                    WHERE p.dependent_id = t.dependent_id AND p.base_id = t.base_id)
-            """),
-            {"base_id": base_id},
-        )
+    def remove_unused_bases(self, base_ids: Sequence[int]) -> list[int]:
+        """Forgets that tables once depended on these of which no partition does now; the ids of those tables."""
+        query = text(f"""
+            DELETE FROM table_dependencies AS d WHERE base_id = ANY(:ids) AND NOT {_USED} RETURNING dependent_id
+        """)  # noqa: S608 - only constants of this module
+        return list(self._connection.execute(query, {"ids": list(base_ids)}).scalars())
 
     def publish(self, dependent: TableRef, base_id: int, partition_ids: Sequence[int]) -> None:
         """The partitions depend on those of the base that begin with their values, as these are now."""
@@ -238,6 +250,14 @@ class Dependencies:
             given,
         )
         self._connection.execute(_PUBLISH, given)
+
+    def keep_fresh(self, table_id: int, changed: Sequence[int] | None, dependent_partitions: Sequence[int]) -> None:
+        """Of those dependent partitions, the fresh ones stay so when the versions of these partitions rise by one.
+
+        `changed`: partitions of the table, which are locked; None: all of them.
+        """
+        given = {"table_id": table_id, "all": changed is None, "changed": list(changed or ())}
+        self._connection.execute(_KEEP_FRESH, {**given, "ids": list(dependent_partitions)})
 
     def bases_of(self, partition_ids: Sequence[int]) -> dict[int, int]:
         """The base table of each partition, by id."""
@@ -293,6 +313,17 @@ class Dependencies:
             WHERE b.database_id = :id AND dt.database_id <> :id ORDER BY 1
         """)
         return list(self._connection.execute(query, {"id": database_id}).scalars())
+
+    def between(self, catalog: str, database: str) -> list[tuple[str, str | None]]:
+        """The bases in a database, each with what depends on it there, None for a dependent in another database."""
+        query = text(f"""
+            SELECT DISTINCT b.name, CASE WHEN dt.database_id = b.database_id THEN dt.name END
+            FROM databases JOIN tables AS b ON b.database_id = databases.id
+            JOIN table_dependencies AS d ON d.base_id = b.id JOIN tables AS dt ON dt.id = d.dependent_id
+            WHERE databases.catalog = :catalog AND databases.name = :database AND {_USED} ORDER BY 1, 2
+        """)  # noqa: S608 - only constants of this module
+        found = self._connection.execute(query, {"catalog": catalog, "database": database})
+        return [(base, dependent) for base, dependent in found]
 
 
 def _arrays(specs: Sequence[Spec]) -> dict[str, Any]:

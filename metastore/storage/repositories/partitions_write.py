@@ -121,6 +121,10 @@ class PartitionsWrite:
         """)
         self._connection.execute(moves, {"table_id": table.id, "old": list(new), "new": list(new.values())})
 
+    def announce(self) -> None:
+        """Wakes who waits for a partition: one has come in another way than by `insert`."""
+        self._connection.execute(text(f"SELECT pg_notify('{CHANNEL}', '')"))
+
     def touch_table(self, table: TableRef) -> None:
         """Raises the table's version: what a scan of it reads has changed."""
         self._connection.execute(update(tables).where(tables.c.id == table.id).values(version=tables.c.version + 1))

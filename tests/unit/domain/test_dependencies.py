@@ -15,6 +15,7 @@ from metastore.domain.dependencies import (
     check_columns,
     check_no_cycle,
     check_values,
+    drop_order,
     inherit_keys,
     literal,
     view_text,
@@ -139,3 +140,9 @@ def test_what_days_have_in_common_is_said_once() -> None:
     specs = [(str(day), str(hour)) for day in range(3) for hour in range(2)]
     text = view_text([], keys, [Source("x", "t", specs)])
     assert text == "SELECT `ds`, `hr` FROM `x`.`t` WHERE (`ds` IN ('0', '1', '2') AND `hr` IN (0, 1))"
+
+
+def test_tables_are_dropped_one_by_one() -> None:
+    edges = [("a", "m"), ("m", "z"), ("z", "b"), ("q", None), ("q", "m"), ("gone", "also gone")]
+    assert drop_order(["a", "b", "c", "m", "q", "z"], edges) == ["q", "b", "z", "m", "a", "c"]
+    assert drop_order(["b", "a"], []) == ["b", "a"]

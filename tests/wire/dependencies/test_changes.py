@@ -46,8 +46,16 @@ def test_changes_are_told(client: Any, database: str) -> None:
         ("ALTER_TABLE", "tdep"),
     ]
     found = client.get_next_notification(NotificationEventRequest(lastEvent=start, maxEvents=-1)).events
-    message = json.loads([each for each in found if each.dbName == database][2].message)
-    assert json.loads(message["tableObjAfterJson"])["9"]["map"][3]["dependent.on"] == f"{database}.t,{database}.t2"
+    messages = [json.loads(each.message) for each in found if each.dbName == database]
+
+    def told(message: Any, key: str, parameters: str) -> Any:
+        return json.loads(message[key])[parameters]["map"][3]["dependent.on"]
+
+    assert told(messages[0], "tableObjJson", "9") == f"{database}.t"
+    assert told(messages[2], "tableObjAfterJson", "9") == f"{database}.t,{database}.t2"
+    assert told(messages[3], "partitionObjBeforeJson", "7") == f"{database}.t"
+    assert told(messages[3], "partitionObjAfterJson", "7") == f"{database}.t2"
+    assert "dependent.on" not in client.get_partition(database, "tdep", ["1"]).parameters
     start = client.get_current_notificationEventId().eventId
     renamed = client.get_table(database, "t2")
     renamed.tableName = "new"

@@ -65,6 +65,28 @@ def test_another_server_s_commit_ends_the_wait(database_url: str, start_metastor
         assert [each.result() for each in waits] == [True, True, True]
 
 
+def test_a_new_name_ends_the_wait(metastore_server: Server, client: Any, database: str) -> None:
+    """Of a partition, and of tables that swap theirs."""
+
+    def rename(old: str, new: str) -> None:
+        base = client.get_table(database, old)
+        base.tableName = new
+        client.alter_table(database, old, base)
+
+    add(client, database, "t", ["1", "1"])
+    client.create_table(table(database, "staged", [DS, HR]))
+    add(client, database, "staged", ["3", "1"])
+    with ThreadPoolExecutor(2) as threads:
+        waits = [threads.submit(wait, metastore_server, database, "t", day) for day in ("2", "3")]
+        changed = client.get_partition(database, "t", ["1", "1"])
+        changed.values = ["2", "1"]
+        client.rename_partition(database, "t", ["1", "1"], changed)
+        assert waits[0].result()
+        rename("t", "old")
+        rename("staged", "t")
+        assert waits[1].result()
+
+
 def test_who_waits_does_not_keep_others_waiting(database_url: str, start_metastore: Callable[..., Server]) -> None:
     server = start_metastore(database_url, "--max-threads", "8", "--pool-size", "2")
     with connected(server) as client, ThreadPoolExecutor(12) as threads:

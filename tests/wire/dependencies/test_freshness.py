@@ -1,0 +1,117 @@
+"""What makes a dependent partition stale is that data are rewritten; what else happens to a base does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.wire.builders import columns
+from tests.wire.dependencies.asking import add, add_to_dependent, create, fresh
+from thrift_idl.gen.hive_metastore.ttypes import (
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    EnvironmentContext,
+    LongColumnStatsData,
+)
+
+Change = Callable[[Any, str], None]
+STATISTICS = {"spark.sql.statistics.numRows": "1", "spark.sql.statistics.totalSize": "9", "transient_lastDdlTime": "7"}
+
+
+def altered(context: dict[str, str], **parameters: str) -> Change:
+    """ALTER PARTITION of t@ds=1/hr=1, with these parameters more."""
+
+    def change(client: Any, database: str) -> None:
+        partition = client.get_partition(database, "t", ["1", "1"])
+        partition.parameters |= parameters
+        client.alter_partition_with_environment_context(database, "t", partition, EnvironmentContext(context))
+
+    return change
+
+
+def renames(client: Any, database: str) -> None:
+    for old, new in (("t", "elsewhere"), ("elsewhere", "t")):
+        base = client.get_table(database, old)
+        base.tableName = new
+        client.alter_table(database, old, base)
+
+
+def widens(client: Any, database: str) -> None:
+    base = client.get_table(database, "t")
+    base.sd.cols = [*base.sd.cols, *columns(("more", "int"))]
+    client.alter_table_with_cascade(database, "t", base, True)
+
+
+def widens_and_renames(client: Any, database: str) -> None:
+    base = client.get_table(database, "t")
+    base.sd.cols, base.tableName = [*base.sd.cols, *columns(("more", "int"))], "u"
+    client.alter_table_with_cascade(database, "t", base, True)
+
+
+def counts(client: Any, database: str) -> None:
+    data = ColumnStatisticsData(longStats=LongColumnStatsData(1, 2, 0, 2))
+    description = ColumnStatisticsDesc(False, database, "t", "ds=1/hr=1")
+    statistics = ColumnStatistics(description, [ColumnStatisticsObj("a", "int", data)])
+    client.update_partition_column_statistics(statistics)
+
+
+def tells(client: Any, database: str) -> None:
+    """Of the dependent partition itself, on which another one depends."""
+    dependent = client.get_partition(database, "tdep", ["1"])
+    dependent.parameters |= {"note": "checked"}
+    context = EnvironmentContext({"alterTableOpType": "ADDPROPS"})
+    client.alter_partition_with_environment_context(database, "tdep", dependent, context)
+
+
+@pytest.fixture
+def signals(client: Any, database: str) -> str:
+    """tdep and second have the days 1 and 2; day 2 is stale."""
+    create(client, database, "second", "tdep")
+    add(client, database, "t", ["1", "1"], ["1", "2"], ["2", "1"])
+    for name in ("tdep", "second"):
+        add_to_dependent(client, database, name, ["1"], ["2"])
+    add(client, database, "t", ["2", "2"])
+    return database
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        altered({"alterTableOpType": "ADDPROPS"}, comment="nice"),
+        altered({"alterTableOpType": "UPDATESTATS"}, numRows="5"),
+        altered({}, **STATISTICS),
+        counts,
+        renames,
+        widens,
+        widens_and_renames,
+        tells,
+    ],
+)
+def test_fresh_stays_fresh_and_stale_stays_stale(client: Any, signals: str, change: Change) -> None:
+    change(client, signals)
+    for name in ("tdep", "second"):
+        assert fresh(client, signals, name) == {"ds=1": True, "ds=2": False}
+    altered({})(client, signals) if "t" in client.get_all_tables(signals) else add(client, signals, "u", ["1", "3"])
+    for name in ("tdep", "second"):
+        assert fresh(client, signals, name) == {"ds=1": False, "ds=2": False}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        altered({}),
+        altered({}, comment="perhaps a rewriting"),
+        altered({}, transient_lastDdlTime="8"),
+        altered({}, **STATISTICS, numFiles="2"),
+        altered({"alterTableOpType": "TRUNCATE"}, numFiles="0"),
+        altered({"alterTableOpType": "ADDFILE"}),
+    ],
+)
+def test_what_may_be_a_rewriting_is_taken_for_one(client: Any, signals: str, change: Change) -> None:
+    change(client, signals)
+    for name in ("tdep", "second"):
+        assert fresh(client, signals, name) == {"ds=1": False, "ds=2": False}
