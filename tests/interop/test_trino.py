@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.server import Server, connected
+from tests.interop import trino_dependents
 from tests.interop import trino_statements as statements
 from tests.interop.maven import UnavailableError
 from tests.interop.report import Report
@@ -36,6 +37,8 @@ def catalogs(server: Server) -> dict[str, dict[str, str]]:
         "secured": hive | {"hive.security": "sql-standard"},
         "iceberg": iceberg | {"iceberg.register-table-procedure.enabled": "true"},
         "unlocked": iceberg | {"iceberg.hive-catalog.locking-enabled": "false"},
+        "coral": hive | {"hive.hive-views.enabled": "true"},
+        "legacy": hive | {"hive.hive-views.enabled": "true", "hive.hive-views.legacy-translation": "true"},
         "native": {
             "connector.name": "hive",
             "hive.metastore.uri": server.uri,
@@ -55,12 +58,24 @@ def test_trino(metastore_server: Server, tmp_path: Path, new_report: Callable[[s
                 for group in (statements.schemas, *groups, statements.end):
                     script.group = f"{catalog}, {group.__name__.replace('_', ' ')}"
                     group(script)
+            dependents(trino, report, metastore_server)
             secured(trino, report, metastore_server)
             native(trino, report, tmp_path)
     except UnavailableError as error:
         report.missing = str(error)
         pytest.skip(report.missing)
     assert report.failures == []
+
+
+def dependents(trino: Trino, report: Report, server: Server) -> None:
+    """Dependent tables, as the Hive views that they are to Trino."""
+    script = Script(trino, report, "hive", unique("dependents"))
+    script.do("CREATE SCHEMA {}")
+    with connected(server) as client:
+        for group in (trino_dependents.days, trino_dependents.types):
+            script.group = f"dependent tables, {group.__name__}"
+            group(script, client, ("coral", "legacy"))
+        trino_dependents.end(script, client)
 
 
 def secured(trino: Trino, report: Report, server: Server) -> None:
