@@ -38,6 +38,7 @@ from metastore.handlers.transactions import TransactionHandlers
 from metastore.handlers.truncation import TruncationHandlers
 from metastore.handlers.types import TypeHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
+from metastore.handlers.writes import WriteHandlers
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.services.catalogs import CatalogService
@@ -73,6 +74,7 @@ from metastore.services.transactions import TransactionService
 from metastore.services.truncation import TruncationService
 from metastore.services.types import TypeService
 from metastore.services.write_ids import WriteIdService
+from metastore.services.writes import WriteService
 from metastore.settings import Settings
 from metastore.storage.announcements import Announcements
 from metastore.storage.engine import make_engine
@@ -157,7 +159,8 @@ class Application:
             "compactions": CompactionHandlers(CompactionService(self._store)),
             "hiveserver": HiveServerHandlers(),
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
-            "scans": ScanHandlers(ScanService(self._store), PublishingService(self._store, _now)),
+            "scans": ScanHandlers(ScanService(self._store)),
+            "writes": WriteHandlers(WriteService(self._store), PublishingService(self._store, _now)),
         }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
 
 from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE
@@ -13,8 +12,10 @@ from metastore.services.databases import Clock
 from metastore.services.dependency_upkeep import check_writable
 from metastore.services.events import befores, table_text, write_partitions
 from metastore.services.partition_rules import PartitionRules, check_distinct, inherited_descriptor
+from metastore.services.retirement import replaced_places, retire
 from metastore.services.table_rules import DDL_TIME
 from metastore.services.tables import found
+from metastore.services.writes import close_published
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -36,11 +37,19 @@ class PublishingService:
         self._store = store
         self._clock = clock
 
-    def publish(self, catalog: str, database: str, table: str, entries: Sequence[PublishPartition]) -> PublishResult:
-        """Makes all of a write visible, or nothing of it.
+    def publish(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        query_id: str,
+        entries: Sequence[PublishPartition],
+        retired: Sequence[str],
+    ) -> PublishResult:
+        """Makes all of a write visible, or nothing of it, and ends it. `retired` are locations that may go, too.
 
         Raises:
-            NotFoundError: the table is missing.
+            NotFoundError: the table is missing, or the write has ended.
             ConflictError: a partition is not as the writer saw it, or has another skew.
             AlreadyExistsError: a partition that was to be created is there.
             InvalidInputError, InvalidObjectError: an entry is not well formed.
@@ -51,9 +60,13 @@ class PublishingService:
             stored = found(work, catalog, database, table, lock="share")
             struct = stored.encoded.decode()
             check_writable(struct, "Cannot publish a write")
+            close_published(work, stored, query_id)
             if struct.partitionKeys:
-                return self._publish_partitions(work, stored, struct, entries)
-            return self._publish_table(work, found(work, catalog, database, table, lock="change"), entries)
+                result = self._publish_partitions(work, stored, struct, entries)
+            else:
+                result = self._publish_table(work, found(work, catalog, database, table, lock="change"), entries)
+            result.replaced = retire(work, stored, query_id, [*result.replaced, *retired], _places(entries))
+            return result
 
     def _publish_partitions(
         self, work: UnitOfWork, stored: StoredTable, table: Table, entries: Sequence[PublishPartition]
@@ -71,7 +84,7 @@ class PublishingService:
             published.append(self._published(rules, entry, old))
             if old and _replaces(entry):
                 overwritten.append(old.id)
-                replaced += _replaced(old.partition.sd, published[-1].partition.sd)
+                replaced += replaced_places(old.partition.sd, published[-1].partition.sd)
         check_distinct(published)
         work.partitions_write.insert(stored.ref, [each for each in published if each.id is None])
         work.partitions_write.update(stored.ref, [each for each in published if each.id is not None])
@@ -117,7 +130,7 @@ class PublishingService:
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         after = table_text(table)
         work.record(table_events.alter_table(before, after), table_events.insert(after, None, replace=_replaces(entry)))
-        replaced = _replaced(old, table.sd) if _replaces(entry) else []
+        replaced = replaced_places(old, table.sd) if _replaces(entry) else []
         return PublishResult(versions=[stored.ref.version + 1], replaced=replaced)
 
 
@@ -178,16 +191,8 @@ def _locations(entry: PublishPartition) -> dict[tuple[str, ...], str]:
     return {tuple(each.value): each.location for each in entry.skewedLocations}
 
 
-def _replaced(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
-    """Directories that held the old data and hold nothing of the new."""
-    candidates: list[Any] = [old.location, *old.skewedInfo.skewedColValueLocationMaps.values()]
-    current = [new.location, *new.skewedInfo.skewedColValueLocationMaps.values()]
-    outside = [each for each in candidates[1:] if old.location and not paths.is_below(each, old.location)]
-    return [
-        each
-        for each in [candidates[0], *outside]
-        if each and not any(paths.same(each, place) or paths.is_below(place, each) for place in current)
-    ]
+def _places(entries: Sequence[PublishPartition]) -> list[str]:
+    return [place for each in entries for place in (each.location, *(skew.location for skew in each.skewedLocations))]
 
 
 def _sum(old: str, new: str) -> str:

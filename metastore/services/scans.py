@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
-from metastore.domain.skew import Skew, directories_to_read
+from metastore.domain.skew import DEFAULT_DIRECTORY, Skew, directories_to_read
 from metastore.errors import InvalidOperationError
 from metastore.services.table_rules import VIEW
-from metastore.services.tables import found
+from metastore.services.tables import missing
 from metastore.storage.filters_sql import scan_condition
 from metastore.storage.references import ScanRow, StoredTable
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 from thrift_idl.gen.metastore.ttypes import ScanDirectory, ScanPartition, ScanPlan, ScanStorage
-
-DEFAULT_DIRECTORY = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
 
 
 class ScanService:
@@ -33,11 +31,14 @@ class ScanService:
         predicate = from_postfix(nodes)
         total: int | None = None
         with self._store.read() as work:
-            stored = found(work, catalog, database, table)
+            found = work.tables.find_scan(catalog, database, table)
+            if found is None:
+                raise missing(database, table)
+            stored, writes = found
             if stored.ref.type == VIEW:
                 raise InvalidOperationError(f"{database}.{table} is a view: scan the tables that its text reads")
             if stored.ref.keys:
-                rows = work.partitions.select_scan(stored.ref, scan_condition(predicate, stored.ref.keys))
+                rows, writes = work.partitions.select_scan(stored.ref, scan_condition(predicate, stored.ref.keys))
                 total = work.partitions.count(stored.ref) if with_totals else None
             else:
                 rows, total = [_whole_table(stored)], 1
@@ -53,6 +54,9 @@ class ScanService:
             partitionsTotal=total,
             directoriesTotal=sum(partition.directoriesTotal for partition in partitions),
             tableVersion=stored.ref.version,
+            writeToken=writes.token,
+            highestWrite=writes.highest,
+            openWrites=writes.open,
         )
 
 

@@ -42,6 +42,8 @@ _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
     ),
     "table_dependencies_dependent_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
     "table_dependencies_base_id_fkey": (InvalidOperationError, "Cannot drop a table that dependent tables depend on"),
+    "open_writes_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
+    "open_write_locations_owned_idx": (ConflictError, "Another write has claimed the location"),
     "functions_database_id_name_key": (AlreadyExistsError, "Function already exists"),
     "functions_database_id_fkey": (NotFoundError, "Database was dropped by somebody else"),
     "column_statistics_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),

@@ -80,3 +80,12 @@ class ScanRow:
     skewed_locations: dict[tuple[str, ...], str]
     version: int
     descriptor_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleWrites:
+    """Which writes are visible: numbers up to `highest`, but for the open ones. None: the table has no such writes."""
+
+    token: str | None
+    highest: int | None
+    open: list[int]

@@ -19,6 +19,7 @@ from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
 from metastore.storage.repositories.dependencies import Dependencies
 from metastore.storage.repositories.functions import Functions
+from metastore.storage.repositories.locations import Locations
 from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.materialized_views import MaterializedViews
 from metastore.storage.repositories.notifications import APPEND, Notifications, WriteNotifications, appended
@@ -27,6 +28,7 @@ from metastore.storage.repositories.partition_values import PartitionValues
 from metastore.storage.repositories.partitions import Partitions
 from metastore.storage.repositories.partitions_write import PartitionsWrite
 from metastore.storage.repositories.privileges import Privileges
+from metastore.storage.repositories.retired_locations import RetiredLocations
 from metastore.storage.repositories.roles import Roles
 from metastore.storage.repositories.tables import Tables
 from metastore.storage.repositories.tokens import Tokens
@@ -34,6 +36,7 @@ from metastore.storage.repositories.transaction_writes import TransactionWrites
 from metastore.storage.repositories.transactions import Transactions
 from metastore.storage.repositories.types import Types
 from metastore.storage.repositories.write_ids import WriteIds
+from metastore.storage.repositories.writes import Writes
 
 
 class UnitOfWork:
@@ -67,6 +70,9 @@ class UnitOfWork:
         self.locks = Locks(connection)
         self.write_ids = WriteIds(connection)
         self.compactions = Compactions(connection)
+        self.writes = Writes(connection)
+        self.locations = Locations(connection)
+        self.retired_locations = RetiredLocations(connection)
 
     def claim(self, job: str) -> bool:
         """Whether nobody else, on any server, is at this job; nobody will be, before this transaction ends."""

@@ -90,6 +90,29 @@ def same(location: str, other: str) -> bool:
     return parse(location).identity == parse(other).identity
 
 
+def canonical(location: str) -> str:
+    """One text for all spellings of a place: `s3a://b/x/` and `s3n://b/x` are `s3://b/x`."""
+    scheme, authority, path = parse(location).identity
+    return f"{scheme}:{'//' + authority if authority else ''}{path}"
+
+
+def spellings(location: str) -> list[str]:
+    """All texts of `normalise` that name this place."""
+    scheme, authority, path = parse(location).identity
+    schemes = [scheme, *(other for other, one in _SAME_SCHEME.items() if one == scheme)]
+    authorities = [f"//{authority}"] if authority else ["", "//"] if scheme != "file" else [""]
+    return [f"{each}:{before}{path}" for each in schemes for before in authorities]
+
+
+def ancestors(location: str) -> list[str]:
+    """The directories that it lies in, canonical, nearest first; a root is the last."""
+    found, above = [], canonical(location)
+    while not is_root(above):
+        above = canonical(parent(above))
+        found.append(above)
+    return found
+
+
 def is_below(location: str, ancestor: str) -> bool:
     """True where `location` lies inside `ancestor`, at any depth; a location is not below itself."""
     *place, path = parse(location).identity

@@ -183,26 +183,27 @@ def test_publishing_is_one_transaction(metastore_client: Any, skewed_table: tupl
 
 
 def test_overwriting_swaps_and_appending_adds_up(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
+    name = skewed_table[0]  # of what others refer to as well, nothing is replaced
     statistics = {"numRows": "5", "totalSize": "50", "numFiles": "1"}
-    publish(metastore_client, skewed_table, entry("t", 1, parameters=statistics))
-    more = entry("t", 1, PublishMode.APPEND, values_found=("LAX",), parameters=statistics, expectedVersion=1)
+    publish(metastore_client, skewed_table, entry(name, 1, parameters=statistics))
+    more = entry(name, 1, PublishMode.APPEND, values_found=("LAX",), parameters=statistics, expectedVersion=1)
     assert publish(metastore_client, skewed_table, more).versions == [2]
     found = metastore_client.get_partition(*skewed_table, ["1"])
     assert {key: found.parameters[key] for key in statistics} == {"numRows": "10", "totalSize": "100", "numFiles": "2"}
     assert set(found.sd.skewedInfo.skewedColValueLocationMaps) == {("ATL",), ("LAX",)}
-    swap = entry("t", 1, location="file:/w/t/_versions/q/month=1", parameters={"numRows": "1"})
+    swap = entry(name, 1, location=f"file:/w/{name}/_versions/q/month=1", parameters={"numRows": "1"})
     result = publish(metastore_client, skewed_table, swap)
-    assert (result.versions, result.replaced) == ([3], ["file:/w/t/month=1"])
+    assert (result.versions, result.replaced) == ([3], [f"file:/w/{name}/month=1"])
     found = metastore_client.get_partition(*skewed_table, ["1"])
-    assert found.sd.location == "file:/w/t/_versions/q/month=1"
+    assert found.sd.location == f"file:/w/{name}/_versions/q/month=1"
     assert set(found.sd.skewedInfo.skewedColValueLocationMaps) == {("ATL",)}
     assert found.parameters["numRows"] == "1"
     assert "numFiles" not in found.parameters
     with pytest.raises(ConflictException):
-        publish(metastore_client, skewed_table, entry("t", 1, PublishMode.APPEND))  # where it was before
+        publish(metastore_client, skewed_table, entry(name, 1, PublishMode.APPEND))  # where it was before
     other = {"skewedColNames": ["dest"], "skewedColValues": [["BOS"]]}
     with pytest.raises(ConflictException, match="skew"):
-        publish(metastore_client, skewed_table, entry("t", 1, PublishMode.APPEND, location=swap.location, **other))
+        publish(metastore_client, skewed_table, entry(name, 1, PublishMode.APPEND, location=swap.location, **other))
 
 
 def test_of_two_writers_that_saw_the_same_one_wins(

@@ -24,9 +24,10 @@ from metastore.encoded import EncodedList
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import decode_descriptor
 from metastore.storage.mapping.partitions import partition_tail, scan_row
-from metastore.storage.references import ScanRow, StoredPartition, TableRef
+from metastore.storage.references import ScanRow, StoredPartition, TableRef, VisibleWrites
 from metastore.storage.schema import partitions, skewed_locations
 from metastore.storage.schema.base import Texts
+from metastore.storage.visible_writes import as_read, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _MARKER_BYTES = 16
@@ -38,6 +39,10 @@ _ENCODED = select(
     ),
     func.array_agg(aggregate_order_by(partitions.c.descriptor_id, partitions.c.name)),
 ).where(partitions.c.table_id == bindparam("table_id"))
+_SCAN = _ENCODED.add_columns(
+    func.array_agg(aggregate_order_by(partitions.c.version, partitions.c.name)),
+    *visible_writes(bindparam("table_id")),
+)
 _ENCODED_NAMED = _ENCODED.where(partitions.c.name == any_(bindparam("names", type_=Texts)))
 
 
@@ -90,11 +95,20 @@ class Partitions:
             for row, partition in zip(rows, decoded, strict=True)
         ]
 
-    def select_scan(self, table: TableRef, condition: ColumnElement[bool] | None) -> list[ScanRow]:
-        """What a scan needs of the partitions, by name: their own parts only, not what they share."""
-        columns = (partitions.c.encoded, partitions.c.version, partitions.c.descriptor_id)
-        rows = self._connection.execute(_rows(table, condition, columns, None).order_by(partitions.c.name))
-        return [scan_row(bytes(row.encoded), row.version, row.descriptor_id) for row in rows]
+    def select_scan(
+        self, table: TableRef, condition: ColumnElement[bool] | None
+    ) -> tuple[list[ScanRow], VisibleWrites]:
+        """What a scan needs of the partitions, by name: their own parts only, not what they share.
+
+        One statement, so that which writes are visible is of the same moment as the partitions.
+        """
+        marker = os.urandom(_MARKER_BYTES)
+        query = _SCAN if condition is None else _SCAN.where(condition)
+        row = self._connection.execute(query, {"table_id": table.id, "marker": marker}).one()
+        joined, descriptor_ids, versions, *_ = row
+        heads = bytes(joined).split(marker) if joined is not None else []
+        rows = [scan_row(*each) for each in zip(heads, versions or (), descriptor_ids or (), strict=True)]
+        return rows, as_read(row)
 
     def descriptors(self, rows: Sequence[ScanRow], own: StorageDescriptor) -> dict[int | None, StorageDescriptor]:
         """What the rows share, by descriptor id; `own` is that of a row without one (the table itself)."""

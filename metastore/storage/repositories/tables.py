@@ -11,8 +11,9 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delet
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.tables import encoded_table, table_row
-from metastore.storage.references import Key, StoredTable, TableRef
+from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrites
 from metastore.storage.schema import databases, skewed_locations, tables
+from metastore.storage.visible_writes import as_read, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
@@ -47,6 +48,7 @@ _NAMED = and_(
 # Made once: to put a statement together costs more than to run it, and nothing is asked as often as a table.
 _REFER = select(*_REFERENCE).select_from(_JOINED).where(_NAMED)
 _FIND = select(*_WHOLE).select_from(_JOINED).where(_NAMED)
+_FIND_SCAN = _FIND.add_columns(*visible_writes(tables.c.id))
 _FIND_LOCKED: dict[str | None, Select[Any]] = {
     None: _FIND,
     "share": _FIND.with_for_update(of=tables, key_share=True, read=True),
@@ -85,6 +87,12 @@ class Tables:
         """The table, or None. `share`: nobody drops it before this transaction ends; `change`: nor changes it."""
         names = {"catalog": catalog, "database": database, "name": name}
         return next(iter(self._read(_FIND_LOCKED[lock], names)), None)
+
+    def find_scan(self, catalog: str, database: str, name: str) -> tuple[StoredTable, VisibleWrites] | None:
+        """The table, and which of its writes are visible at that moment; or None."""
+        names = {"catalog": catalog, "database": database, "name": name}
+        row = self._connection.execute(_FIND_SCAN, names).one_or_none()
+        return (self._stored([row])[0], as_read(row)) if row else None
 
     def find_many(self, catalog: str, database: str, names: Sequence[str]) -> list[StoredTable]:
         """Those of the named tables that are there, by name."""
@@ -178,7 +186,9 @@ class Tables:
         return _named(select(*_WHOLE).select_from(_JOINED), catalog, database)
 
     def _read(self, query: Select[Any], parameters: Mapping[str, str] | None = None) -> list[StoredTable]:
-        rows = self._connection.execute(query, parameters).all()
+        return self._stored(self._connection.execute(query, parameters).all())
+
+    def _stored(self, rows: Sequence[Any]) -> list[StoredTable]:
         tails = self._descriptors.tails([row.descriptor_id for row in rows])
         return [
             StoredTable(_reference(row), encoded_table(bytes(row.encoded), tails[row.descriptor_id])) for row in rows

@@ -27,6 +27,13 @@ from metastore.storage.schema.tokens import delegation_tokens, master_keys
 from metastore.storage.schema.transactions import transaction_components, transaction_counter, transactions
 from metastore.storage.schema.types import types
 from metastore.storage.schema.write_ids import write_id_counters, write_ids
+from metastore.storage.schema.writes import (
+    open_write_locations,
+    open_write_renames,
+    open_writes,
+    retired_locations,
+    write_tokens,
+)
 
 __all__ = [
     "TABLE_ITSELF",
@@ -45,10 +52,14 @@ __all__ = [
     "metastore_properties",
     "notification_log",
     "notification_sequence",
+    "open_write_locations",
+    "open_write_renames",
+    "open_writes",
     "partition_dependencies",
     "partition_events",
     "partitions",
     "privileges",
+    "retired_locations",
     "role_grants",
     "roles",
     "skew_specifications",
@@ -66,4 +77,5 @@ __all__ = [
     "write_id_counters",
     "write_ids",
     "write_notifications",
+    "write_tokens",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, UniqueConstraint, text
 
 from metastore.storage.schema.base import Name, SortKeys, Texts, encoded_column, id_column, json_column, metadata
 
@@ -14,7 +14,7 @@ partitions = Table(
     Column("name", Name, nullable=False),
     Column("values", Texts, nullable=False),
     Column("keys", SortKeys, nullable=False),  # domain.keys.sort_key of each value, by its key's type
-    Column("location", Text),
+    Column("location", Name, index=True),
     Column("create_time", Integer, nullable=False),
     Column("last_access_time", Integer, nullable=False),
     json_column("parameters"),

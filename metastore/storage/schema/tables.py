@@ -16,7 +16,7 @@ tables = Table(
     Column("owner", Text),
     Column("create_time", Integer, nullable=False),
     Column("last_access_time", Integer, nullable=False),
-    Column("location", Text),
+    Column("location", Name, index=True),
     json_column("partition_keys"),  # [{"name", "type", "comment"}]
     json_column("parameters"),
     Column("view_original_text", Text),
@@ -37,6 +37,6 @@ skewed_locations = Table(
     Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("partition_id", BigInteger),  # null: of the table itself
     Column("value", Texts, nullable=False),
-    Column("location", Text, nullable=False),
+    Column("location", Name, nullable=False, index=True),
     Index("skewed_locations_partition_id_idx", "partition_id", postgresql_where=text("partition_id IS NOT NULL")),
 )

@@ -1,0 +1,24 @@
+"""The names of registered writes: `<token of the table>-<number>`, which the names of all their files hold.
+
+A token is `LENGTH` of `CHARACTERS`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+CHARACTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
+LENGTH: Final = 16  # 80 random bits: no name holds one by chance
+
+_QUERY_ID: Final = re.compile(rf"[{CHARACTERS}]{{{LENGTH}}}-[0-9]+")
+
+
+def is_registered_form(query_id: str) -> bool:
+    """Whether only the metastore makes such ids: writers of earlier versions made others, and registered none."""
+    return _QUERY_ID.fullmatch(query_id) is not None
+
+
+def holds(name: str, query_id: str) -> bool:
+    """Whether a file's name holds the id: `…-1` is not in `…-12`."""
+    return re.search(rf"(?<![{CHARACTERS}]){re.escape(query_id)}(?![0-9])", name) is not None

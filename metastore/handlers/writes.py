@@ -1,0 +1,48 @@
+"""Our own service: writes of files under way, and their publication."""
+
+from __future__ import annotations
+
+from metastore.errors import InvalidInputError
+from metastore.handlers.arguments import required, table_name
+from metastore.services.publishing import PublishingService
+from metastore.services.writes import WriteService
+from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
+    PublishRequest,
+    PublishResult,
+    RenewWriteRequest,
+    RenewWriteResult,
+    WriteLease,
+)
+
+_LEASE = 60_000  # milliseconds
+
+
+class WriteHandlers:
+    """`begin_write`, `renew_write`, `end_write`, `publish`."""
+
+    def __init__(self, writes: WriteService, publishing: PublishingService) -> None:
+        self._writes = writes
+        self._publishing = publishing
+
+    def begin_write(self, request: BeginWriteRequest) -> WriteLease:
+        name = table_name(request.dbName, request.tableName, request.catName)
+        lease = _LEASE if request.leaseMillis is None else request.leaseMillis
+        return WriteLease(self._writes.begin(*name, lease), lease)
+
+    def renew_write(self, request: RenewWriteRequest) -> RenewWriteResult:
+        query_id = required("queryId", request.queryId)
+        renames = [(each.source, each.target) for each in request.renames or [] if each is not None]
+        texts = [*(request.locations or []), *(request.shared or []), *(end for each in renames for end in each)]
+        if None in texts:
+            raise InvalidInputError("A location or rename of renew_write is unset")
+        granted = self._writes.renew(query_id, request.locations or [], request.shared or [], renames)
+        return RenewWriteResult(granted)
+
+    def end_write(self, query_id: str | None) -> None:
+        self._writes.end(required("queryId", query_id))
+
+    def publish(self, request: PublishRequest) -> PublishResult:
+        name = table_name(request.dbName, request.tableName, request.catName)
+        retired = [each for each in request.retired or [] if each]
+        return self._publishing.publish(*name, request.queryId or "", request.partitions or [], retired)

@@ -1,0 +1,47 @@
+"""What a publication replaces is retired: nothing refers to it, and cleaning removes it after the grace time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from metastore.services.writes import root_of
+from metastore.storage.references import StoredTable
+from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
+
+DEFAULT_DIRECTORY: Final = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
+REPLACED: Final = "replaced"
+
+
+def places_of(sd: StorageDescriptor) -> list[str]:
+    """Where rows lie: the location and those of skewed values."""
+    return [each for each in (sd.location, *sd.skewedInfo.skewedColValueLocationMaps.values()) if each]
+
+
+def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
+    """Directories that held the old data of a partition and hold nothing of the new."""
+    current = places_of(new)
+    candidates = places_of(old)
+    if not any(paths.is_below(each, old.location) for each in current if old.location):
+        # The whole directory goes, with all that is in it.
+        candidates = [each for each in candidates if each == old.location or not paths.is_below(each, old.location)]
+    elif old.storedAsSubDirectories:
+        candidates.append(paths.join(old.location, *[DEFAULT_DIRECTORY] * len(old.skewedInfo.skewedColNames)))
+    return [each for each in dict.fromkeys(candidates) if not any(paths.same(each, place) for place in current)]
+
+
+def retire(
+    work: UnitOfWork, stored: StoredTable, query_id: str, replaced: Iterable[str], current: Iterable[str]
+) -> list[str]:
+    """Retires those of the locations to which nothing refers, now that `current` ones are published; returns them."""
+    back = [paths.canonical(each) for each in current]
+    places = [paths.require_not_root(each) for each in dict.fromkeys(replaced)]
+    used = work.locations.referred(places)
+    unused = [each for each in places if not used.get(paths.canonical(each), UNUSED).itself]
+    work.retired_locations.forget(back)
+    canonical = [paths.canonical(each) for each in unused]
+    work.retired_locations.add(stored.ref.id, root_of(stored), canonical, REPLACED, query_id)
+    return unused

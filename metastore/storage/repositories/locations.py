@@ -1,0 +1,74 @@
+"""Who lies where: tables, partitions, skewed values, open writes and retired locations at or below a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, TextClause, text
+
+from metastore.warehouse import paths
+
+
+class Use(NamedTuple):
+    """Whether something lies at a place, and whether something lies below it."""
+
+    itself: bool
+    below: bool
+
+
+UNUSED: Final = Use(itself=False, below=False)
+
+# "0" is the character after "/": what is between the two begins with the place and a slash.
+_ITSELF = "EXISTS (SELECT FROM {table} AS r WHERE r.location = asked.spelling{also})"
+_BELOW = """EXISTS (SELECT FROM {table} AS r
+    WHERE r.location > asked.spelling || '/' AND r.location < asked.spelling || '0'{also})"""
+_OF_OTHERS = " AND r.query_id <> :query_id"
+
+
+def _query(*relations: tuple[str, str]) -> str:
+    """For each location, whether a row of one of the relations is there, or below it."""
+    itself, below = (
+        " OR ".join(form.format(table=table, also=also) for table, also in relations) for form in (_ITSELF, _BELOW)
+    )
+    return f"""
+        SELECT asked.location, bool_or({itself}) AS itself, bool_or({below}) AS below
+        FROM unnest(cast(:locations AS text[]), cast(:spellings AS text[])) AS asked(location, spelling)
+        GROUP BY asked.location
+    """  # noqa: S608 - only constants of this module
+
+
+_REFERRED = text(_query(("tables", ""), ("partitions", ""), ("skewed_locations", "")))
+_WRITTEN = text(_query(("open_write_locations", _OF_OTHERS)))
+_RETIRED = text(_query(("retired_locations", "")))
+
+
+class Locations:
+    """Queries by location. Answers are keyed by canonical locations, and hold only what is in use."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def referred(self, locations: Iterable[str]) -> Mapping[str, Use]:
+        """By tables, partitions and skewed values of any table."""
+        pairs = [(each, spelling) for each in _canonical(locations) for spelling in paths.spellings(each)]
+        return self._read(_REFERRED, pairs)
+
+    def written(self, locations: Iterable[str], query_id: str = "") -> Mapping[str, Use]:
+        """By open writes other than this one, as their own or shared."""
+        return self._read(_WRITTEN, [(each, each) for each in _canonical(locations)], query_id=query_id)
+
+    def retired(self, locations: Iterable[str]) -> Mapping[str, Use]:
+        """By what was replaced and is not removed yet."""
+        return self._read(_RETIRED, [(each, each) for each in _canonical(locations)])
+
+    def _read(self, query: TextClause, pairs: Sequence[tuple[str, str]], **more: str) -> dict[str, Use]:
+        if not pairs:
+            return {}
+        asked = {"locations": [pair[0] for pair in pairs], "spellings": [pair[1] for pair in pairs]}
+        rows = self._connection.execute(query, {**asked, **more})
+        return {row.location: Use(row.itself, row.below) for row in rows if row.itself or row.below}
+
+
+def _canonical(locations: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(map(paths.canonical, locations)))

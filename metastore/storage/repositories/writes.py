@@ -1,0 +1,130 @@
+"""Writes of files that are under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, select, text
+
+from metastore.storage.schema import open_write_locations, open_write_renames, open_writes
+
+
+class RenamedPath(NamedTuple):
+    """A rename that a write does, or has done. Canonical locations."""
+
+    source: str
+    target: str
+
+
+class OpenWrite(NamedTuple):
+    """A write that is renewed: its table, and where that lies and lay."""
+
+    table_id: int
+    roots: list[str]
+
+
+# The counter's row stays locked until the commit: who sees a number sees all smaller ones.
+_BEGIN = text("""
+    WITH counter AS (
+        INSERT INTO write_tokens AS known (table_id, token, last_number) VALUES (:table_id, :token, 1)
+        ON CONFLICT (table_id) DO UPDATE SET last_number = known.last_number + 1
+        RETURNING known.token || '-' || known.last_number AS query_id, known.last_number
+    )
+    INSERT INTO open_writes (query_id, table_id, number, roots, lease_millis, lease_ends_at, swept)
+    SELECT counter.query_id, :table_id, counter.last_number, ARRAY[:root], :lease_millis,
+           clock_timestamp() + :lease, false
+    FROM counter
+    RETURNING query_id
+""")
+
+_RENEW = text("""
+    UPDATE open_writes SET lease_ends_at = clock_timestamp() + lease_millis * interval '1 millisecond'
+    WHERE query_id = :query_id AND aborted_at IS NULL AND table_id IS NOT NULL
+    RETURNING table_id, roots
+""")
+
+_ONE_CLAIM_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtextextended('claims of locations', 0))")
+
+_ADD_LOCATIONS = text("""
+    INSERT INTO open_write_locations (query_id, location, owned)
+    SELECT :query_id, location, :owned FROM unnest(cast(:locations AS text[])) AS new(location) ORDER BY location
+    ON CONFLICT (query_id, location) DO NOTHING
+""")
+
+_ADD_RENAMES = text("""
+    INSERT INTO open_write_renames (query_id, position, source, target)
+    SELECT :query_id, coalesce((SELECT max(position) FROM open_write_renames WHERE query_id = :query_id), 0) + new.n,
+           new.source, new.target
+    FROM unnest(cast(:sources AS text[]), cast(:targets AS text[])) WITH ORDINALITY AS new(source, target, n)
+""")
+
+_RENAMED_BY_OTHERS = text("""
+    SELECT query_id, source FROM open_write_renames
+    WHERE query_id <> :query_id AND (source = ANY(:sources) OR target = ANY(:targets)) LIMIT 1
+""")
+
+
+class Writes:
+    """Queries on open writes. Locations come canonical."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def begin(self, table_id: int, token: str, root: str, lease_millis: int) -> str:
+        """A new write; its query id. `token` is the table's if it has none yet."""
+        lease = timedelta(milliseconds=lease_millis)
+        given = {"table_id": table_id, "token": token, "root": root, "lease_millis": lease_millis, "lease": lease}
+        query_id: str = self._connection.execute(_BEGIN, given).scalar_one()
+        return query_id
+
+    def renew(self, query_id: str) -> OpenWrite | None:
+        """Puts off the end of its lease; None if there is no such write, or it was aborted, or its table dropped."""
+        row = self._connection.execute(_RENEW, {"query_id": query_id}).one_or_none()
+        return OpenWrite(*row) if row else None
+
+    def close(self, query_id: str, table_id: int | None = None) -> bool:
+        """Ends a write, of this table if one is given; false where `renew` gives None."""
+        statement = delete(open_writes).where(
+            open_writes.c.query_id == query_id, open_writes.c.aborted_at.is_(None), open_writes.c.table_id.is_not(None)
+        )
+        if table_id is not None:
+            statement = statement.where(open_writes.c.table_id == table_id)
+        return self._connection.execute(statement).rowcount == 1
+
+    def one_claim_at_a_time(self) -> None:
+        """Until this transaction ends, nobody else claims locations: of two who want one, the second sees the first."""
+        self._connection.execute(_ONE_CLAIM_AT_A_TIME)
+
+    def owned(self, query_id: str) -> set[str]:
+        """Locations that are a write's own."""
+        query = select(open_write_locations.c.location).where(
+            open_write_locations.c.query_id == query_id, open_write_locations.c.owned
+        )
+        return set(self._connection.execute(query).scalars())
+
+    def add_locations(self, query_id: str, locations: Sequence[str], *, owned: bool) -> None:
+        """Where it puts files. What it has already stays as it is."""
+        if locations:
+            given = {"query_id": query_id, "locations": list(locations), "owned": owned}
+            self._connection.execute(_ADD_LOCATIONS, given)
+
+    def renames(self, query_id: str) -> list[RenamedPath]:
+        """In their order."""
+        columns = open_write_renames.c
+        query = select(columns.source, columns.target).where(columns.query_id == query_id).order_by(columns.position)
+        return [RenamedPath(*row) for row in self._connection.execute(query)]
+
+    def add_renames(self, query_id: str, renames: Sequence[RenamedPath]) -> None:
+        """After those that are known."""
+        self._connection.execute(_ADD_RENAMES, {"query_id": query_id, **_columns(renames)})
+
+    def renamed_by_another(self, query_id: str, renames: Sequence[RenamedPath]) -> tuple[str, str] | None:
+        """Another write that renames from or to one of these places, and what; or None."""
+        row = self._connection.execute(_RENAMED_BY_OTHERS, {"query_id": query_id, **_columns(renames)}).one_or_none()
+        return (row.query_id, row.source) if row else None
+
+
+def _columns(renames: Sequence[RenamedPath]) -> dict[str, list[str]]:
+    return {"sources": [each.source for each in renames], "targets": [each.target for each in renames]}

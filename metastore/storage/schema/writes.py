@@ -1,0 +1,62 @@
+"""Writes of files that are under way, so that readers hide their files, and what was replaced and waits to be removed.
+
+Their locations are written as `warehouse.paths.canonical` does: two spellings of one place are one text.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
+
+from metastore.storage.schema.base import Name, Texts, metadata, time_column
+
+# Of tables that were ever written through our library.
+write_tokens = Table(
+    "write_tokens",
+    metadata,
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("token", Text, nullable=False, unique=True),
+    Column("last_number", BigInteger, nullable=False),
+)
+
+open_writes = Table(
+    "open_writes",
+    metadata,
+    Column("query_id", Name, primary_key=True),  # <the table's token>-<number>
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="SET NULL"), index=True),  # null: was dropped
+    Column("number", BigInteger, nullable=False),
+    Column("roots", Texts, nullable=False),  # where the table has lain since the write began, newest first
+    Column("lease_millis", Integer, nullable=False),
+    time_column("lease_ends_at", nullable=False),
+    time_column("aborted_at"),  # from then on it can be neither renewed nor published
+    Column("swept", Boolean, nullable=False),  # its files have been removed once; it may still be writing some
+)
+
+open_write_locations = Table(
+    "open_write_locations",
+    metadata,
+    Column("query_id", Name, ForeignKey("open_writes.query_id", ondelete="CASCADE"), primary_key=True),
+    Column("location", Name, primary_key=True),
+    Column("owned", Boolean, nullable=False),  # false: others' files are there as well
+    Index("open_write_locations_owned_idx", "location", unique=True, postgresql_where=text("owned")),
+    Index("open_write_locations_location_idx", "location"),
+)
+
+open_write_renames = Table(
+    "open_write_renames",
+    metadata,
+    Column("query_id", Name, ForeignKey("open_writes.query_id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("source", Name, nullable=False),
+    Column("target", Name, nullable=False),
+)
+
+retired_locations = Table(
+    "retired_locations",
+    metadata,
+    Column("location", Name, primary_key=True),
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="SET NULL"), index=True),  # null: was dropped
+    Column("root", Text, nullable=False),  # of the table
+    time_column("retired_at", nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("query_id", Text, nullable=False),  # of the write that replaced it
+)

@@ -1,0 +1,270 @@
+"""Registered writes, over the wire: begin, renew, publish, end, and what readers are told."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import descriptor, new_table, partition, table
+from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
+from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
+    ConflictException,
+    PublishMode,
+    PublishPartition,
+    PublishRequest,
+    Rename,
+    RenewWriteRequest,
+    ScanPlan,
+    ScanRequest,
+)
+
+Name = tuple[str, str]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    return f"file:{tmp_path}/t"
+
+
+@pytest.fixture
+def written(metastore_client: Any, root: str) -> Name:
+    """A table by day, of a directory of its own."""
+    return new_table(metastore_client, [("ds", "string")], sd=descriptor(root))
+
+
+def begin(client: Any, name: Name, lease_millis: int | None = None) -> str:
+    return str(client.begin_write(BeginWriteRequest(*name, leaseMillis=lease_millis)).queryId)
+
+
+def day(root: str, value: str, mode: int = PublishMode.CREATE, **fields: Any) -> PublishPartition:
+    location = fields.pop("location", f"{root}/ds={value}")
+    return PublishPartition([value], mode, location, [], **fields)
+
+
+def publish(client: Any, name: Name, query_id: str, *entries: PublishPartition, retired: Any = None) -> Any:
+    return client.publish(PublishRequest(*name, query_id, list(entries), retired=retired))
+
+
+def scanned(client: Any, name: Name) -> ScanPlan:
+    return client.plan_scan(ScanRequest(*name))
+
+
+def number(query_id: str) -> int:
+    return int(query_id.rpartition("-")[2])
+
+
+def test_a_write_is_open_from_begin_to_publish_or_end(metastore_client: Any, written: Name, root: str) -> None:
+    before = scanned(metastore_client, written)
+    assert (before.writeToken, before.highestWrite, before.openWrites) == (None, None, [])
+    first, second, third = (begin(metastore_client, written) for _ in range(3))
+    plan = scanned(metastore_client, written)
+    assert first == f"{plan.writeToken}-1"
+    assert (plan.highestWrite, plan.openWrites) == (3, [1, 2, 3])
+    publish(metastore_client, written, second, day(root, "1"))
+    plan = scanned(metastore_client, written)
+    assert ([each.values for each in plan.partitions], plan.highestWrite, plan.openWrites) == ([["1"]], 3, [1, 3])
+    metastore_client.end_write(third)
+    assert scanned(metastore_client, written).openWrites == [1]
+    for ended in (second, third):
+        with pytest.raises(NoSuchObjectException, match="no open write"):
+            metastore_client.end_write(ended)
+        with pytest.raises(NoSuchObjectException, match="no open write"):
+            metastore_client.renew_write(RenewWriteRequest(ended))
+        with pytest.raises(NoSuchObjectException, match="no open write"):
+            publish(metastore_client, written, ended, day(root, "2"))
+    assert metastore_client.get_partition_names(*written, -1) == ["ds=1"]
+
+
+def test_writes_of_unpartitioned_tables(metastore_client: Any, root: str) -> None:
+    name = new_table(metastore_client, sd=descriptor(root))
+    write = begin(metastore_client, name)
+    plan = scanned(metastore_client, name)
+    assert (plan.highestWrite, plan.openWrites) == (1, [1])
+    new = PublishPartition([], PublishMode.OVERWRITE, f"{root}/_versions/{write}", [])
+    assert publish(metastore_client, name, write, new).replaced == [root]
+    plan = scanned(metastore_client, name)
+    assert (plan.partitions[0].location, plan.openWrites) == (new.location, [])
+
+
+def test_a_refused_publication_leaves_the_write_open(metastore_client: Any, written: Name, root: str) -> None:
+    write = begin(metastore_client, written)
+    with pytest.raises(ConflictException):
+        publish(metastore_client, written, write, day(root, "1", expectedVersion=7))
+    assert scanned(metastore_client, written).openWrites == [number(write)]
+    assert publish(metastore_client, written, write, day(root, "1", expectedVersion=0)).versions == [1]
+
+
+def test_a_write_is_its_tables(metastore_client: Any, written: Name, root: str) -> None:
+    metastore_client.create_table(table(written[0], "other", [("ds", "string")]))
+    write = begin(metastore_client, written)
+    with pytest.raises(NoSuchObjectException):
+        publish(metastore_client, (written[0], "other"), write, day(root, "1"))
+    metastore_client.drop_table(*written, False)
+    with pytest.raises(NoSuchObjectException):
+        publish(metastore_client, written, write, day(root, "1"))
+    metastore_client.create_table(table(*written, [("ds", "string")]))
+    with pytest.raises(NoSuchObjectException, match="no open write"):
+        publish(metastore_client, written, write, day(root, "1"))
+    with pytest.raises(NoSuchObjectException, match="no open write"):
+        metastore_client.renew_write(RenewWriteRequest(write))
+    assert scanned(metastore_client, written).writeToken is None
+
+
+def test_a_renamed_table_keeps_its_writes(metastore_client: Any, written: Name, root: str) -> None:
+    write = begin(metastore_client, written)
+    renamed = metastore_client.get_table(*written)
+    renamed.tableName = "renamed"
+    metastore_client.alter_table(*written, renamed)
+    name = (written[0], "renamed")
+    assert scanned(metastore_client, name).openWrites == [1]
+    metastore_client.renew_write(RenewWriteRequest(write))
+    with pytest.raises(NoSuchObjectException):
+        publish(metastore_client, written, write, day(root, "1"))
+    assert publish(metastore_client, name, write, day(root, "1")).versions == [1]
+
+
+def test_writers_that_register_nothing_publish_as_before(metastore_client: Any, written: Name, root: str) -> None:
+    for query_id in ("20260131_235959_00007_x7k2p", "", "query"):
+        assert publish(metastore_client, written, query_id, day(root, query_id or "empty")).versions == [1]
+
+
+def test_locations_are_granted_once(metastore_client: Any, written: Name, root: str) -> None:
+    metastore_client.add_partition(partition(*written, ["1"]))
+    metastore_client.add_partition(partition(*written, ["2"], sd=descriptor(f"{root}/far/off")))
+    one, other = begin(metastore_client, written), begin(metastore_client, written)
+
+    def claim(write: str, *places: str) -> list[bool]:
+        wanted = [f"{root}/{place}" for place in places]
+        return list(metastore_client.renew_write(RenewWriteRequest(write, wanted)).granted)
+
+    assert claim(one, "ds=3", "ds=1", "ds=1/below", "far", "far/off", "far/of", "ds=4") == [
+        True,
+        False,
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert claim(one, "ds=3", "ds=5") == [True, True]  # said again
+    assert claim(other, "ds=3", "ds=3/", "ds=3/x", "ds=30", "ds=6") == [False, False, False, True, True]
+    assert claim(one, "ds=6", "ds=30/x") == [False, False]
+    assert claim(one, "") == [False]
+    metastore_client.end_write(other)
+    assert claim(one, "ds=6", "ds=30/x") == [True, True]
+    for wrong in ("", "relative", "file:/"):
+        with pytest.raises(MetaException):
+            metastore_client.renew_write(RenewWriteRequest(one, [wrong]))
+
+
+def test_one_place_has_several_names(metastore_client: Any) -> None:
+    bucket = "s3a://bucket/one_place"
+    name = new_table(metastore_client, [("ds", "string")], sd=descriptor())
+    at = PublishPartition(["1"], PublishMode.CREATE, f"{bucket}/ds=1", [])
+    publish(metastore_client, name, "q", at)
+    one, other = begin(metastore_client, name), begin(metastore_client, name)
+
+    def claim(write: str, *places: str) -> list[bool]:
+        return list(metastore_client.renew_write(RenewWriteRequest(write, list(places))).granted)
+
+    assert claim(one, "s3n://bucket/one_place/ds=1", "s3n://bucket/one_place/ds=2") == [False, True]
+    assert claim(other, f"{bucket}/ds=2/") == [False]
+
+
+def test_retired_locations_are_not_granted(metastore_client: Any, written: Name, root: str) -> None:
+    publish(metastore_client, written, begin(metastore_client, written), day(root, "1"))
+    write = begin(metastore_client, written)
+    elsewhere = day(root, "1", PublishMode.OVERWRITE, location=f"{root}/_versions/{write}/ds=1")
+    result = publish(metastore_client, written, write, elsewhere, retired=[f"{root}/old"])
+    assert result.replaced == [f"{root}/ds=1", f"{root}/old"]
+    asked = RenewWriteRequest(begin(metastore_client, written), [f"{root}/{each}" for each in ("ds=1", "old/x", "new")])
+    assert metastore_client.renew_write(asked).granted == [False, False, True]
+
+
+def test_what_others_refer_to_is_not_replaced(metastore_client: Any, written: Name, root: str) -> None:
+    for value in ("1", "2"):
+        metastore_client.add_partition(partition(*written, [value], sd=descriptor(f"{root}/both")))
+    moved = day(root, "1", PublishMode.OVERWRITE, location=f"{root}/_versions/q/ds=1")
+    assert publish(metastore_client, written, "q", moved).replaced == []
+    moved = day(root, "2", PublishMode.OVERWRITE, location=f"{root}/_versions/q/ds=2")
+    assert publish(metastore_client, written, "q", moved).replaced == [f"{root}/both"]
+
+
+def test_two_writes_do_not_rename_one_directory(metastore_client: Any, written: Name, root: str) -> None:
+    one, other = begin(metastore_client, written), begin(metastore_client, written)
+    away = Rename(f"{root}/ds=1", f"{root}/_versions/{one}/old")
+    for _ in range(2):
+        metastore_client.renew_write(RenewWriteRequest(one, renames=[away]))
+    with pytest.raises(MetaException, match=f"Write {one} renames .*/ds=1; try again"):
+        metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/ds=1/", f"{root}/x")]))
+    metastore_client.end_write(one)
+    metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/ds=1", f"{root}/x")]))
+
+
+def test_rubbish_is_refused(metastore_client: Any, written: Name) -> None:
+    write = begin(metastore_client, written)
+    for lease in (0, -1, 2**31 - 1):
+        with pytest.raises(MetaException, match="leaseMillis"):
+            begin(metastore_client, written, lease)
+    for name in (("nope", "nope"), (None, None)):
+        with pytest.raises((NoSuchObjectException, MetaException)):
+            begin(metastore_client, name)  # type: ignore[arg-type]
+    for unknown in ("", "x" * 10_000, "a" * 16 + "-1", f"{write}0"):
+        with pytest.raises(NoSuchObjectException):
+            metastore_client.end_write(unknown)
+    for request in (RenewWriteRequest(), RenewWriteRequest(write, renames=[Rename()])):
+        with pytest.raises(MetaException):
+            metastore_client.renew_write(request)
+    with pytest.raises((NoSuchObjectException, MetaException)):
+        metastore_client.renew_write(RenewWriteRequest(write + "\0"))
+    assert scanned(metastore_client, written).openWrites == [1]
+
+
+def test_many_locations_in_one_call(metastore_client: Any, written: Name, root: str) -> None:
+    one, other = begin(metastore_client, written), begin(metastore_client, written)
+    many = [f"{root}/ds={number}" for number in range(5_000)]
+    assert metastore_client.renew_write(RenewWriteRequest(one, many[1:])).granted == [True] * 4_999
+    granted = metastore_client.renew_write(RenewWriteRequest(other, many)).granted
+    assert granted == [True] + [False] * 4_999
+
+
+def test_a_number_that_is_seen_has_all_smaller_ones_before_it(
+    metastore_client: Any, metastore_server: Server, written: Name, root: str
+) -> None:
+    """Writers begin and publish, each a partition named by its number; a reader's plan agrees with itself."""
+    begin(metastore_client, written)
+    start, done = threading.Barrier(5), threading.Event()
+    broken: list[str] = []
+
+    def write() -> None:
+        with connected(metastore_server) as client:
+            start.wait()
+            for _ in range(15):
+                query_id = begin(client, written)
+                publish(client, written, query_id, day(root, str(number(query_id))))
+
+    def read() -> None:
+        with connected(metastore_server) as client:
+            start.wait()
+            while not done.is_set():
+                plan = scanned(client, written)
+                published = {int(each.values[0]) for each in plan.partitions}
+                visible = set(range(1, plan.highestWrite + 1)) - set(plan.openWrites)
+                if published != visible:
+                    broken.append(f"{sorted(published)} instead of {sorted(visible)}")
+
+    writers = [threading.Thread(target=write) for _ in range(4)]
+    reader = threading.Thread(target=read)
+    for each in (*writers, reader):
+        each.start()
+    for each in writers:
+        each.join()
+    done.set()
+    reader.join()
+    assert broken == []
+    assert scanned(metastore_client, written).highestWrite == 61
