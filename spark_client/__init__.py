@@ -4,5 +4,16 @@ from __future__ import annotations
 
 from spark_client.scan.report import ScanReport, scan_report
 from spark_client.session import Session, session
+from spark_client.skew.find import find_skew, survey_skew
+from spark_client.skew.suggestion import HeavyValue, SkewSuggestion
 
-__all__ = ["ScanReport", "Session", "scan_report", "session"]
+__all__ = [
+    "HeavyValue",
+    "ScanReport",
+    "Session",
+    "SkewSuggestion",
+    "find_skew",
+    "scan_report",
+    "session",
+    "survey_skew",
+]

@@ -1,0 +1,169 @@
+"""find_skew finds what is heavy, however the rows lie, and says how sure it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame
+
+from spark_client import Session, find_skew, survey_skew
+from spark_client.errors import InvalidStatementError
+from spark_client.skew.limits import MAX_VALUES, MAX_VALUES_SETTING
+from spark_client.write.names import DEFAULT_PARTITION
+
+
+def zipf(spark: Session, rows: int, exponent: float, seed: int, tasks: int, *, ordered: bool) -> DataFrame:
+    """Values 1, 2, 3 … in shares that fall by a power, in so many tasks; some are null."""
+    uniform = f"(pmod(xxhash64(id, {seed}), 1000003) + 1) / 1000004.0D"
+    value = f"CAST(floor(least(1e15, pow({uniform}, -1 / {exponent}))) AS BIGINT)"
+    found = spark.range(0, rows, 1, tasks).selectExpr(f"nullif({value}, 5) AS x", "id % 3 AS y")
+    return found.orderBy("x").coalesce(tasks) if ordered else found
+
+
+# The fewest distinct values for which a sketch throws some away are 75 % of its places.
+@settings(max_examples=5, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(
+    exponent=st.sampled_from([0.2, 0.4, 0.8, 1.5]),
+    seed=st.integers(0, 1_000),
+    tasks=st.integers(1, 7),
+    share=st.sampled_from([0.03, 0.05, 0.2]),
+    ordered=st.booleans(),
+)
+def test_every_heavy_value_is_found_and_no_light_one(
+    spark: Session, *, exponent: float, seed: int, tasks: int, share: float, ordered: bool
+) -> None:
+    rows = 60_000
+    frame = zipf(spark, rows, exponent, seed, tasks, ordered=ordered)
+    exact = {DEFAULT_PARTITION if x is None else str(x): n for x, n in frame.groupBy("x").count().collect()}
+    found = find_skew(frame, "x", share=share)
+    counted = {value.values[0]: value.rows for value in found.values}
+    assert found.rows == rows
+    assert 0 < found.error <= 0.03 * share * rows
+    assert {value for value, n in exact.items() if n >= share * rows} <= counted.keys()
+    assert all(0 <= counted[value] - exact[value] <= found.error for value in counted)
+    assert list(counted.values()) == sorted(counted.values(), reverse=True)
+
+
+def test_the_property_is_about_sketches_that_forget(spark: Session) -> None:
+    frame = zipf(spark, 60_000, 0.2, 7, 2, ordered=False)
+    assert frame.select("x").distinct().count() > 8_192
+
+
+def test_what_is_saved(spark: Session) -> None:
+    rows = [("a",)] * 60 + [("b",)] * 20 + [(f"c{n}",) for n in range(20)]
+    found = find_skew(spark.createDataFrame(rows, "x string"), "X", share=0.1)
+    assert [(value.values, value.rows, value.share, value.pruned) for value in found.values] == [
+        (("a",), 60, 0.6, 0.4),
+        (("b",), 20, 0.2, 0.8),
+    ]
+    assert found.rest == pytest.approx(0.2)
+    assert found.pruned == pytest.approx(1 - 0.36 - 0.04 - 0.04)
+    assert found.clause == "SKEWED BY (`x`) ON ('a', 'b') STORED AS DIRECTORIES"
+    assert str(found).splitlines() == [
+        "x: 2 heavy values in 100 rows",
+        "a: 60.00% of the rows (60); prunes 40.00%",
+        "b: 20.00% of the rows (20); prunes 80.00%",
+        "any other: 20.00%; prunes 80.00%. On average, 56.00% is not read",
+    ]
+
+
+def test_nothing_is_heavy_in_no_rows(spark: Session) -> None:
+    found = find_skew(spark.createDataFrame([], "x string"), "x")
+    assert (found.values, found.rows, found.clause) == ((), 0, "")
+    assert str(found) == "x: no value is heavy in 0 rows"
+
+
+def test_the_clause_makes_a_table_that_prunes(spark: Session, table_name: str) -> None:
+    """Through SQL and back, with texts that need quoting, null, and values of other types."""
+    heavy = [("it's\\a", Decimal("1.50")), (None, Decimal("1.50")), ("b", None), ("'", Decimal(2)), ("", Decimal(3))]
+    rows = [row for row in heavy for _ in range(10)] + [(f"r{n}", Decimal(n)) for n in range(10)]
+    frame = spark.createDataFrame(rows, "s string, d decimal(6,2)")
+    found = find_skew(frame, ["s", "d"], share=0.1)
+    assert {value.values for value in found.values} == {
+        ("it's\\a", "1.5"), (DEFAULT_PARTITION, "1.5"), ("b", DEFAULT_PARTITION), ("'", "2"), ("", "3"),
+    }  # fmt: skip
+    spark.sql(
+        f"CREATE TABLE {table_name} (s STRING, d DECIMAL(6,2)) PARTITIONED BY (p INT) {found.clause} STORED AS PARQUET"
+    )
+    table = spark.metastore.get_table("default", table_name)
+    assert table.skew.values == tuple(value.values for value in found.values)
+    frame.selectExpr("*", "1 AS p").write.insertInto(table_name)
+    (partition,) = spark.metastore.get_partitions("default", table_name)
+    assert len(partition.skew.locations) == 5
+    again = find_skew(table_name, ["s", "d"], share=0.1)
+    assert {value.values for value in again.values} == {value.values for value in found.values}
+
+
+def test_types_are_texts_as_the_writer_has_them(spark: Session, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (c CHAR(5), t DATE, b BOOLEAN, l ARRAY<INT>) PARTITIONED BY (p INT)")
+    spark.createDataFrame(
+        [("ab", date(2020, 1, 31), True, [1], 1)] * 3, "c string, t date, b boolean, l array<int>, p int"
+    ).write.insertInto(table_name)
+    found = find_skew(table_name, ["c", "t", "b"])
+    assert [value.values for value in found.values] == [("ab", "2020-01-31", "true")]
+    assert [suggestion.columns for suggestion in survey_skew(table_name)] == [("c",), ("t",), ("b",)]
+
+
+def test_a_survey_begins_with_what_saves_most(spark: Session) -> None:
+    frame = spark.range(1000).selectExpr("id", "id % 50 AS even", "if(id % 2 = 0, 1, id) AS half")
+    found = survey_skew(frame, share=0.02, limit=60)
+    assert [suggestion.columns[0] for suggestion in found] == ["even", "half", "id"]
+    assert [len(suggestion.values) for suggestion in found] == [50, 1, 0]
+
+
+def test_a_value_too_long_for_a_directory_is_not_proposed(spark: Session) -> None:
+    frame = spark.createDataFrame([("x" * 300,)] * 5 + [("x" * 254,)] * 5 + [("ok",)] * 5, "x string")
+    assert [value.values for value in find_skew(frame, "x").values] == [("ok",)]
+
+
+def test_never_more_values_than_a_table_may_have(spark: Session, table_name: str) -> None:
+    frame = spark.range(1000).selectExpr("id % 150 AS x", "1 AS p")
+    with pytest.raises(InvalidStatementError, match=r"more than 100 values of x have that share .*skew\.max\.values"):
+        find_skew(frame, "x", share=0.001)
+    assert len(find_skew(frame, "x", share=0.001, limit=20).values) == 20
+    with pytest.raises(InvalidStatementError, match="a limit of 101: a table may have 1 to 100"):
+        find_skew(frame, "x", limit=101)
+    spark.sql(f"CREATE TABLE {table_name} (x BIGINT) PARTITIONED BY (p INT) TBLPROPERTIES ('{MAX_VALUES}'='150')")
+    frame.write.insertInto(table_name)
+    assert len(find_skew(table_name, "x", share=0.001).values) == 150
+
+
+def test_the_session_says_how_many_values_there_may_be(spark: Session) -> None:
+    spark.conf.set(MAX_VALUES_SETTING, "3")
+    try:
+        with pytest.raises(InvalidStatementError, match="more than 3 values"):
+            find_skew(spark.range(4), "id")
+    finally:
+        spark.conf.unset(MAX_VALUES_SETTING)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda table: find_skew(table, "z"), "z is no column of .*; its columns are a, b"),
+        (lambda table: find_skew(table, "p"), "p is a partition column of .*"),
+        (lambda table: find_skew(table, "b"), "b of .* is of type array<int>"),
+        (lambda table: find_skew(table, []), "name one or more columns"),
+        (lambda table: find_skew(table, ["a", "A"]), "each once"),
+        (lambda table: find_skew(table, "a", share=0), "a share of 0"),
+    ],
+)
+def test_refusals_name_what_is_wrong(
+    spark: Session, table_name: str, ask: Callable[[str], object], message: str
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b ARRAY<INT>) PARTITIONED BY (p INT) STORED AS PARQUET")
+    with pytest.raises(InvalidStatementError, match=message):
+        ask(table_name)
+
+
+def test_a_view_is_a_table_like_any_other(spark: Session, table_name: str) -> None:
+    spark.range(10).selectExpr("id % 2 AS x").createOrReplaceTempView(table_name)
+    counts = Counter({value.values: value.rows for value in find_skew(table_name, "x").values})
+    spark.catalog.dropTempView(table_name)
+    assert counts == {("0",): 5, ("1",): 5}
