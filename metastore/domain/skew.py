@@ -15,6 +15,9 @@ from metastore.domain.skew_axis import Axis, Literal, atom_of
 from metastore.domain.skew_search import Search
 from metastore.errors import InvalidObjectError
 
+# Where rows lie whose values are not listed, once per skewed column (Hive's ListBucketingPrunerUtils).
+DEFAULT_DIRECTORY = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
+
 
 @dataclass(frozen=True, slots=True)
 class Skew:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain.names import fold
 from metastore.domain.partition_names import check_values, partition_name
+from metastore.domain.skew import DEFAULT_DIRECTORY
 from metastore.encoded import encode_fields
-from metastore.errors import InvalidInputError
+from metastore.errors import ConflictError, InvalidInputError, InvalidObjectError
 from metastore.services.table_rules import DDL_TIME, check_columns, check_descriptor, is_view
 from metastore.storage.mapping.descriptors import complete
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -63,6 +64,8 @@ class PartitionRules:
         partition.parameters = partition.parameters or {}
         partition.lastAccessTime = partition.lastAccessTime or 0
         check_descriptor(partition.sd, self.keys, f"{table.dbName}.{table.tableName} partition {name}")
+        if partition.sd.storedAsSubDirectories:
+            check_no_default_directory(table, partition.values)
         return NamedPartition(name, partition, partition_id)
 
     def _checked_columns(self, sd: StorageDescriptor) -> list[FieldSchema]:
@@ -90,6 +93,16 @@ def check_no_location(partition: Partition) -> None:
         raise InvalidInputError("LOCATION clause illegal for view partition")
 
 
+def check_no_default_directory(table: Table, values: Sequence[str]) -> None:
+    """Raises InvalidObjectError: a partition's directory would look like that of the values that are not listed."""
+    for key, value in zip(table.partitionKeys, values, strict=True):
+        if value == DEFAULT_DIRECTORY:
+            raise InvalidObjectError(
+                f"{table.dbName}.{table.tableName}: the partition value {key.name}={value} is the name of the default "
+                "directory of list bucketing; choose another"
+            )
+
+
 def inherited_descriptor(table: Table) -> StorageDescriptor:
     """The table's storage descriptor for a new partition: its skew, but not its places."""
     sd: StorageDescriptor = copy.deepcopy(table.sd)
@@ -105,6 +118,15 @@ def check_distinct(named: Sequence[NamedPartition]) -> None:
         if each.name in seen:
             raise InvalidInputError(f"Duplicate partitions in the list: {each.name}")
         seen.add(each.name)
+
+
+def check_version(what: str, version: int, context: Mapping[str, str]) -> None:
+    """Raises ConflictError where the client's context says `expected_version`, and it is another one now."""
+    expected = context.get("expected_version")
+    if expected is not None and expected != str(version):
+        raise ConflictError(
+            f"{what} has version {version}, but {expected} was seen: somebody else has changed it; try again"
+        )
 
 
 def updates_statistics(context: Mapping[str, str]) -> bool:

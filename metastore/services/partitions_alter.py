@@ -16,6 +16,7 @@ from metastore.services.partition_rules import (
     PartitionRules,
     check_distinct,
     check_no_location,
+    check_version,
     updates_statistics,
 )
 from metastore.services.skew_upkeep import keep_partition_skew
@@ -58,6 +59,8 @@ class PartitionAlterService:
             missing = sorted(set(names) - there.keys())
             if missing:
                 raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")
+            for each in there.values():
+                check_version(f"{database}.{table} partition {each.name}", each.version, context or {})
             before = befores(list(there.values()))
             pairs = zip(names, new, strict=True)
             changed = [self._successor(rules, there[name], partition) for name, partition in pairs]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from metastore.domain.names import check_column_name, check_object_name, fold
 from metastore.domain.skew import Skew, check_skew
+from metastore.domain.skew_values import distinct_values, typed_places
 from metastore.domain.type_strings import check_type
 from metastore.errors import InvalidObjectError
 from metastore.services.materialized_view_rules import complete_metadata
@@ -45,6 +46,8 @@ def normalise(table: Table, catalog: str, database: str) -> Table:
     table.creationMetadata = complete_metadata(table.creationMetadata, table)
     check_columns([*table.sd.cols, *table.partitionKeys])
     check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
+    if table.partitionKeys:  # of a table without partitions, files may lie as the texts that were sent say
+        _type_skew(table.sd)
     return table
 
 
@@ -73,6 +76,19 @@ def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None
     info.skewedColNames = [fold(name) for name in info.skewedColNames]
     skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
     check_skew([column.name for column in sd.cols], keys, skew, table=owner)
+    if sd.storedAsSubDirectories and skew.columns and sd.bucketCols:
+        raise InvalidObjectError(
+            f"{owner} (skewed by {', '.join(skew.columns)}) is CLUSTERED BY {', '.join(sd.bucketCols)}, which "
+            "STORED AS DIRECTORIES excludes"
+        )
+
+
+def _type_skew(sd: StorageDescriptor) -> None:
+    """Each skewed value once, as its column's type has it."""
+    info, types = sd.skewedInfo, {column.name: column.type for column in sd.cols}
+    kinds = [types[name] for name in info.skewedColNames]
+    info.skewedColValues = distinct_values(kinds, info.skewedColValues)
+    info.skewedColValueLocationMaps = typed_places(kinds, info.skewedColValueLocationMaps)
 
 
 def has_statistics(parameters: dict[str, str]) -> bool:

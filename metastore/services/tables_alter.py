@@ -22,7 +22,7 @@ from metastore.services.dependency_upkeep import check_alter, follow_altered
 from metastore.services.events import table_text
 from metastore.services.freshness import keep_fresh
 from metastore.services.moves import Move, moved, relocate
-from metastore.services.partition_rules import updates_statistics
+from metastore.services.partition_rules import check_version, updates_statistics
 from metastore.services.skew_upkeep import keep_table_skew
 from metastore.services.table_rules import DDL_TIME, MANAGED, is_true, is_view, normalise, recount
 from metastore.storage.references import StoredTable, TableRef
@@ -65,6 +65,7 @@ class TableAlterService:
                 if stored is None:
                     raise InvalidOperationError(f"alter is not possible: {database}.{name} table not found")
                 old = stored.encoded.decode()
+                check_version(f"{database}.{name}", stored.ref.version, context)
                 _check_expected(old, new, context)
                 new = self._successor(catalog, target_database, old, new, context)
                 _check_keys(old, new)

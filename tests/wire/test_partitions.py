@@ -316,8 +316,9 @@ def test_clients_that_know_nothing_of_skew_do_not_lose_it(hive_client: Any, tmp_
     elsewhere = descriptor(f"{tmp_path}/elsewhere", skewedInfo=None)
     hive_client.alter_partition(database, name, partition(database, name, ["b"], sd=elsewhere))
     moved = hive_client.get_partition(database, name, ["b"])
-    assert moved.sd.skewedInfo.skewedColNames == []
-    assert not moved.sd.storedAsSubDirectories
+    assert moved.sd.storedAsSubDirectories
+    assert moved.sd.skewedInfo.skewedColNames == ["a"]
+    assert moved.sd.skewedInfo.skewedColValueLocationMaps == {("1",): f"{moved.sd.location}/a=1"}
 
 
 def test_the_skew_of_a_table_goes_only_when_a_statement_says_so(hive_client: Any) -> None:

@@ -47,8 +47,6 @@ def test_what_goes_in_comes_out(hive_client: Any) -> None:
             cols=columns(("A", "int"), ("s", "struct<x:array<string>,Y:decimal(10,2)>")),
             skewedInfo=skewed(["a"], [["1"], ["2"]]),
             storedAsSubDirectories=True,
-            bucketCols=["a"],
-            numBuckets=4,
         ),
     )
     sent.sd.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/x/a=1"}
@@ -61,7 +59,6 @@ def test_what_goes_in_comes_out(hive_client: Any) -> None:
     assert found.sd.skewedInfo.skewedColValues == [["1"], ["2"]]
     assert found.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "file:/x/a=1"}
     assert found.sd.storedAsSubDirectories
-    assert (found.sd.bucketCols, found.sd.numBuckets) == (["a"], 4)
     assert [key.name for key in found.partitionKeys] == ["ds"]
     assert folder(found.sd.location).is_dir()
     assert int(found.parameters["transient_lastDdlTime"]) >= found.createTime > 0

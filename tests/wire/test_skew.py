@@ -1,0 +1,141 @@
+"""The rules of skew for clients of all kinds: what is refused, in which exception, and what values become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.wire.builders import columns, descriptor, new_database, new_table, partition, skewed, table
+from thrift_idl.gen.hive_metastore.ttypes import (
+    EnvironmentContext,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    StorageDescriptor,
+)
+
+DEFAULT = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
+
+
+def list_bucketed(
+    names: Sequence[str] = ("a",), values: Sequence[Sequence[str]] = (["1"],), **fields: Any
+) -> StorageDescriptor:
+    return descriptor(skewedInfo=skewed(names, values), storedAsSubDirectories=True, **fields)
+
+
+@pytest.mark.parametrize(
+    ("types", "sent", "stored"),
+    [
+        (["int"], [["01"], ["1"], ["+2"]], [["1"], ["2"]]),
+        (["decimal(6,2)"], [["1.50"], ["1.5"], ["2.00"]], [["1.5"], ["2"]]),
+        (["date"], [["2020-1-5"], ["2020-01-05"]], [["2020-01-05"]]),
+        (["boolean"], [["TRUE"], ["true"]], [["true"]]),
+        (["string"], [["A"], ["a"], ["01"]], [["A"], ["a"], ["01"]]),
+        (["int", "string"], [["01", "A"], ["1", "A"], ["1", "a"]], [["1", "A"], ["1", "a"]]),
+        (["int"], [["x"], ["__HIVE_DEFAULT_PARTITION__"]], [["x"], ["__HIVE_DEFAULT_PARTITION__"]]),
+    ],
+)
+def test_values_of_a_partitioned_table_are_those_of_their_types(
+    hive_client: Any, types: list[str], sent: list[list[str]], stored: list[list[str]]
+) -> None:
+    names = [f"c{number}" for number, _ in enumerate(types)]
+    sd = list_bucketed(names, sent, cols=columns(*zip(names, types, strict=True)))
+    sd.skewedInfo.skewedColValueLocationMaps = {tuple(sent[0]): "file:/x"}
+    database, name = new_table(hive_client, [("ds", "string")], sd=sd)
+    found = hive_client.get_table(database, name)
+    assert found.sd.skewedInfo.skewedColValues == stored
+    assert found.sd.skewedInfo.skewedColValueLocationMaps == {tuple(stored[0]): "file:/x"}
+    found.sd.skewedInfo = skewed(names, sent)
+    hive_client.alter_table_with_environment_context(database, name, found, EnvironmentContext({}))
+    assert hive_client.get_table(database, name).sd.skewedInfo.skewedColValues == stored
+
+
+def test_where_files_may_lie_already_texts_stay(hive_client: Any) -> None:
+    """Hive puts the rows of 1 where 01 is declared into the default directory: to say 1 would hide them."""
+    sent = [["01"], ["1"]]
+    database, name = new_table(hive_client, sd=list_bucketed(values=sent))
+    assert hive_client.get_table(database, name).sd.skewedInfo.skewedColValues == sent
+    database, name = new_table(hive_client, [("ds", "string")])
+    hive_client.add_partition(partition(database, name, ["x"], sd=list_bucketed(values=sent)))
+    assert hive_client.get_partition(database, name, ["x"]).sd.skewedInfo.skewedColValues == sent
+
+
+def test_list_bucketing_excludes_buckets(hive_client: Any) -> None:
+    both = list_bucketed(bucketCols=["x"], numBuckets=4)
+    database = new_database(hive_client)
+    with pytest.raises(InvalidObjectException, match=rf"{database}.t \(skewed by a\) is CLUSTERED BY x"):
+        hive_client.create_table(table(database, "t", sd=both))
+    hive_client.create_table(table(database, "t", [("ds", "string")], sd=descriptor(bucketCols=["x"], numBuckets=4)))
+    with pytest.raises(InvalidObjectException, match=rf"{database}.t partition ds=1 \(skewed by a\) is CLUSTERED BY x"):
+        hive_client.add_partition(partition(database, "t", ["1"], sd=both))
+    changed = hive_client.get_table(database, "t")
+    changed.sd.skewedInfo, changed.sd.storedAsSubDirectories = both.skewedInfo, True
+    with pytest.raises(InvalidOperationException, match="CLUSTERED BY x"):
+        hive_client.alter_table(database, "t", changed)
+    changed.sd.storedAsSubDirectories = False  # only information: serves joins
+    hive_client.alter_table(database, "t", changed)
+    found = hive_client.get_table(database, "t").sd
+    assert (found.bucketCols, found.numBuckets, found.skewedInfo.skewedColNames) == (["x"], 4, ["a"])
+
+
+def test_no_partition_is_named_as_the_default_directory(hive_client: Any) -> None:
+    database, name = new_table(hive_client, [("ds", "string"), ("n", "int")], sd=list_bucketed())
+    with pytest.raises(InvalidObjectException, match=rf"{database}.t: the partition value ds={DEFAULT}"):
+        hive_client.add_partition(partition(database, name, [DEFAULT, "1"], sd=list_bucketed()))
+    with pytest.raises(InvalidObjectException, match="default directory"):
+        hive_client.append_partition(database, name, [DEFAULT, "1"])
+    hive_client.add_partition(partition(database, name, ["x", "1"], sd=list_bucketed()))
+    renamed = hive_client.get_partition(database, name, ["x", "1"])
+    renamed.values = [DEFAULT, "1"]
+    with pytest.raises((InvalidOperationException, MetaException), match="default directory"):
+        hive_client.rename_partition(database, name, ["x", "1"], renamed)
+    plain, name = new_table(hive_client, [("ds", "string")])
+    hive_client.append_partition(plain, name, [DEFAULT])
+
+
+@pytest.mark.parametrize(
+    ("after", "text"),
+    [
+        ([("b", "int"), ("x", "string")], "it would be gone"),
+        ([("a", "bigint"), ("x", "string")], "its type int would be bigint"),
+        ([("x", "string")], "it would be gone"),
+    ],
+)
+@pytest.mark.parametrize("says_skew", [True, False])
+def test_a_skewed_column_is_neither_renamed_nor_retyped_nor_dropped(
+    hive_client: Any, after: list[tuple[str, str]], text: str, *, says_skew: bool
+) -> None:
+    database, name = new_table(hive_client, [("ds", "string")], sd=list_bucketed())
+    changed = hive_client.get_table(database, name)
+    changed.sd.cols = columns(*after)
+    if not says_skew:  # as Spark sends it
+        changed.sd.skewedInfo = skewed([], [])
+    with pytest.raises(InvalidOperationException, match=rf"\[Error 10207\]: a is .*table {database}.t: {text}"):
+        hive_client.alter_table(database, name, changed)
+    changed.sd.skewedInfo = skewed([], [])
+    context = EnvironmentContext({"alterTableOpType": "NOT_SKEWED"})
+    hive_client.alter_table_with_environment_context(database, name, changed, context)
+    assert [column.name for column in hive_client.get_table(database, name).sd.cols] == [column for column, _ in after]
+
+
+def test_other_columns_may_change(hive_client: Any) -> None:
+    database, name = new_table(hive_client, [("ds", "string")], sd=list_bucketed())
+    changed = hive_client.get_table(database, name)
+    changed.sd.cols = columns(("A", "INT"), ("y", "string"), ("z", "int"))
+    hive_client.alter_table(database, name, changed)
+    assert hive_client.get_table(database, name).sd.skewedInfo.skewedColNames == ["a"]
+
+
+def test_a_partition_changed_meanwhile_is_not_overwritten(hive_client: Any) -> None:
+    database, name = new_table(hive_client, [("ds", "string")], sd=list_bucketed())
+    hive_client.add_partition(partition(database, name, ["x"], sd=list_bucketed()))
+    seen = hive_client.get_partition(database, name, ["x"])
+    for version, fails in ((1, False), (1, True), (2, False)):
+        context = EnvironmentContext({"expected_version": str(version)})
+        if fails:
+            with pytest.raises((MetaException, InvalidOperationException), match="has version 2, but 1 was seen"):
+                hive_client.alter_partition_with_environment_context(database, name, seen, context)
+        else:
+            hive_client.alter_partition_with_environment_context(database, name, seen, context)
