@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 # Hive's text for null and for the empty string, in names and in values.
@@ -12,6 +13,8 @@ DEFAULT_DIRECTORY = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
 # Hive's FileUtils: control characters and these.
 _ESCAPED = {*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{[]^"}
 _HEX = set("0123456789abcdefABCDEF")
+# Spark's HadoopMapReduceCommitProtocol: <base name>-<task>-<uuid>.c<number>.<compression>.<format>
+_TASK = re.compile(r"-(\d{5,})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def escape(text: str) -> str:
@@ -49,3 +52,9 @@ def skew_directories(columns: Sequence[str], values: Sequence[Sequence[str]]) ->
 def _candidates(path: str) -> Iterator[str]:
     yield path
     yield from (f"{path}_{number}" for number in itertools.count(1))
+
+
+def task_of(location: str) -> str:
+    """The number of the task that wrote a file of Spark's."""
+    found = _TASK.search(location.rpartition("/")[2])
+    return found[1] if found else ""

@@ -8,6 +8,14 @@ from dataclasses import dataclass
 from spark_client.errors import InvalidInsertError
 from spark_client.write.names import DEFAULT_PARTITION
 
+# What Hive keeps for its own (ReservedPartitionValue): its archives, and a lock of ZooKeeper's.
+_RESERVED = (
+    "__HIVE_DEFAULT_ZOOKEEPER_PARTITION__",
+    "_INTERMEDIATE_ORIGINAL",
+    "_INTERMEDIATE_ARCHIVED",
+    "_INTERMEDIATE_EXTRACTED",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
@@ -17,13 +25,26 @@ class PartitionSpec:
     dynamic: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class DynamicPartitions:
+    """`hive.exec.dynamic.partition`, and whether `hive.exec.dynamic.partition.mode` is strict."""
+
+    enabled: bool = True
+    strict: bool = False
+
+
 def resolve_partition(
-    table: str, columns: Sequence[str], clause: Mapping[str, str | None], *, if_not_exists: bool
+    table: str,
+    columns: Sequence[str],
+    clause: Mapping[str, str | None],
+    *,
+    if_not_exists: bool,
+    dynamic: DynamicPartitions = DynamicPartitions(),
 ) -> PartitionSpec:
     """The clause in the table's order, whatever its own; without a clause everything is dynamic (Hive 4).
 
-    `clause` maps a column to its text, or to None where it is dynamic. Raises InvalidInsertError with Hive's texts
-    (SemanticAnalyzer, BaseSemanticAnalyzer.TableSpec).
+    `clause` maps a column to its text, or to None where it is dynamic. Raises InvalidInsertError with Hive's codes and
+    texts (ErrorMsg, SemanticAnalyzer, BaseSemanticAnalyzer.TableSpec).
     """
     given = {name.lower(): value for name, value in clause.items()}
     shown = "{" + ", ".join(f"{name}={'null' if value is None else value}" for name, value in given.items()) + "}"
@@ -31,19 +52,60 @@ def resolve_partition(
         raise InvalidInsertError(f"{table}: table is not partitioned but partition spec exists: {shown}")
     if not given.keys() <= set(columns):
         raise InvalidInsertError(f"{table}: Partition spec {shown} contains non-partition columns")
-    if given and len(given) < len(columns):
-        raise InvalidInsertError(
-            f"{table}: Partition spec {shown} doesn't contain all ({len(columns)}) partition columns"
-        )
     static = {name: given[name] or DEFAULT_PARTITION for name in columns if given.get(name) is not None}
-    if tuple(static) != tuple(columns[: len(static)]):
-        raise InvalidInsertError(f"{table}: Dynamic partition cannot be the parent of a static partition {shown}")
-    dynamic = tuple(columns[len(static) :])
-    if if_not_exists and dynamic:
+    spec = PartitionSpec(static, tuple(name for name in columns if name not in static))
+    _check_dynamic(table, spec, shown, dynamic, has_clause=bool(given))
+    if given and len(given) < len(columns):
+        code = 10094 if None in given.values() else 10006
         raise InvalidInsertError(
-            f"{table}: Dynamic partitions do not support IF NOT EXISTS. Specified partitions with value : {shown}"
+            f"[Error {code}]: {table}: Partition spec {shown} doesn't contain all ({len(columns)}) partition columns"
         )
-    return PartitionSpec(static, dynamic)
+    if tuple(static) != tuple(columns[: len(static)]):
+        raise InvalidInsertError(
+            f"[Error 10094]: {table}: Dynamic partition cannot be the parent of a static partition {shown}"
+        )
+    if if_not_exists and spec.dynamic:
+        raise InvalidInsertError(
+            f"[Error 10127]: {table}: Dynamic partitions do not support IF NOT EXISTS. "
+            f"Specified partitions with value : {shown}"
+        )
+    _check_values(table, static)
+    return spec
+
+
+def _check_dynamic(
+    table: str, spec: PartitionSpec, shown: str, dynamic: DynamicPartitions, *, has_clause: bool
+) -> None:
+    """Whether rows may decide. Without a PARTITION clause strict mode does not matter, as in Hive 4."""
+    if spec.dynamic and not dynamic.enabled:
+        raise InvalidInsertError(
+            f"[Error 10095]: {table}: Dynamic partition is disabled. Either enable it by setting "
+            "hive.exec.dynamic.partition=true or specify partition column values"
+        )
+    if has_clause and spec.dynamic and not spec.static and dynamic.strict:
+        raise InvalidInsertError(
+            f"[Error 10096]: {table}: Dynamic partition strict mode requires at least one static partition column. "
+            f"To turn this off set hive.exec.dynamic.partition.mode=nonstrict: {shown}"
+        )
+
+
+def _check_values(table: str, static: Mapping[str, str]) -> None:
+    for value in static.values():
+        reserved = next((text for text in _RESERVED if text in value), None)
+        if reserved:
+            raise InvalidInsertError(
+                f"[Error 10111]: {table}: Partition value contains a reserved substring "
+                f"(User value: {value} Reserved substring: {reserved})"
+            )
+
+
+def check_count(table: str, expected: int, count: int) -> None:
+    """Raises InvalidInsertError unless the query has as many columns as are wanted."""
+    if expected != count:
+        raise InvalidInsertError(
+            "[Error 10044]: Cannot insert into target table because column number/types are different: "
+            f"Table {table} has {expected} columns, but query has {count} columns."
+        )
 
 
 def place_columns(
@@ -62,9 +124,5 @@ def place_columns(
             raise InvalidInsertError(f"{table}: '{name}' in the column list is not a column of the table")
         if names.count(name) > 1:
             raise InvalidInsertError(f"{table}: '{name}' is twice in the column list")
-    if len(names) != count:
-        raise InvalidInsertError(
-            "Cannot insert into target table because column number/types are different: "
-            f"Table {table} has {len(names)} columns, but query has {count} columns."
-        )
+    check_count(table, len(names), count)
     return [names.index(target) if target in names else None for target in targets]

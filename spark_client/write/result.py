@@ -1,0 +1,62 @@
+"""What a write did, for whoever asked for it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spark_client.wire.structs import PublishMode, PublishPartition
+from spark_client.write.staging import StagedFile
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPartition:
+    """What a write brought to one partition (to the table, if it has none): counts of this write only."""
+
+    values: tuple[str, ...]
+    mode: PublishMode
+    location: str
+    directories: int
+    files: int
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """What a write did. No partitions: there was nothing to do."""
+
+    query_id: str
+    partitions: tuple[WrittenPartition, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Rows written."""
+        return sum(partition.rows for partition in self.partitions)
+
+    @property
+    def files(self) -> int:
+        """Files written."""
+        return sum(partition.files for partition in self.partitions)
+
+
+def result_of(query_id: str, publications: Sequence[PublishPartition], staged: Sequence[StagedFile]) -> WriteResult:
+    """The files of each partition counted."""
+    by_values: dict[tuple[str, ...], list[StagedFile]] = {}
+    for file in staged:
+        by_values.setdefault(file.values, []).append(file)
+    partitions = []
+    for publication in publications:
+        files = by_values.get(publication.values, [])
+        partitions.append(
+            WrittenPartition(
+                values=publication.values,
+                mode=publication.mode,
+                location=publication.location,
+                directories=len({file.directory for file in files}),
+                files=len(files),
+                bytes=sum(file.size for file in files),
+                rows=sum(file.rows for file in files),
+            )
+        )
+    return WriteResult(query_id, tuple(partitions))
