@@ -234,3 +234,25 @@ def wait(name: str, spec: str, bases: bool, timeout: float | None, uri: str) -> 
     from metastore.cli.dependencies import wait as run_wait
 
     click.echo(run_wait(uri, name, spec, dependencies=bases, timeout=timeout))
+
+
+@metastore.group(invoke_without_command=True, no_args_is_help=False)
+@click.pass_context
+def skew(context: click.Context) -> None:
+    """Heavy values of tables."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@skew.command()
+@click.argument("name", metavar="DATABASE.TABLE")
+@click.option("--columns", metavar="A,B", help="columns, taken together  [each for itself]")
+@click.option("--share", default=0.01, show_default=True, help="of all rows, that a heavy value has at least")
+@click.option("--limit", type=click.IntRange(min=1), help="only the heaviest so many values")
+@click.option("--master", default="local[*]", show_default=True, help="where Spark runs")
+@uri_option
+def suggest(name: str, columns: str | None, share: float, limit: int | None, master: str, uri: str) -> None:
+    """Read a table once with Spark, and say which values deserve a directory, and what that saves."""
+    from metastore.cli.skew import suggest as run_suggest
+
+    run_suggest(uri, name, columns, share=share, limit=limit, master=master)

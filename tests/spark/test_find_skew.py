@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from datetime import date
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from spark_client import Session, find_skew, survey_skew
 from spark_client.errors import InvalidStatementError
+from spark_client.skew import __main__ as command
 from spark_client.skew.limits import MAX_VALUES, MAX_VALUES_SETTING
 from spark_client.write.names import DEFAULT_PARTITION
 
@@ -167,3 +169,25 @@ def test_a_view_is_a_table_like_any_other(spark: Session, table_name: str) -> No
     counts = Counter({value.values: value.rows for value in find_skew(table_name, "x").values})
     spark.catalog.dropTempView(table_name)
     assert counts == {("0",): 5, ("1",): 5}
+
+
+def test_the_command_has_it_as_json(
+    spark: Session, table_name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Kept:
+        """A session that others still need."""
+
+        def stop(self) -> None: ...
+
+    monkeypatch.setattr(command, "session", lambda *_, **__: Kept())
+    spark.range(10).selectExpr("if(id < 8, 'a', 'b') AS x", "id").createOrReplaceTempView(table_name)
+    asked = [table_name, "--uri=thrift://h:1", "--share=0.3"]
+    assert command.main([*asked, "--columns= x "]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["suggestions"]
+    assert found["values"] == [{"values": ["a"], "rows": 8, "share": 0.8, "pruned": pytest.approx(0.2)}]
+    assert found["clause"].startswith("SKEWED BY (`x`) ON ('a')")
+    assert command.main(asked) == 0
+    assert [each["columns"] for each in json.loads(capsys.readouterr().out)["suggestions"]] == [["x"], ["id"]]
+    assert command.main([*asked, "--columns=z"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"error": f"z is no column of {table_name}; its columns are x, id"}
+    spark.catalog.dropTempView(table_name)

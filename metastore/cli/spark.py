@@ -1,0 +1,35 @@
+"""What the commands need that are carried out by the Spark client, in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from os import environ
+from pathlib import Path
+from typing import Final
+
+from metastore.errors import ConfigurationError
+
+_JAVA: Final = 17
+
+
+def require_packages(command: str, extra: str, *packages: str) -> None:
+    """Raises ConfigurationError where one is not installed; `extra` is that of ours that brings it."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ConfigurationError(f"{command} needs {', '.join(missing)}: run  pip install 'metastore[{extra}]'")
+
+
+def require_java(command: str) -> None:
+    """Raises ConfigurationError where Spark would find no Java, or an old one: JAVA_HOME, else what the PATH finds."""
+    home = environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    mend = f"{command} needs Java {_JAVA} or newer: install one (Debian: apt-get install default-jre-headless)"
+    if java is None:
+        raise ConfigurationError(f"no Java in {f'JAVA_HOME={home}' if home else 'the PATH'}; {mend}")
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', answer)
+    if found is None or int(found.group(1)) < _JAVA:
+        raise ConfigurationError(f"{java} is Java {found.group(1) if found else 'of an unknown version'}; {mend}")

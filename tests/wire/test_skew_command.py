@@ -1,0 +1,100 @@
+"""`metastore skew suggest` around the Spark client, for which something stands in that answers as it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.cli import spark
+from metastore.errors import ConfigurationError
+
+FOUND = {
+    "columns": ["x"],
+    "values": [
+        {"values": ["ab"], "rows": 60, "share": 0.6, "pruned": 0.4},
+        {"values": ["c"], "rows": 20, "share": 0.2, "pruned": 0.8},
+    ],
+    "rows": 100,
+    "error": 0,
+    "rest": 0.2,
+    "pruned": 0.56,
+    "clause": "SKEWED BY (`x`) ON ('ab', 'c') STORED AS DIRECTORIES",
+}
+NOTHING = {**FOUND, "columns": ["y"], "values": [], "rest": 1.0, "pruned": 0.0, "clause": ""}
+# It also says with what it was asked. `python -m` looks into the working directory first.
+STAND_IN = """
+import sys
+print("noise")
+sys.stderr.write(" ".join(sys.argv[1:]))
+print({reply!r})
+sys.exit({status})
+"""
+
+
+def suggest(folder: Path, reply: str, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    package = folder / "spark_client"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "skew.py").write_text(STAND_IN.format(reply=reply, status=status))
+    command = [sys.executable, "-c", "from metastore.cli import main; main()", "skew", "suggest", *arguments]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_values_and_the_statement_that_declares_them(tmp_path: Path) -> None:
+    done = suggest(tmp_path, json.dumps({"suggestions": [FOUND]}), "db.t", "--columns", "x")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "ab\t60\t60.00%\t40.00%",
+        "c\t20\t20.00%\t80.00%",
+        "ALTER TABLE db.t SKEWED BY (`x`) ON ('ab', 'c') STORED AS DIRECTORIES;",
+    ]
+
+
+def test_without_columns_all_are_compared_first(tmp_path: Path) -> None:
+    done = suggest(tmp_path, json.dumps({"suggestions": [FOUND, NOTHING]}), "db.t")
+    assert done.stdout.splitlines()[:3] == [
+        "x\t2\tab\t20.00%\t56.00%",
+        "y\t0\t\t100.00%\t0.00%",
+        "ab\t60\t60.00%\t40.00%",
+    ]
+
+
+def test_no_heavy_value_is_no_error(tmp_path: Path) -> None:
+    done = suggest(tmp_path, json.dumps({"suggestions": [NOTHING]}), "db.t", "--columns", "y", "--share", "0.05")
+    assert (done.returncode, done.stdout) == (0, "no value has 5.00% of the rows of db.t\n")
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (
+            json.dumps({"error": "z is no column of db.t; its columns are a"}),
+            "z is no column of db.t; its columns are a",
+        ),
+        ("", "Spark ended with status 3: db.t --uri=thrift://h:1 --columns=z --share=0.01 --limit=7 --master=local[1]"),
+    ],
+)
+def test_a_refusal_is_one_line(tmp_path: Path, reply: str, error: str) -> None:
+    options = ["--columns", "z", "--uri", "thrift://h:1", "--limit", "7", "--master", "local[1]"]
+    done = suggest(tmp_path, reply, "db.t", *options, status=3)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"metastore: {error}\n")
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ConfigurationError, match=r"no Java in JAVA_HOME=.*; it needs Java 17 or newer"):
+        spark.require_java("it")
+
+    def nothing(_: str) -> Any:
+        return None
+
+    monkeypatch.setattr(spark.importlib.util, "find_spec", nothing)
+    with pytest.raises(ConfigurationError, match=r"it needs a, b: run  pip install 'metastore\[x\]'"):
+        spark.require_packages("it", "x", "a", "b")
