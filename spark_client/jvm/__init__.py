@@ -1,4 +1,4 @@
-"""What must live in the driver's JVM: three small Java classes, compiled there by the Janino that Spark ships.
+"""What must live in the driver's JVM: a few small Java classes, compiled there by the Janino that Spark ships.
 
 Py4J can implement interfaces, but Spark's extension point for relations, an analyzer rule, is an abstract class.
 The rule is the hook that leaks least: whatever a query came from (SQL, DataFrames, `spark.table`, views, CTEs,
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib import resources
 from typing import Any
 
@@ -51,15 +52,29 @@ class Answers:
 def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> None:
     """Puts the rule into a session that has not run anything yet; sessions made from it (`newSession`) have it too."""
     ensure_callback_server_started(gateway)
-    loader = _compile(gateway.jvm)
+    loader = _compile(gateway.jvm, *_CLASSES)
     builder = loader.loadClass("spark_client.ResolveHiveTables$Builder")
     arguments = gateway.jvm.java.util.List.of(Answers(handlers)).toArray()
     java_session.extensions().injectResolutionRule(builder.getConstructors()[0].newInstance(arguments))
 
 
-def _compile(jvm: Any) -> Any:
+@lru_cache(maxsize=1)
+def bucket_hash(gateway: Any) -> Any:
+    """The constructor of BucketHash in that JVM."""
+    loader = _compile(gateway.jvm, "BucketHash")
+    return loader.loadClass("spark_client.BucketHash").getConstructors()[0]
+
+
+@lru_cache(maxsize=1)
+def file_operations(gateway: Any) -> Any:
+    """The constructor of FileOperations in that JVM; a session that others have started has it, too."""
+    loader = _compile(gateway.jvm, "FileOperations")
+    return loader.loadClass("spark_client.FileOperations").getConstructors()[0]
+
+
+def _compile(jvm: Any, *names: str) -> Any:
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    for name in _CLASSES:
+    for name in names:
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(loader)
         compiler.cook(f"{name}.java", resources.files(__package__).joinpath(f"{name}.java").read_text("utf-8"))

@@ -9,6 +9,9 @@ from spark_client.wire import structs
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
+# Hive's Order.order.
+_DESCENDING, _ASCENDING = 0, 1
+
 
 def columns_of(fields: Iterable[hive.FieldSchema] | None) -> tuple[structs.Column, ...]:
     """The columns of a list that may be unset."""
@@ -26,6 +29,14 @@ def skew_of(sd: hive.StorageDescriptor) -> structs.Skew:
         locations={tuple(value): location for value, location in (info.skewedColValueLocationMaps or {}).items()},
         directories=bool(sd.storedAsSubDirectories),
     )
+
+
+def buckets_of(sd: hive.StorageDescriptor) -> structs.Buckets:
+    """The buckets of a table or partition; Hive has -1 and 0 for none."""
+    if not sd.bucketCols or (sd.numBuckets or 0) <= 0:
+        return structs.NOT_BUCKETED
+    order = tuple((each.col, each.order == _ASCENDING) for each in sd.sortCols or ())
+    return structs.Buckets(tuple(sd.bucketCols), sd.numBuckets, order)
 
 
 def storage_of(sd: hive.StorageDescriptor) -> structs.Storage:
@@ -50,7 +61,7 @@ def table_of(table: hive.Table) -> structs.Table:
         parameters=dict(table.parameters or {}),
         table_type=table.tableType or "MANAGED_TABLE",
         owner=table.owner,
-        bucket_columns=tuple(sd.bucketCols or ()),
+        buckets=buckets_of(sd),
     )
 
 
@@ -85,13 +96,26 @@ def overlay_table(table: structs.Table, onto: hive.Table | None = None) -> hive.
     raw.parameters = dict(table.parameters)
     sd, storage, skew = raw.sd, table.storage, table.skew
     sd.cols, sd.location = _fields(table.columns), table.location
-    sd.bucketCols = list(table.bucket_columns)
+    overlay_buckets(table.buckets, onto=sd)
     sd.inputFormat, sd.outputFormat = storage.input_format, storage.output_format
     sd.serdeInfo.serializationLib = storage.serde
     sd.serdeInfo.parameters = dict(storage.serde_parameters)
-    sd.skewedInfo = hive.SkewedInfo(list(skew.columns), [list(value) for value in skew.values], dict(skew.locations))
-    sd.storedAsSubDirectories = skew.directories
+    overlay_skew(skew, onto=sd)
     return raw
+
+
+def overlay_buckets(buckets: structs.Buckets, onto: hive.StorageDescriptor) -> None:
+    """Puts buckets into the struct of a table's or partition's storage; what says the same already stays as it is."""
+    if buckets == buckets_of(onto):
+        return
+    onto.bucketCols, onto.numBuckets = list(buckets.columns), buckets.count or -1
+    onto.sortCols = [hive.Order(name, _ASCENDING if ascends else _DESCENDING) for name, ascends in buckets.order]
+
+
+def overlay_skew(skew: structs.Skew, onto: hive.StorageDescriptor) -> None:
+    """Puts a skew into the struct of a table's or partition's storage."""
+    onto.skewedInfo = hive.SkewedInfo(list(skew.columns), [list(value) for value in skew.values], dict(skew.locations))
+    onto.storedAsSubDirectories = skew.directories
 
 
 def scan_request(

@@ -40,6 +40,21 @@ NOT_SKEWED = Skew()
 
 
 @dataclass(frozen=True, slots=True)
+class Buckets:
+    """CLUSTERED BY `columns` SORTED BY `order` INTO `count` BUCKETS; no count, no buckets.
+
+    `order`: columns, and whether they ascend.
+    """
+
+    columns: tuple[str, ...] = ()
+    count: int = 0
+    order: tuple[tuple[str, bool], ...] = ()
+
+
+NOT_BUCKETED = Buckets()
+
+
+@dataclass(frozen=True, slots=True)
 class Storage:
     """How files are laid out: formats and serde by their Java class names."""
 
@@ -63,7 +78,12 @@ class Table:
     parameters: Mapping[str, str] = field(default_factory=dict)
     table_type: str = "MANAGED_TABLE"
     owner: str | None = None
-    bucket_columns: tuple[str, ...] = ()
+    buckets: Buckets = NOT_BUCKETED
+
+    @property
+    def bucket_columns(self) -> tuple[str, ...]:
+        """The columns of CLUSTERED BY."""
+        return self.buckets.columns
 
     @property
     def full_name(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_client.wire import convert
-from spark_client.wire.structs import Column, PublishMode, PublishPartition, Skew, Storage, Table
+from spark_client.wire.structs import Buckets, Column, PublishMode, PublishPartition, Skew, Storage, Table
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
@@ -20,7 +20,7 @@ TABLE = Table(
     skew=Skew(("x", "y"), (("1", "a"), ("2", "b/c")), {("1", "a"): "file:/w/t/x=1/y=a"}, directories=True),
     parameters={"k": "v"},
     owner="me",
-    bucket_columns=("y",),
+    buckets=Buckets(("y",), 8, (("x", True), ("y", False))),
 )
 
 
@@ -30,9 +30,9 @@ def test_a_table_survives_the_way_there_and_back() -> None:
 
 def test_an_overlay_keeps_what_the_dataclass_does_not_know() -> None:
     raw = convert.overlay_table(TABLE)
-    raw.retention, raw.sd.sortCols, raw.sd.serdeInfo.name = 7, [hive.Order("y", 1)], "named"
+    raw.retention, raw.sd.compressed, raw.sd.serdeInfo.name = 7, True, "named"
     changed = convert.overlay_table(replace(TABLE, parameters={}), onto=raw)
-    assert (changed.retention, changed.sd.sortCols, changed.sd.serdeInfo.name) == (7, [hive.Order("y", 1)], "named")
+    assert (changed.retention, changed.sd.compressed, changed.sd.serdeInfo.name) == (7, True, "named")
     assert changed.parameters == {}
 
 

@@ -1,0 +1,53 @@
+"""The bucket of a row, as a column: Hive's own hash, computed by Spark (see BucketHash.java)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.classic.column import Column as ClassicColumn
+
+from spark_client.buckets.rules import bucketing_version
+from spark_client.errors import InvalidInsertError
+from spark_client.jvm import bucket_hash
+from spark_client.wire.structs import Column, Table
+from spark_client.write.rows import quote
+
+
+def bucket_number(table: Table, rows: DataFrame) -> SparkColumn:
+    """The bucket of each row, from 0; 0 for all if the table has none. `rows` hold the table's bucketing columns.
+
+    Raises InvalidInsertError for types whose hash nobody can compute, and for unknown versions.
+    """
+    if not table.buckets.count:
+        return F.lit(0)
+    types = {column.name.lower(): column for column in table.columns}
+    unknown = [name for name in table.buckets.columns if name.lower() not in types]
+    if unknown:
+        raise InvalidInsertError(f"{table.full_name} is CLUSTERED BY {', '.join(unknown)}, which it does not have")
+    columns = [types[name.lower()] for name in table.buckets.columns]
+    try:
+        value = hive_hash(rows, columns, bucketing_version(table.full_name, table.parameters))
+    except PySparkException as error:
+        raise InvalidInsertError(f"{table.full_name} cannot be written: {str(error).splitlines()[0]}") from error
+    return value.bitwiseAND(F.lit(0x7FFFFFFF)) % F.lit(table.buckets.count)
+
+
+def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> SparkColumn:
+    """Hive's hash of columns of `rows` in this order, by the version of its bucketing; types are Hive's."""
+    spark: Any = rows.sparkSession
+    jvm = spark._jvm  # noqa: SLF001 - the only way to Catalyst
+    output = rows.select(*(quote(column.name) for column in columns))._jdf.queryExecution().analyzed().output()  # noqa: SLF001
+    attributes = jvm.java.util.ArrayList()
+    for index in range(output.size()):
+        attributes.add(output.apply(index))
+    ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in columns)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    arguments = jvm.java.util.List.of(version, zone).toArray()
+    hasher = bucket_hash(spark.sparkContext._gateway).newInstance(arguments)  # noqa: SLF001
+    expression = hasher.hash(attributes, jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl))
+    return ClassicColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))

@@ -1,0 +1,252 @@
+package spark_client;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+
+import org.apache.hadoop.hive.common.type.HiveDecimal;
+import org.apache.hadoop.hive.serde2.io.TimestampWritable;
+import org.apache.hive.common.util.Murmur3;
+import org.apache.spark.sql.catalyst.expressions.Add;
+import org.apache.spark.sql.catalyst.expressions.ArrayAggregate;
+import org.apache.spark.sql.catalyst.expressions.ArrayTransform;
+import org.apache.spark.sql.catalyst.expressions.BitwiseXor;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Concat;
+import org.apache.spark.sql.catalyst.expressions.EvalMode$;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.HiveHash;
+import org.apache.spark.sql.catalyst.expressions.LambdaFunction;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.MapEntries;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
+import org.apache.spark.sql.catalyst.expressions.NumericEvalContext;
+import org.apache.spark.sql.catalyst.expressions.StringTrimRight;
+import org.apache.spark.sql.catalyst.expressions.UnixDate;
+import org.apache.spark.sql.catalyst.expressions.UnixMicros;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
+import org.apache.spark.sql.catalyst.expressions.objects.NewInstance;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.catalyst.util.DateTimeUtils;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.CharType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.ObjectType;
+import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.sql.types.VarcharType;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Hive's bucket hash as an expression of Spark's (Hive's ObjectInspectorUtils.getBucketHashCode and …Old).
+ *
+ * It is put together from what is on every executor's class path anyway: Catalyst's expressions, and Hive's own classes
+ * where those differ. So nothing has to be shipped, and Spark generates code for all of it but the inside of arrays
+ * and maps. A hash is never null: null's is 0.
+ */
+public final class BucketHash {
+  private static final NumericEvalContext WRAPPING = new NumericEvalContext(EvalMode$.MODULE$.LEGACY(), false);
+
+  private final int version;
+  private final String zone;
+
+  /** `version`: Hive's bucketing_version, 1 or 2. `zone`: in which timestamps have their wall clock. */
+  public BucketHash(int version, String zone) {
+    this.version = version;
+    this.zone = zone;
+  }
+
+  /** Of several columns in their order. `types` are Hive's, with char(n) and varchar(n). */
+  public Expression hash(List columns, StructType types) {
+    List hashes = new ArrayList();
+    for (int i = 0; i < columns.size(); i++) hashes.add(of((Expression) columns.get(i), types.fields()[i].dataType()));
+    return combined(hashes);
+  }
+
+  private Expression of(Expression value, DataType type) {
+    if (type instanceof ArrayType) return ofArray(value, (ArrayType) type);
+    if (type instanceof MapType) return ofMap(value, (MapType) type);
+    if (type instanceof StructType) return ofStruct(value, (StructType) type);
+    Expression hash = version == 2 ? second(value, type) : first(value, type);
+    if (hash == null) {
+      throw new IllegalArgumentException(
+          "what Hive's bucketing_version " + version + " makes of the type " + type.sql() + " cannot be computed");
+    }
+    return hash;
+  }
+
+  private static Expression first(Expression value, DataType type) {
+    if (type instanceof CharType) return spark(new Concat(seq(literal("\u0001"), new StringTrimRight(value))));
+    if (type instanceof VarcharType) return spark(new Concat(seq(literal("\u0001"), value)));
+    if (type instanceof BinaryType) return spark(new Concat(seq(bytes(literal("\u0001")), value)));
+    // Spark takes -0.0 for 0.0, and truncates seconds before 1970.
+    if (type instanceof FloatType || type instanceof DoubleType) return spark(bits(value, type));
+    if (type instanceof TimestampType) return invoke(timestamp(new UnixMicros(value)), "hashCode", DataTypes.IntegerType);
+    return known(type) ? spark(value) : null;
+  }
+
+  private Expression second(Expression value, DataType type) {
+    if (type instanceof BooleanType || type instanceof ByteType) return spark(value);
+    if (type instanceof CharType) return murmur(bytes(new StringTrimRight(value)));
+    if (type instanceof DateType) return murmur(bytes(new UnixDate(value)));
+    // Hive puts the bits, as a number, into a buffer of floats.
+    if (type instanceof FloatType || type instanceof DoubleType) {
+      return murmur(bytes(bits(cast(bits(value, type), type), type)));
+    }
+    if (type instanceof DecimalType) return murmur(unscaled(value));
+    if (type instanceof TimestampType) return murmur(invoke(timestamp(wall(value)), "getBytes", DataTypes.BinaryType));
+    return known(type) ? murmur(bytes(value)) : null;
+  }
+
+  /** Not binary in version 2: Hive hashes its whole buffer, with what an earlier, longer value left there. */
+  private static boolean known(DataType type) {
+    return type instanceof StringType || type instanceof BooleanType || type instanceof ByteType
+        || type instanceof ShortType || type instanceof IntegerType || type instanceof LongType
+        || type instanceof DecimalType || type instanceof DateType;
+  }
+
+  private Expression ofStruct(Expression value, StructType type) {
+    List hashes = new ArrayList();
+    for (int i = 0; i < type.length(); i++) {
+      hashes.add(of(new GetStructField(value, i, Option.empty()), type.fields()[i].dataType()));
+    }
+    return combined(hashes);
+  }
+
+  private Expression ofArray(Expression value, ArrayType type) {
+    NamedLambdaVariable element = variable("element", plain(type.elementType()), true);
+    return spark(new ArrayTransform(value, lambda(of(element, type.elementType()), seq(element))));
+  }
+
+  /** The sum of key ^ value over all entries; in version 2, too, values have their hash of version 1. */
+  private Expression ofMap(Expression value, MapType type) {
+    StructType entries = new StructType()
+        .add("key", plain(type.keyType()), false).add("value", plain(type.valueType()), true);
+    NamedLambdaVariable sum = variable("sum", DataTypes.IntegerType, false);
+    NamedLambdaVariable entry = variable("entry", entries, false);
+    NamedLambdaVariable all = variable("all", DataTypes.IntegerType, false);
+    Expression hash = new BitwiseXor(
+        spark(of(new GetStructField(entry, 0, Option.empty()), type.keyType())),
+        spark(new BucketHash(1, zone).of(new GetStructField(entry, 1, Option.empty()), type.valueType())));
+    return spark(new ArrayAggregate(
+        new MapEntries(value), Literal.create(Integer.valueOf(0), DataTypes.IntegerType),
+        lambda(new Add(sum, hash, WRAPPING), seq(sum, entry)), lambda(all, seq(all))));
+  }
+
+  /** 31 * (31 * first + second) + third …: what Spark makes of integers, which are their own hash. */
+  private static Expression combined(List hashes) {
+    return new HiveHash(seq(hashes.toArray()));
+  }
+
+  /** Spark's own hash of Hive's version 1, 0 for null. */
+  private static Expression spark(Expression value) {
+    return new HiveHash(seq(value));
+  }
+
+  private static Expression murmur(Expression bytes) {
+    return invokeStatic(Murmur3.class, "hash32", DataTypes.IntegerType, seq(bytes));
+  }
+
+  /** Of an integer the highest byte first, of a text as UTF-8. */
+  private static Expression bytes(Expression value) {
+    return cast(value, DataTypes.BinaryType);
+  }
+
+  private static Expression bits(Expression value, DataType type) {
+    return type instanceof FloatType
+        ? invokeStatic(Float.class, "floatToIntBits", DataTypes.IntegerType, seq(value))
+        : invokeStatic(Double.class, "doubleToLongBits", DataTypes.LongType, seq(value));
+  }
+
+  /** The bytes of the unscaled number, without trailing zeros. */
+  private static Expression unscaled(Expression value) {
+    Expression number = invoke(value, "toJavaBigDecimal", new ObjectType(java.math.BigDecimal.class));
+    DataType type = new ObjectType(HiveDecimal.class);
+    return invoke(invokeStatic(HiveDecimal.class, "create", type, seq(number)), "bigIntegerBytes", DataTypes.BinaryType);
+  }
+
+  /** Microseconds of the clock on the wall. */
+  private Expression wall(Expression value) {
+    return invokeStatic(
+        DateTimeUtils.class, "fromUTCTime", DataTypes.LongType,
+        seq(new UnixMicros(value), new Literal(zone, new ObjectType(String.class))));
+  }
+
+  /** Hive's own writable of a timestamp in microseconds. */
+  private static Expression timestamp(Expression micros) {
+    Expression moment = invokeStatic(
+        DateTimeUtils.class, "toJavaTimestampNoRebase", new ObjectType(java.sql.Timestamp.class), seq(micros));
+    return new NewInstance(
+        TimestampWritable.class, seq(moment), seq(), true, new ObjectType(TimestampWritable.class), Option.empty());
+  }
+
+  private static Expression invokeStatic(Class owner, String method, DataType result, Seq arguments) {
+    return new StaticInvoke(owner, result, method, arguments, seq(), true, !primitive(result), true, Option.empty());
+  }
+
+  private static Expression invoke(Expression target, String method, DataType result) {
+    return new Invoke(target, method, result, seq(), seq(), true, !primitive(result), true);
+  }
+
+  private static boolean primitive(DataType type) {
+    return type instanceof IntegerType || type instanceof LongType;
+  }
+
+  private static Expression cast(Expression value, DataType type) {
+    return new Cast(value, type, Option.empty(), EvalMode$.MODULE$.LEGACY());
+  }
+
+  private static Expression literal(String text) {
+    return Literal.create(UTF8String.fromString(text), DataTypes.StringType);
+  }
+
+  private static NamedLambdaVariable variable(String name, DataType type, boolean nullable) {
+    return new NamedLambdaVariable(
+        name, type, nullable, NamedExpression$.MODULE$.newExprId(), new AtomicReference());
+  }
+
+  private static Expression lambda(Expression body, Seq variables) {
+    return new LambdaFunction(body, variables, false);
+  }
+
+  /** As Spark computes with it: char and varchar are strings. */
+  private static DataType plain(DataType type) {
+    return CharVarcharUtils.replaceCharVarcharWithString(type);
+  }
+
+  private static Seq seq() {
+    return seq(new Object[0]);
+  }
+
+  private static Seq seq(Object one) {
+    return seq(new Object[] {one});
+  }
+
+  private static Seq seq(Object one, Object two) {
+    return seq(new Object[] {one, two});
+  }
+
+  private static Seq seq(Object[] elements) {
+    return CollectionConverters.asScala(Arrays.asList(elements)).toSeq();
+  }
+}
