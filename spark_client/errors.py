@@ -39,6 +39,10 @@ class PartitionExistsError(SparkClientError):
     """A partition of these values is there already."""
 
 
+class NoSuchWriteError(SparkClientError):
+    """The write has ended: it was published, given up, or its lease ran out and it was cleaned."""
+
+
 class PublishConflictError(SparkClientError):
     """Somebody else changed what this write had seen. Nothing of the write is visible; run it again."""
 

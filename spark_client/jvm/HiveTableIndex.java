@@ -12,6 +12,7 @@ import java.util.Set;
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.catalog.CatalogStatistics;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -66,11 +67,24 @@ public final class HiveTableIndex implements FileIndex {
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    return directories(partitionFilters, dataFilters).listFiles(partitionFilters, dataFilters);
+    JsonNode plan = plan(partitionFilters, dataFilters);
+    // Planned first, listed then: a file that comes in between belongs to a write that the plan does not see.
+    return visible(plan, directories(plan).listFiles(partitionFilters, dataFilters));
   }
 
   public String[] inputFiles() {
-    return directories(seq(new ArrayList()), seq(new ArrayList())).inputFiles();
+    Seq none = seq(new ArrayList());
+    List names = new ArrayList();
+    for (Iterator i = java(listFiles(none, none)); i.hasNext();) {
+      for (Iterator j = java(((PartitionDirectory) i.next()).files()); j.hasNext();) {
+        names.add(SparkPath.fromFileStatus(((FileStatusWithMetadata) j.next()).fileStatus()).urlEncoded());
+      }
+    }
+    return (String[]) names.toArray(new String[0]);
+  }
+
+  private static Seq visible(JsonNode plan, Seq directories) {
+    return new VisibleWrites(plan.get("writes")).of(directories);
   }
 
   public void refresh() {}
@@ -121,10 +135,11 @@ public final class HiveTableIndex implements FileIndex {
       Expression filter = (Expression) i.next();
       if (!filter.exists(new Dynamic())) known.add(filter);
     }
-    InMemoryFileIndex index = directories(seq(known), dataFilters);
+    JsonNode plan = plan(seq(known), dataFilters);
+    InMemoryFileIndex index = directories(plan);
     Set rows = new HashSet();
     long directories = 0, files = 0, bytes = 0;
-    for (Iterator i = java(index.listFiles(seq(known), dataFilters)); i.hasNext(); directories++) {
+    for (Iterator i = java(visible(plan, index.listFiles(seq(known), dataFilters))); i.hasNext(); directories++) {
       PartitionDirectory directory = (PartitionDirectory) i.next();
       rows.add(directory.values());
       for (Iterator j = java(directory.files()); j.hasNext(); files++) {
@@ -140,8 +155,8 @@ public final class HiveTableIndex implements FileIndex {
     return measured;
   }
 
-  /** Spark's index over the directories that the metastore names; the filters are only what it was asked with. */
-  private InMemoryFileIndex directories(Seq partitionFilters, Seq dataFilters) {
+  /** What the metastore says that has to be read, and which writes were published at that moment. */
+  private JsonNode plan(Seq partitionFilters, Seq dataFilters) {
     Map request = new HashMap();
     List filters = new ArrayList();
     for (Iterator i = java(partitionFilters); i.hasNext();) filters.add(json((Expression) i.next()));
@@ -149,12 +164,15 @@ public final class HiveTableIndex implements FileIndex {
     request.put("filters", filters);
     request.put("padded", padded());
     request.put("serde", table.storage().serde().get());
-    JsonNode partitions = python.ask("scan", table.identifier(), request, null).get("partitions");
+    return python.ask("scan", table.identifier(), request, null);
+  }
 
+  /** Spark's index over the directories of a plan. */
+  private InMemoryFileIndex directories(JsonNode plan) {
     StructType schema = table.partitionSchema();
     Configuration conf = session.sessionState().newHadoopConf();
     List rootPaths = new ArrayList(), partitionPaths = new ArrayList();
-    for (Iterator i = partitions.elements(); i.hasNext();) {
+    for (Iterator i = plan.get("partitions").elements(); i.hasNext();) {
       JsonNode partition = (JsonNode) i.next();
       InternalRow row = row(schema, partition.get("values"));
       for (Iterator j = partition.get("directories").elements(); j.hasNext();) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from spark_client.errors import InvalidStatementError, UnreadableTableError
@@ -25,7 +26,7 @@ class Planner:
         nodes = predicate(question["filters"], question["padded"])
         plan = self._metastore.plan_scan(database, table, nodes)
         _check_formats(f"{database}.{table}", question["serde"], plan)
-        return {"partitions": [_readable(partition) for partition in plan.partitions]}
+        return {"partitions": [_readable(partition) for partition in plan.partitions], "writes": asdict(plan.writes)}
 
     def plain(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Refuses a table in a format that is left to Spark's own reader, if that would miss directories of it."""

@@ -19,8 +19,9 @@ from thrift_idl.gen.metastore import ttypes as ours
 
 Faults = Mapping[type[TExceptionBase], type[errors.SparkClientError]]
 _NO_TABLE: Faults = {hive.NoSuchObjectException: errors.NoSuchTableError}
+_NO_WRITE: Faults = {hive.NoSuchObjectException: errors.NoSuchWriteError}
 _PUBLISH: Faults = {
-    hive.NoSuchObjectException: errors.NoSuchTableError,
+    **_NO_WRITE,
     hive.AlreadyExistsException: errors.PublishConflictError,
     ours.ConflictException: errors.PublishConflictError,
 }
@@ -67,11 +68,14 @@ class MetastoreClient:
         }
         self._call("create_table", convert.overlay_table(table), repeat=False, faults=faults)
 
-    def alter_table(self, table: structs.Table) -> None:
-        """Gives the table what `table` says; fields that our dataclass does not have stay. Raises NoSuchTableError."""
+    def alter_table(self, table: structs.Table, *, expected_version: int | None = None) -> None:
+        """Gives the table what `table` says; fields that our dataclass does not have stay. Raises NoSuchTableError.
+
+        With `expected_version` the metastore refuses where the table has been changed since it had that one.
+        """
         raw = convert.overlay_table(table, onto=self._raw_table(table.database, table.name))
         # Without the statement's name, the metastore takes an empty skew for that of a client that knows of none.
-        context = hive.EnvironmentContext({"alterTableOpType": "SKEWED_BY"})
+        context = hive.EnvironmentContext({"alterTableOpType": "SKEWED_BY", **_expecting(expected_version)})
         names = (table.database, table.name)
         self._call("alter_table_with_environment_context", *names, raw, context, repeat=False, faults=_NO_TABLE)
 
@@ -87,6 +91,16 @@ class MetastoreClient:
         except errors.NoSuchTableError:
             return None
         return convert.partition_of(raw)
+
+    def alter_partition(
+        self, database: str, table: str, partition: structs.Partition, *, expected_version: int | None = None
+    ) -> None:
+        """Gives the partition the skew that `partition` has; all else of it stays. Raises NoSuchTableError."""
+        raw = self._call("get_partition", database, table, list(partition.values), repeat=True, faults=_NO_TABLE)
+        convert.overlay_skew(partition.skew, onto=raw.sd)
+        context = hive.EnvironmentContext(_expecting(expected_version))
+        method = "alter_partition_with_environment_context"
+        self._call(method, database, table, raw, context, repeat=False, faults=_NO_TABLE)
 
     def get_partitions(self, database: str, table: str, prefix: Sequence[str] = ()) -> tuple[structs.Partition, ...]:
         """All partitions, or those whose first values are these, ascending by name. Raises NoSuchTableError."""
@@ -108,12 +122,62 @@ class MetastoreClient:
         request = convert.scan_request(database, table, predicate, with_totals=with_totals)
         return convert.scan_plan_of(self._call("plan_scan", request, repeat=True, faults=_NO_TABLE))
 
+    def begin_write(self, database: str, table: str, lease: float = 60.0) -> structs.WriteLease:
+        """Registers a write that is renewed more often than every `lease` seconds. Raises NoSuchTableError.
+
+        A lost answer leaves a write that nobody renews: it is cleaned, so asking again does no harm.
+        """
+        request = ours.BeginWriteRequest(database, table, leaseMillis=round(lease * 1000))
+        answer = self._call("begin_write", request, repeat=True, faults=_NO_TABLE)
+        return structs.WriteLease(answer.queryId, answer.leaseMillis / 1000)
+
+    def renew_write(
+        self,
+        query_id: str,
+        *,
+        locations: Sequence[str] = (),
+        shared: Sequence[str] = (),
+        renames: Sequence[structs.Rename] = (),
+    ) -> tuple[bool, ...]:
+        """A sign of life, before files are put or renamed there; which `locations` are its own. Raises NoSuchWrite.
+
+        Registering twice is registering once, so a lost answer is asked for again.
+        """
+        request = convert.renew_request(query_id, locations, shared, renames)
+        answer = self._call("renew_write", request, repeat=True, faults=_NO_WRITE)
+        return tuple(answer.granted or ())
+
+    def end_write(self, query_id: str) -> None:
+        """Gives up a write that has no files any more. Raises NoSuchWriteError where it has ended already."""
+        self._call("end_write", query_id, repeat=True, faults=_NO_WRITE)
+
     def publish(
-        self, database: str, table: str, query_id: str, partitions: Sequence[structs.PublishPartition]
+        self,
+        database: str,
+        table: str,
+        query_id: str,
+        partitions: Sequence[structs.PublishPartition],
+        retired: Sequence[str] = (),
     ) -> structs.PublishResult:
-        """Makes a whole write visible at once. Raises PublishConflictError, NoSuchTableError, AnswerLostError."""
-        request = convert.publish_request(database, table, query_id, partitions)
+        """Makes a whole write visible at once and ends it; `retired` locations may go after the grace time.
+
+        Raises PublishConflictError, NoSuchWriteError, AnswerLostError.
+        """
+        request = convert.publish_request(database, table, query_id, partitions, retired)
         return convert.publish_result_of(self._call("publish", request, repeat=False, faults=_PUBLISH))
+
+    def clean(
+        self,
+        database: str | None = None,
+        table: str | None = None,
+        *,
+        dry_run: bool = False,
+        grace: float | None = None,
+    ) -> structs.CleanResult:
+        """Removes what nothing refers to any more; `grace` in seconds, None: the server's. Raises NoSuchTableError."""
+        grace_millis = None if grace is None else round(grace * 1000)
+        request = ours.CleanRequest(database, table, dryRun=dry_run, graceMillis=grace_millis)
+        return convert.clean_result_of(self._call("clean", request, repeat=True, faults=_NO_TABLE))
 
     def add_partitions(
         self, database: str, table: str, partitions: Sequence[Sequence[str]], *, if_not_exists: bool
@@ -257,6 +321,11 @@ class MetastoreClient:
             if connection.address == broken.address:
                 self._idle.remove(connection)
                 connection.close()
+
+
+def _expecting(version: int | None) -> dict[str, str]:
+    """The context's property by which the metastore notices that somebody else was faster."""
+    return {} if version is None else {"expected_version": str(version)}
 
 
 def _translate(method: str, error: Exception, faults: Faults) -> errors.SparkClientError:

@@ -140,6 +140,7 @@ def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:
         partitions_total=plan.partitionsTotal,
         directories_total=plan.directoriesTotal,
         table_version=plan.tableVersion,
+        writes=structs.VisibleWrites(plan.writeToken, plan.highestWrite, tuple(plan.openWrites or ())),
     )
 
 
@@ -171,11 +172,39 @@ def _scan_storage(storage: ours.ScanStorage) -> structs.ScanStorage:
 
 
 def publish_request(
-    database: str, table: str, query_id: str, partitions: Sequence[structs.PublishPartition]
+    database: str,
+    table: str,
+    query_id: str,
+    partitions: Sequence[structs.PublishPartition],
+    retired: Sequence[str],
 ) -> ours.PublishRequest:
     """All partitions of one write."""
+    entries = [_publish_partition(partition) for partition in partitions]
     return ours.PublishRequest(
-        dbName=database, tableName=table, queryId=query_id, partitions=[_publish_partition(p) for p in partitions]
+        dbName=database, tableName=table, queryId=query_id, partitions=entries, retired=list(retired) or None
+    )
+
+
+def renew_request(
+    query_id: str, locations: Sequence[str], shared: Sequence[str], renames: Sequence[structs.Rename]
+) -> ours.RenewWriteRequest:
+    """A sign of life; and what the write is about to do."""
+    return ours.RenewWriteRequest(
+        queryId=query_id,
+        locations=list(locations) or None,
+        shared=list(shared) or None,
+        renames=[ours.Rename(rename.source, rename.target) for rename in renames] or None,
+    )
+
+
+def clean_result_of(result: ours.CleanResult) -> structs.CleanResult:
+    """What was, or would be, removed."""
+    return structs.CleanResult(
+        tuple(
+            structs.CleanedLocation(each.location, each.reason, each.files, each.bytes, each.queryId, each.error)
+            for each in result.locations
+        ),
+        result.waiting,
     )
 
 

@@ -158,6 +158,18 @@ class ScanStorage:
 
 
 @dataclass(frozen=True, slots=True)
+class VisibleWrites:
+    """Files whose names hold `<token>-<number>` are hidden if the number is above `highest`, or among `open`.
+
+    None: no write of this table was ever registered, and every file is visible.
+    """
+
+    token: str | None = None
+    highest: int | None = None
+    open: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ScanPlan:
     """What a query must read. `partitions_total` is known where it was asked for."""
 
@@ -166,6 +178,43 @@ class ScanPlan:
     partitions_total: int | None
     directories_total: int
     table_version: int
+    writes: VisibleWrites = VisibleWrites()
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLease:
+    """A registered write: dead if it is not renewed for `seconds`. The names of its files hold `query_id`."""
+
+    query_id: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Of a directory or file, from one location to another."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedLocation:
+    """What `clean` removed, or would; `error`: why it is still there. `query_id`: of the write it belonged to."""
+
+    location: str
+    reason: str
+    files: int
+    bytes: int
+    query_id: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CleanResult:
+    """`waiting` locations are within their grace time, or their writer lives."""
+
+    locations: tuple[CleanedLocation, ...]
+    waiting: int
 
 
 class PublishMode(Enum):

@@ -1,18 +1,18 @@
 """From staged files to the table's directories: what moves where, and what the metastore is told. Pure.
 
-Whatever an engine finds in a directory that the metastore points to, it reads. So nothing is ever added to such a
-directory: an append makes a new one, with the old files linked or copied into it, and publishing swaps the two. Only
-the directories that receive rows are made anew; other skewed values stay where they are.
+What is new or overwritten stays where Spark wrote it, in the write's own directory `_versions/<query id>`, and
+publishing points to it. Only an append moves its files, one by one, into directories that are others' as well; our
+readers hide them by their names until they are published. See docs/writing.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, fields
+from itertools import chain, groupby
 
-from spark_client.wire.structs import NOT_SKEWED, PublishMode, PublishPartition, Skew, Table
-from spark_client.write.files import parent
+from spark_client.wire.structs import NOT_SKEWED, PublishMode, PublishPartition, Rename, Skew, Table
+from spark_client.write.files import is_below, name_of, parent
 from spark_client.write.names import skew_directories, value_path
 from spark_client.write.snapshot import Existing, Snapshot, Values
 from spark_client.write.staging import StagedFile
@@ -20,45 +20,34 @@ from spark_client.write.staging import StagedFile
 # The write that changed a partition last, in its parameters: how a writer recognises its own publication.
 QUERY_ID = "spark_query_id"
 VERSIONS = "_versions"
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A rename of a directory; the one around `target` is made, `target` itself is not there yet."""
-
-    source: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """What is visible in the directory `source` is to be in the directory `target` as well."""
-
-    source: str
-    target: str
+# Renaming is copying there, file by file.
+_OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "oss", "cosn", "obs", "swift", "wasb", "wasbs"})
 
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """A write, or one partition of it: moves, then copies, then the publication, then the deletion of what it replaced.
+    """A write, or one partition of it.
 
-    `empty` are locations that must be there although no file is.
+    `away` are renames of what is replaced in place, to locations that are `retired` when all is published. `moves`
+    are renames of this write's own files and directories; the directories above their targets are made, and those in
+    `made` go again if the write is taken back. `shared` are directories that others use, too. `empty` are locations
+    that must be there although no file is.
     """
 
-    moves: tuple[Move, ...] = ()
-    copies: tuple[Copy, ...] = ()
+    away: tuple[Rename, ...] = ()
+    moves: tuple[Rename, ...] = ()
+    made: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     publications: tuple[PublishPartition, ...] = ()
-    replaced: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
 
-    def __add__(self, other: Adoption) -> Adoption:
-        return Adoption(
-            self.moves + other.moves,
-            self.copies + other.copies,
-            self.empty + other.empty,
-            self.publications + other.publications,
-            self.replaced + other.replaced,
-        )
+
+def joined(adoptions: Iterable[Adoption]) -> Adoption:
+    """All of them as one."""
+    parts = list(adoptions)
+    names = [each.name for each in fields(Adoption)]
+    return Adoption(*(tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in names))
 
 
 def table_root(location: str) -> str:
@@ -66,82 +55,155 @@ def table_root(location: str) -> str:
     return location.partition(f"/{VERSIONS}/")[0].rstrip("/")
 
 
+def own_directory(table: Table, query_id: str) -> str:
+    """Where Spark writes the rows of a write, and where those of new and overwritten partitions stay."""
+    return f"{table_root(table.location or '')}/{VERSIONS}/{query_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Adopter:
-    """Plans one write. `is_free` tells whether a location is unused."""
+    """Plans one write; `static` is the partition that the statement names in full: it is there even without rows.
+
+    `in_place`: what is overwritten keeps its directory, as tools expect that know `ds=1` only.
+    """
 
     table: Table
     snapshot: Snapshot
     query_id: str
     overwrite: bool
-    is_free: Callable[[str], bool]
+    static: Values | None
+    in_place: bool = False
 
-    def plan(self, staged: Iterable[StagedFile], static: Values | None) -> Adoption:
-        """`static`: the partition that the statement names in full; it is there afterwards even without rows."""
+    def wishes(self, staged: Iterable[StagedFile]) -> list[str]:
+        """The directories in Hive's layout, `ds=1`, that new partitions would like to be in, unless they overwrite."""
+        copies = self._root.partition(":")[0] in _OBJECT_STORES
+        if not self.in_place and (self.overwrite or copies):
+            return []
+        found = ((values, self.snapshot.get(values)) for values in self._by_values(staged))
+        return [
+            self._plain(values)
+            for values, existing in found
+            if existing is None or (self.in_place and not self._stays(existing))
+        ]
+
+    def replaced(self, staged: Iterable[StagedFile]) -> list[str]:
+        """The directories that are replaced in place."""
+        found = (self.snapshot.get(values) for values in self._by_values(staged))
+        return [self._place(existing) for existing in found if existing and self._stays(existing)]
+
+    def wishes_within(self, staged: Iterable[StagedFile]) -> list[str]:
+        """The directories that skewed values which had no rows yet would like to have in partitions that are there."""
+        return [
+            _directories(existing.location, existing.skew)[number]
+            for values, files in self._by_values(staged).items()
+            if (existing := self.snapshot.get(values)) and not self.overwrite
+            for number in _numbers(files)
+            if number and tuple(existing.skew.values[number - 1]) not in existing.skew.locations
+        ]
+
+    def plan(
+        self, staged: Iterable[StagedFile], granted: Set[str], contents: Mapping[str, Sequence[str]] | None = None
+    ) -> Adoption:
+        """`granted`: the wishes that are; `contents`: what is to be renamed away for each that is replaced in place."""
+        return joined(
+            self._append(values, files, existing, granted)
+            if (existing := self.snapshot.get(values)) and not self.overwrite
+            else self._bring(values, files, existing, granted, contents or {})
+            for values, files in self._by_values(staged).items()
+        )
+
+    def _by_values(self, staged: Iterable[StagedFile]) -> dict[Values, list[StagedFile]]:
         by_values = {values: list(files) for values, files in groupby(sorted(staged, key=_values), key=_values)}
-        if static is not None and (self.overwrite or static not in self.snapshot):
-            by_values.setdefault(static, [])
-        adoption = Adoption()
-        for values, files in by_values.items():
-            existing = self.snapshot.get(values)
-            if existing and not self.overwrite:
-                adoption += self._append(values, files, existing)
-            else:
-                adoption += self._bring(values, files, existing)
-        return adoption
+        if self.static is not None and (self.overwrite or self.static not in self.snapshot):
+            by_values.setdefault(self.static, [])
+        return by_values
 
-    def _bring(self, values: Values, files: list[StagedFile], existing: Existing | None) -> Adoption:
+    def _bring(
+        self,
+        values: Values,
+        files: list[StagedFile],
+        existing: Existing | None,
+        granted: Set[str],
+        contents: Mapping[str, Sequence[str]],
+    ) -> Adoption:
         """A new partition, or all of an old one anew."""
         skew = self.table.skew
-        plain = f"{table_root(self.table.location or '')}/{self._name(values)}"
-        location = plain if existing is None and self.is_free(plain) else self._version(values)
+        stays = self._place(existing) if existing and self._stays(existing) else ""
+        plain = bool(stays) or self._plain(values) in granted
+        location = stays or (self._plain(values) if plain else self._own(values))
+        away = self._away(stays, contents.get(stays, ()))
         targets = _directories(location, skew)
-        return Adoption(
-            moves=_moves(files, targets),
-            empty=() if files else (location,),
-            publications=(
-                PublishPartition(
-                    values=values,
-                    mode=PublishMode.OVERWRITE if self.overwrite else PublishMode.CREATE,
-                    location=location,
-                    skewed_locations={tuple(skew.values[n - 1]): targets[n] for n in _numbers(files) if n},
-                    expected_version=existing.version if existing else 0,
-                    parameters=self._parameters(files),
-                    skew=self._published(skew),
-                ),
-            ),
-            replaced=(existing.location,) if existing else (),
-        )
-
-    def _append(self, values: Values, files: list[StagedFile], existing: Existing) -> Adoption:
-        """Anew is each directory that receives rows. The default one is where the location says, so that moves too."""
-        skew, numbers = existing.skew, _numbers(files)
-        moved = 0 in numbers
-        targets = _directories(self._version(values), skew)
-        default = _directories(existing.location, skew)[0]
-        old = [default, *(skew.locations.get(tuple(value), "") for value in skew.values)]
-        copies = tuple(Copy(old[n], targets[n]) for n in numbers if old[n])
-        new = {tuple(skew.values[n - 1]): targets[n] for n in numbers if n}
+        used = tuple(targets[number] for number in _numbers(files))
         publication = PublishPartition(
             values=values,
-            # In the metastore's words an append keeps the location.
-            mode=PublishMode.OVERWRITE if moved else PublishMode.APPEND,
-            location=self._version(values) if moved else existing.location,
-            skewed_locations={**skew.locations, **new} if moved else new,
-            expected_version=existing.version,
-            parameters=self._parameters(files, existing if moved else None),
-            skew=self._published(skew) if moved else skew,
+            mode=PublishMode.OVERWRITE if self.overwrite else PublishMode.CREATE,
+            location=location,
+            skewed_locations={tuple(skew.values[n - 1]): targets[n] for n in _numbers(files) if n},
+            expected_version=existing.version if existing else 0,
+            parameters=self._parameters(files),
+            skew=self._published(skew),
         )
         return Adoption(
-            _moves(files, targets), copies, publications=(publication,), replaced=tuple(copy.source for copy in copies)
+            away=tuple(Rename(source, target) for source, target in away.items()),
+            moves=_by_file(files, targets) if plain else _by_directory(files, targets),
+            made=(*used, location) if plain else (),
+            empty=() if files else (location,),
+            publications=(publication,),
+            retired=tuple(away.values()),
+        )
+
+    def _stays(self, existing: Existing) -> bool:
+        """In its directory, although it is overwritten: unless that is of another mode."""
+        unpartitioned = not self.table.partition_columns
+        return self.in_place and (unpartitioned or not is_below(existing.location, f"{self._root}/{VERSIONS}"))
+
+    def _place(self, existing: Existing) -> str:
+        return existing.location if self.table.partition_columns else self._root
+
+    def _away(self, location: str, contents: Sequence[str]) -> dict[str, str]:
+        """From where to where: beside it, in a name that engines and tools overlook; of a table's files, in one."""
+        if not self.table.partition_columns:
+            return {child: f"{location}/_temp_{self.query_id}/{name_of(child)}" for child in contents}
+        return {child: f"{parent(child)}/_temp_{self.query_id}_{name_of(child)}" for child in contents}
+
+    def _append(self, values: Values, files: list[StagedFile], existing: Existing, granted: Set[str]) -> Adoption:
+        """Files go where the files of their directory are, or a new one to where Hive puts it, if that is free."""
+        skew, numbers = existing.skew, _numbers(files)
+        inside, own = _directories(existing.location, skew), _directories(self._own(values), skew)
+        known = ["", *(skew.locations.get(tuple(value), "") for value in skew.values)]
+        targets = [
+            known[number] or (place if not number or place in granted else own[number])
+            for number, place in enumerate(inside)
+        ]
+        publication = PublishPartition(
+            values=values,
+            mode=PublishMode.APPEND,
+            location=existing.location,
+            skewed_locations={tuple(skew.values[n - 1]): targets[n] for n in numbers if n and not known[n]},
+            # Its directories must still be there, and be those of the partition.
+            expected_version=existing.version,
+            parameters=self._parameters(files),
+            skew=skew,
+        )
+        return Adoption(
+            moves=_by_file(files, targets),
+            made=tuple(inside[n] for n in numbers if n and targets[n] == inside[n] and not known[n]),
+            shared=tuple(targets[n] for n in numbers if targets[n] != own[n]),
+            publications=(publication,),
         )
 
     def _name(self, values: Values) -> str:
         return value_path([column.name for column in self.table.partition_columns], values)
 
-    def _version(self, values: Values) -> str:
-        root = table_root(self.table.location or "")
-        return f"{root}/{VERSIONS}/{self.query_id}/{self._name(values)}".rstrip("/")
+    @property
+    def _root(self) -> str:
+        return table_root(self.table.location or "")
+
+    def _plain(self, values: Values) -> str:
+        return f"{self._root}/{self._name(values)}".rstrip("/")
+
+    def _own(self, values: Values) -> str:
+        return f"{own_directory(self.table, self.query_id)}/{self._name(values)}".rstrip("/")
 
     def _published(self, skew: Skew) -> Skew | None:
         """The skew as it lies on the disk; one without directories is only a remark, which follows the table's."""
@@ -149,17 +211,14 @@ class Adopter:
             return skew
         return None if skew == self.table.skew else NOT_SKEWED
 
-    def _parameters(self, files: list[StagedFile], before: Existing | None = None) -> dict[str, str]:
-        """Counts of this write; together with those of the partition `before`, as far as they are known."""
-        counts = {
-            "numFiles": len(files),
-            "numRows": sum(file.rows for file in files),
-            "totalSize": sum(file.size for file in files),
+    def _parameters(self, files: list[StagedFile]) -> dict[str, str]:
+        """Counts of this write; the metastore adds up those of appends."""
+        return {
+            QUERY_ID: self.query_id,
+            "numFiles": str(len(files)),
+            "numRows": str(sum(file.rows for file in files)),
+            "totalSize": str(sum(file.size for file in files)),
         }
-        if before:
-            known = {name: before.parameters.get(name, "") for name in counts}
-            counts = {name: count + int(known[name]) for name, count in counts.items() if known[name].isdigit()}
-        return {QUERY_ID: self.query_id, **{name: str(count) for name, count in counts.items()}}
 
 
 def _directories(location: str, skew: Skew) -> list[str]:
@@ -169,8 +228,15 @@ def _directories(location: str, skew: Skew) -> list[str]:
     return [f"{location}/{name}" for name in skew_directories(skew.columns, skew.values)]
 
 
-def _moves(files: list[StagedFile], targets: list[str]) -> tuple[Move, ...]:
-    return tuple(dict.fromkeys(Move(parent(file.location), targets[file.directory]) for file in files))
+def _by_file(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
+    """Each file for itself, so that the directory may be others' as well."""
+    return tuple(Rename(file.location, f"{targets[file.directory]}/{name_of(file.location)}") for file in files)
+
+
+def _by_directory(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
+    """Within the write's own directory: nothing, where Spark's directories have Hive's names already."""
+    places = dict.fromkeys((parent(file.location), targets[file.directory]) for file in files)
+    return tuple(Rename(source, target) for source, target in places if source != target)
 
 
 def _numbers(files: list[StagedFile]) -> list[int]:

@@ -1,38 +1,42 @@
-"""Staged files become visible: adopted into the table, published in one call, and what they replace is deleted."""
+"""Staged files become visible: adopted into the table, then published in one call. See docs/writing.md."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
 from spark_client.context import Context
 from spark_client.errors import (
     AnswerLostError,
+    NoSuchWriteError,
     PublishConflictError,
     SparkClientError,
+    WriteFailedError,
     WriteUncertainError,
 )
 from spark_client.wire.structs import PublishPartition, Table
-from spark_client.write.adoption import QUERY_ID, VERSIONS, Adopter, Adoption, table_root
-from spark_client.write.files import Files, in_parallel, is_below, parent
-from spark_client.write.journal import FILE_ERRORS, Journal
+from spark_client.write.adoption import QUERY_ID, Adopter, Adoption, own_directory, table_root
+from spark_client.write.files import FILE_ERRORS, Files, is_below, parent
+from spark_client.write.journal import Journal
+from spark_client.write.lease import Lease
+from spark_client.write.settings import is_in_place, lease_seconds
 from spark_client.write.snapshot import Snapshot, Values, same_layout, take_snapshot
 from spark_client.write.staging import StagedFile
 
-_log = logging.getLogger(__name__)
-# An append that meets another writer looks again and goes on; an overwrite must not guess.
-_APPEND_ATTEMPTS = 8
+# An append that meets another writer looks again and goes on, as one of them always gets through; an overwrite must
+# not guess.
+_APPEND_ATTEMPTS = 64
 _PUBLISH_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One INSERT: its table as it was when it began, its name, and what it is to do."""
+    """One INSERT: its table as it was when it began, and what it is to do."""
 
     table: Table
-    query_id: str
-    static: dict[str, str]
+    static: Mapping[str, str]
     overwrite: bool
 
     @property
@@ -43,43 +47,92 @@ class Write:
 
 
 class Commit:
-    """The end of a write. From `may_be_visible` on its files must stay; `is_done` when they surely are visible."""
+    """A registered write. As a context, it leaves no file of a write that did not become visible.
+
+    Only where that is not known (WriteUncertainError), or what there is cannot be removed, is it left to cleaning.
+    """
 
     def __init__(self, context: Context, write: Write) -> None:
-        self.may_be_visible = False
-        self.is_done = False
+        """Registers. Raises NoSuchTableError, InvalidInsertError, MetastoreUnavailableError."""
         self._context = context
         self._write = write
+        self._in_place = write.overwrite and is_in_place(context.spark, write.table)
         self._files = Files(context.spark)
+        self._lease = Lease(context.metastore, write.table, lease_seconds(context.spark, write.table))
+        self._journal = Journal(self._files, table_root(write.table.location or ""), context.on_step)
+        self._published: Adoption | None = None
+        self._may_be_visible = self._is_closed = False
+        self.query_id = self._lease.query_id
+        self.directory = own_directory(write.table, self.query_id)
+
+    def __enter__(self) -> Self:
+        try:
+            self._lease.claim_own(self.directory)
+        except BaseException:
+            self._lease.end()
+            raise
+        self._lease.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        self._lease.__exit__(kind, error, trace)
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._published:
+            self._tidy(self._published)
+        elif not self._may_be_visible and self._journal.undo() and self._delete():
+            self._lease.end()
 
     def run(self, staged: Sequence[StagedFile], snapshot: Snapshot) -> Adoption:
-        """Raises PublishConflictError, WriteUncertainError, and what the file system raises; all is put back then."""
-        for attempt in range(1, _APPEND_ATTEMPTS + 1):
-            try:
-                return self._try(staged, snapshot)
-            except PublishConflictError:
-                if self._write.overwrite or attempt == _APPEND_ATTEMPTS:
-                    raise
-                snapshot = self._look_again(staged, snapshot)
-        raise AssertionError("unreachable")
+        """Raises PublishConflictError, WriteFailedError, WriteUncertainError, and what the file system raises."""
+        try:
+            for _ in range(_APPEND_ATTEMPTS - 1):
+                try:
+                    return self._try(staged, snapshot)
+                except PublishConflictError:
+                    if self._write.overwrite:
+                        raise
+                    snapshot = self._look_again(staged, snapshot)
+            return self._try(staged, snapshot)
+        except NoSuchWriteError as error:
+            raise WriteFailedError(
+                f"INSERT into {self._write.table.full_name} failed and changed nothing: {error}; run it again"
+            ) from error
 
     def _try(self, staged: Sequence[StagedFile], snapshot: Snapshot) -> Adoption:
         write = self._write
-        adopter = Adopter(write.table, snapshot, write.query_id, write.overwrite, self._is_free)
-        adoption = adopter.plan(staged, write.static_partition)
-        journal = Journal(self._files)
-        try:
-            journal.run(adoption, self._context.on_step)
-            self._context.on_step("adopted")
-            replaced = self._publish(adoption) if adoption.publications else ()
-        except BaseException:
-            if not self.may_be_visible:
-                journal.undo()
-            raise
-        self.is_done = True
+        adopter = Adopter(write.table, snapshot, self.query_id, write.overwrite, write.static_partition, self._in_place)
+        adoption = adopter.plan(staged, self._granted(adopter, staged), self._contents(adopter.replaced(staged)))
+        self._lease.share(adoption.shared)
+        if adoption.away:
+            self._lease.rename([*adoption.away, *adoption.moves])
+        self._context.on_step("registered")
+        self._journal.run(adoption)
+        self._context.on_step("adopted")
+        self._lease.check()
+        if adoption.publications:
+            self._publish(adoption)
+            self._published = adoption
         self._context.on_step("published")
-        self._delete(replaced)
         return adoption
+
+    def _granted(self, adopter: Adopter, staged: Sequence[StagedFile]) -> set[str]:
+        """Directories in Hive's layout that nobody else has, and nothing of others' is in."""
+        granted = set(self._files.free(sorted(self._lease.claim(adopter.wishes(staged)))))
+        ours = self.query_id.rpartition("-")[0]  # of the table: another append may have made it at this moment
+        return granted | set(self._files.free(adopter.wishes_within(staged), ours))
+
+    def _contents(self, locations: Sequence[str]) -> dict[str, list[str]]:
+        """What is to be renamed away: a partition's directory if it is there, all that is visible of a table."""
+        if self._write.table.partition_columns:
+            return {location: [location] for location in self._files.existing(locations)}
+        return {location: self._files.visible(location) for location in locations}
 
     def _look_again(self, staged: Sequence[StagedFile], before: Snapshot) -> Snapshot:
         """The table as it is now; the conflict stays one if the rows would have to be spread otherwise."""
@@ -94,32 +147,33 @@ class Commit:
                 )
         return after
 
-    def _publish(self, adoption: Adoption) -> tuple[str, ...]:
-        """Publishes; a lost answer is asked for again: with expected versions the same call cannot happen twice."""
-        write, metastore = self._write, self._context.metastore
-        lost: Exception | None = None
+    def _publish(self, adoption: Adoption) -> None:
+        """Publishes; a lost answer is asked for again, for the first call that arrives ends the write."""
+        table, lost = self._write.table, None
         for _ in range(_PUBLISH_ATTEMPTS):
-            self.may_be_visible = True
+            self._may_be_visible = True
             try:
-                result = metastore.publish(
-                    write.table.database, write.table.name, write.query_id, adoption.publications
+                self._context.metastore.publish(
+                    table.database, table.name, self.query_id, adoption.publications, adoption.retired
                 )
             except AnswerLostError as error:
                 lost = error
-            except PublishConflictError:
-                if lost:
-                    self._check_visible(adoption.publications)
-                    return adoption.replaced
-                self.may_be_visible = False
-                raise
             except SparkClientError as error:
-                if lost:
+                if lost and not isinstance(error, PublishConflictError | NoSuchWriteError):
                     raise self._uncertain(error) from error
-                self.may_be_visible = False
+                if lost and self._has_ended():
+                    return self._check_visible(adoption.publications)
+                self._may_be_visible = False
                 raise
             else:
-                return (*result.replaced, *adoption.replaced)
+                return None
         raise self._uncertain(lost) from lost
+
+    def _has_ended(self) -> bool:
+        try:
+            return not self._lease.is_open()
+        except SparkClientError as error:
+            raise self._uncertain(error) from error
 
     def _check_visible(self, publications: Sequence[PublishPartition]) -> None:
         """Raises WriteUncertainError unless a partition says that this write was the last to change it."""
@@ -137,38 +191,28 @@ class Commit:
             parameters = found.parameters if found else {}
         else:
             parameters = metastore.get_table(table.database, table.name).parameters
-        return parameters.get(QUERY_ID) == self._write.query_id
+        return parameters.get(QUERY_ID) == self.query_id
 
     def _uncertain(self, error: Exception | None) -> WriteUncertainError:
         reason = error or "another writer came after it"
-        name, query_id = self._write.table.full_name, self._write.query_id
+        name, query_id = self._write.table.full_name, self.query_id
         return WriteUncertainError(
             f"whether write {query_id} to {name} is visible is not known ({reason}); its files are left: "
             f"look for {query_id} in the parameter {QUERY_ID} before running it again"
         )
 
-    def _is_free(self, location: str) -> bool:
-        return not self._files.exists(location) or self._files.delete_if_empty(location)
+    def _tidy(self, adoption: Adoption) -> None:
+        """The write is visible: what is left in its own directory is of no use, unless a partition lies there."""
+        places = (place for each in adoption.publications for place in (each.location, *each.skewed_locations.values()))
+        if not any(is_below(place, self.directory) for place in places):
+            self._delete()
+        else:
+            self._files.prune({parent(move.source) for move in adoption.moves}, self.directory)
 
-    def _delete(self, replaced: Sequence[str]) -> None:
-        """Best effort: the write is visible, so leftovers are no reason to fail."""
-        root = table_root(self._write.table.location or "")
-        places = dict.fromkeys(location.rstrip("/") for location in replaced)
-        if self._write.table.partition_columns:
-            # A partition that lay across others: what is whose cannot be told.
-            places = {place: None for place in places if not is_below(root, place)}
-        for place, error in zip(places, in_parallel(self._try_delete, places), strict=True):
-            if error:
-                _log.warning("%s is no longer used but could not be deleted: %s", place, error)
-        above = set(map(parent, places))
-        while above := {place for place in above if f"/{VERSIONS}/" in place}:
-            for place in above:
-                self._files.delete_if_empty(place)
-            above = set(map(parent, above))
-
-    def _try_delete(self, location: str) -> Exception | None:
+    def _delete(self) -> bool:
+        """The write's own directory; false if it could not be."""
         try:
-            self._files.delete_visible(location)
-        except FILE_ERRORS as error:
-            return error
-        return None
+            self._files.delete(self.directory)
+        except FILE_ERRORS:
+            return False
+        return True

@@ -2,106 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_client.errors import WriteFailedError
+from spark_client.jvm import file_operations
+from spark_client.wire.structs import Rename
 
+# What a file operation in the JVM may raise.
+FILE_ERRORS = (Py4JError, PySparkException, WriteFailedError)
 # The second argument of Hadoop's FileSystem.delete.
-_WITH_CONTENTS, _ONLY_IF_EMPTY = True, False
-# And of its FileUtil.copy.
-_KEEP_SOURCE = False
-_STREAMS = 8
+_WITH_CONTENTS = True
+_STREAMS = 16
 
 
 class Files:
     """The few operations that a commit needs. Locations are texts as the metastore keeps them: not URL-encoded.
 
-    Each costs a handful of Py4J calls (about 50 µs each), so the callers work on directories where they can.
+    What is done to many is one call of the JVM's, which does several at a time.
     """
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm  # noqa: SLF001 - the only way to Hadoop
-        self._path: Any = self._jvm.org.apache.hadoop.fs.Path
         self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+        self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
 
-    def exists(self, location: str) -> bool:
-        """True if there is a file or a directory."""
-        path, system = self._at(location)
-        return bool(system.exists(path))
+    def rename(self, moves: Sequence[Rename]) -> None:
+        """The directories above the targets must be there, the targets must not. Raises WriteFailedError."""
+        self._check("rename", [(move.source, move.target) for move in moves])
 
-    def make_directory(self, location: str) -> None:
-        """With its parents; no error if it is there."""
-        path, system = self._at(location)
-        if not system.mkdirs(path):
-            raise WriteFailedError(f"cannot make directory {location}")
+    def restore(self, moves: Sequence[Rename]) -> list[str]:
+        """Takes renames back that were done; what others put into a directory stays there. What could not be done."""
+        pairs = [(move.target, move.source) for move in moves]
+        return [text for text in self._run("restore", pairs) if text]
 
-    def rename(self, source: str, target: str) -> None:
-        """The parent of `target` must be there and `target` must not: Hadoop would move into it. Raises WriteFailed."""
-        path, system = self._at(source)
-        if not system.rename(path, self._path(target)):
-            raise WriteFailedError(f"cannot rename {source} to {target}: the file system refused")
+    def find(self, locations: Sequence[str]) -> None:
+        """Raises WriteFailedError if one of them is not there."""
+        self._check("find", [(location, "") for location in locations])
+
+    def existing(self, locations: Sequence[str]) -> list[str]:
+        """Those that are there."""
+        answers = self._run("find", [(location, "") for location in locations])
+        return [location for location, missing in zip(locations, answers, strict=True) if not missing]
+
+    def make_directories(self, locations: Iterable[str]) -> None:
+        """With their parents; no error if they are there. Raises WriteFailedError."""
+        self._check("make", [(location, "") for location in locations])
+
+    def prune(self, locations: Iterable[str], top: str) -> None:
+        """Deletes those directories in which nothing is, and what becomes empty above them, but not `top`."""
+        self._run("prune", [(location, top) for location in locations])
+
+    def free(self, locations: Sequence[str], but: str = "") -> list[str]:
+        """Those that are not there, or in which nothing is but what has `but` in its name (if that is not empty).
+
+        Nor are those free that cannot be looked into.
+        """
+        answers = self._run("foreign", [(location, but) for location in locations])
+        return [location for location, child in zip(locations, answers, strict=True) if not child]
 
     def delete(self, location: str) -> None:
-        """With all that is below; no error if nothing is there."""
+        """With all that is below; no error if nothing is there. Raises one of FILE_ERRORS."""
         path, system = self._at(location)
         system.delete(path, _WITH_CONTENTS)
-
-    def delete_if_empty(self, location: str) -> bool:
-        """False if the directory is not empty or cannot be deleted."""
-        path, system = self._at(location)
-        try:
-            return bool(system.delete(path, _ONLY_IF_EMPTY))
-        except Py4JJavaError:
-            return False
+        if system.exists(path):
+            raise WriteFailedError(f"cannot delete {location}: the file system refused")
 
     def visible(self, location: str) -> list[str]:
         """The files and directories in it but what begins with `_` or `.`; none if it is not there."""
-        return [child for child in self._children(location) if _is_visible(child)]
-
-    def delete_visible(self, location: str) -> None:
-        """All in it that engines would read, as Hive's overwrite does; and itself if nothing is left."""
-        children = self._children(location)
-        whole = all(map(_is_visible, children))
-        for place in [location] if whole else filter(_is_visible, children):
-            self.delete(place)
-
-    def link_or_copy(self, source: str, target: str) -> None:
-        """The same file, or directory of files, at a second place: as a hard link where the file system has them."""
-        path, system = self._at(source)
-        if system.getScheme() == "file" and system.getFileStatus(path).isFile():
-            try:
-                self._jvm.java.nio.file.Files.createLink(self._local(target), self._local(source))
-            except Py4JJavaError:
-                pass  # Another disk, or one without links.
-            else:
-                return
-        to, other = self._at(target)
-        if not self._jvm.org.apache.hadoop.fs.FileUtil.copy(system, path, other, to, _KEEP_SOURCE, self._conf):
-            raise WriteFailedError(f"cannot copy {source} to {target}")
-
-    def _children(self, location: str) -> list[str]:
         path, system = self._at(location)
-        if not system.exists(path):
-            return []
-        return [str(status.getPath().toString()) for status in system.listStatus(path)]
+        statuses = system.listStatus(path) if system.exists(path) else ()
+        children = [f"{location}/{status.getPath().getName()}" for status in statuses]
+        return [child for child in children if not name_of(child).startswith(("_", "."))]
 
-    def _local(self, location: str) -> Any:
-        return self._jvm.java.io.File(self._path(location).toUri().getPath()).toPath()
+    def _check(self, operation: str, places: Sequence[tuple[str, str]]) -> None:
+        for (location, target), error in zip(places, self._run(operation, places), strict=True):
+            if error:
+                raise WriteFailedError(f"cannot {operation} {location}{target and f' to {target}'}: {error}")
+
+    def _run(self, operation: str, places: Sequence[tuple[str, str]]) -> list[str]:
+        """Nothing where all is well, else what was wrong."""
+        if not places:
+            return []
+        arguments = self._gateway.jvm.java.util.List.of(self._conf, _STREAMS).toArray()
+        operations = file_operations(self._gateway).newInstance(arguments)
+        return str(operations.run(operation, "\0".join(f"{first}\0{second}" for first, second in places))).split("\0")
 
     def _at(self, location: str) -> tuple[Any, Any]:
-        path = self._path(location)
+        path = self._jvm.org.apache.hadoop.fs.Path(location)
         return path, path.getFileSystem(self._conf)
-
-
-def in_parallel(operation: Callable[..., Any], *arguments: Iterable[Any]) -> Iterator[Any]:
-    """`map`, several at a time: file systems far away answer slowly, and a copy streams through the driver."""
-    with ThreadPoolExecutor(_STREAMS) as streams:
-        yield from streams.map(operation, *arguments)
 
 
 def parent(location: str) -> str:
@@ -109,15 +102,11 @@ def parent(location: str) -> str:
     return location.rstrip("/").rpartition("/")[0]
 
 
-def _is_visible(location: str) -> bool:
-    return not name_of(location).startswith(("_", "."))
+def is_below(location: str, directory: str) -> bool:
+    """True if `location` is `directory` or lies in it."""
+    return f"{location.rstrip('/')}/".startswith(f"{directory.rstrip('/')}/")
 
 
 def name_of(location: str) -> str:
     """The last part."""
     return location.rstrip("/").rpartition("/")[2]
-
-
-def is_below(location: str, directory: str) -> bool:
-    """True if `location` is `directory` or lies in it."""
-    return f"{location.rstrip('/')}/".startswith(f"{directory.rstrip('/')}/")

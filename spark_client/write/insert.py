@@ -1,14 +1,14 @@
 """INSERT INTO and INSERT OVERWRITE of any Parquet or ORC table in Hive's layout, list-bucketed ones above all.
 
-Data first, catalog last: rows go to `<table>/_staging/<query id>`, then files are adopted into the table's
-directories, one call publishes them all, and only then what they replace is deleted.
+Data first, catalog last: rows go to `<table>/_versions/<query id>`, then files are adopted into the table's
+directories, and one call publishes them all. What they replace is deleted later, by the metastore's cleaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -17,70 +17,44 @@ from pyspark.sql import DataFrame
 
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError
-from spark_client.wire.structs import PublishMode, Table
-from spark_client.write.adoption import Adoption, table_root
+from spark_client.wire.structs import Table
 from spark_client.write.commit import Commit, Write
-from spark_client.write.files import Files
-from spark_client.write.journal import FILE_ERRORS
-from spark_client.write.partition_spec import PartitionSpec, resolve_partition
-from spark_client.write.query_id import new_query_id
+from spark_client.write.limits import check_dynamic_partitions, check_files, dynamic_partitions
+from spark_client.write.partition_spec import resolve_partition
+from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
 from spark_client.write.skewed_directory import directory_number_by_partition
-from spark_client.write.snapshot import Snapshot, other_skews, take_snapshot
+from spark_client.write.snapshot import other_skews, take_snapshot
 from spark_client.write.staging import StagedFile, file_format, write_staging
 
-MAX_DYNAMIC_PARTITIONS = "hive.exec.max.dynamic.partitions"
-
 
 @dataclass(frozen=True, slots=True)
-class WrittenPartition:
-    """What a write brought to one partition (to the table, if it has none): counts of this write only."""
-
-    values: tuple[str, ...]
-    mode: PublishMode
-    location: str
-    directories: int
-    files: int
-    bytes: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class WriteResult:
-    """What a write did. No partitions: there was nothing to do."""
-
-    query_id: str
-    partitions: tuple[WrittenPartition, ...] = ()
-
-    @property
-    def rows(self) -> int:
-        """Rows written."""
-        return sum(partition.rows for partition in self.partitions)
-
-    @property
-    def files(self) -> int:
-        """Files written."""
-        return sum(partition.files for partition in self.partitions)
-
-
-def insert_into(
-    context: Context,
-    table: str,
-    data: DataFrame,
-    *,
-    partition: Mapping[str, str | None],
-    overwrite: bool,
-    if_not_exists: bool = False,
-    columns: Sequence[str] | None = None,
-) -> WriteResult:
-    """Inserts the rows of `data`, column by position, into `table` (`database.table`).
+class Insert:
+    """One INSERT: the rows of `data`, column by position, into `table` (`database.table`).
 
     `partition` is the PARTITION clause: a column's text, or None where rows decide; empty: rows decide on all.
     Dynamic partition columns are the last of `data`, in the table's order. `columns` is the column list of the
     statement; columns that are not in it get NULL. Overwriting replaces the partitions that receive rows, and the
     one that the clause names in full even if there are none.
+    """
 
-    All of it becomes visible at once, or nothing does: on any error the table is as it was.
+    table: str
+    data: DataFrame
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    overwrite: bool = False
+    if_not_exists: bool = False
+    columns: Sequence[str] | None = None
+
+
+def insert_into(context: Context, table: str, data: DataFrame, **how: Any) -> WriteResult:
+    """One INSERT; `how` are the other fields of `Insert`. Raises as `insert_all`."""
+    return insert_all(context, [Insert(table, data, **how)])[0]
+
+
+def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]:
+    """The INSERTs of one statement: the rows of all are written before the first is published.
+
+    All of one INSERT becomes visible at once, or nothing does: on any error its table is as it was.
 
     Raises:
         NoSuchTableError: there is no such table.
@@ -89,18 +63,78 @@ def insert_into(
         WriteFailedError: the job or the file system failed.
         WriteUncertainError: the metastore broke off at the moment of publishing.
     """
-    database, _, name = table.rpartition(".")
-    target = context.metastore.get_table(database or context.spark.catalog.currentDatabase(), name)
-    _check_writable(target)
-    names = [column.name for column in target.partition_columns]
-    spec = resolve_partition(target.full_name, names, partition, if_not_exists=if_not_exists)
-    spec = replace(spec, static=normalise_static(context.spark, target, spec))
-    rows = table_rows(context.spark, target, data, spec, columns)
-    write = Write(target, new_query_id(), dict(spec.static), overwrite)
-    snapshot = take_snapshot(context.metastore, target, spec.static, with_skew=not overwrite)
-    if if_not_exists and write.static_partition in snapshot:
-        return WriteResult(write.query_id)
-    return _run(context, write, rows, snapshot, spec)
+    with ExitStack() as stack:
+        running = [stack.enter_context(_Running(context, insert)) for insert in inserts]
+        for each in running:
+            each.stage()
+        return [each.publish() for each in running]
+
+
+class _Running:
+    """An INSERT from its first file to its last; as a context, it leaves no staging behind, whatever happens."""
+
+    def __init__(self, context: Context, insert: Insert) -> None:
+        database, _, name = insert.table.rpartition(".")
+        self._context = context
+        table = context.metastore.get_table(database or context.spark.catalog.currentDatabase(), name)
+        _check_writable(table)
+        names = [column.name for column in table.partition_columns]
+        spec = resolve_partition(
+            table.full_name,
+            names,
+            insert.partition,
+            if_not_exists=insert.if_not_exists,
+            dynamic=dynamic_partitions(context.spark),
+        )
+        self._spec = replace(spec, static=normalise_static(context.spark, table, spec))
+        self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
+        self._write = Write(table, dict(self._spec.static), insert.overwrite)
+        self._snapshot = take_snapshot(context.metastore, table, self._spec.static, with_skew=not insert.overwrite)
+        self._is_there = insert.if_not_exists and self._write.static_partition in self._snapshot
+        self._staged: Sequence[StagedFile] = ()
+        self._commit = Commit(context, self._write)
+
+    def __enter__(self) -> _Running:
+        self._commit.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._commit.__exit__()
+
+    def stage(self) -> None:
+        """Writes the rows, and refuses what only the rows could tell."""
+        if self._is_there:
+            return
+        write, context = self._write, self._context
+        with _as_one_line(write.table.full_name):
+            context.on_step("planned")
+            exceptions = other_skews(self._snapshot, write.table) if not write.overwrite else []
+            number = directory_number_by_partition(write.table.skew, exceptions, write.table)
+            self._staged = write_staging(write.table, self._rows, number, self._commit.directory, self._commit.query_id)
+            context.on_step("staged")
+            if self._spec.dynamic:
+                check_dynamic_partitions(context.spark, self._staged)
+            check_files(context.spark, self._staged)
+            self._check_formats()
+
+    def publish(self) -> WriteResult:
+        """Makes it visible, and cleans up."""
+        if self._is_there:
+            return WriteResult(self._commit.query_id)
+        with _as_one_line(self._write.table.full_name):
+            adoption = self._commit.run(self._staged, self._snapshot)
+        self.__exit__()
+        self._context.on_step("cleaned")
+        return result_of(self._commit.query_id, adoption.publications, self._staged)
+
+    def _check_formats(self) -> None:
+        table = self._write.table
+        if self._write.overwrite:
+            return
+        for values in {file.values for file in self._staged} & self._snapshot.keys():
+            name = f"partition {list(values)} of {table.full_name}"
+            if file_format(self._snapshot[values].storage, name) != file_format(table.storage, table.full_name):
+                raise InvalidInsertError(f"{name} has another format than the table; INSERT OVERWRITE it")
 
 
 def _check_writable(table: Table) -> None:
@@ -114,65 +148,13 @@ def _check_writable(table: Table) -> None:
     file_format(table.storage, name)
 
 
-def _run(context: Context, write: Write, rows: DataFrame, snapshot: Snapshot, spec: PartitionSpec) -> WriteResult:
-    """From the first file to the last; leaves no staging behind, whatever happens."""
-    staging = f"{table_root(write.table.location or '')}/_staging/{write.query_id}"
-    commit = Commit(context, write)
+@contextmanager
+def _as_one_line(table: str) -> Iterator[None]:
+    """What Spark or the file system raises, as a failed write."""
     try:
-        context.on_step("planned")
-        exceptions = other_skews(snapshot, write.table) if not write.overwrite else []
-        number = directory_number_by_partition(write.table.skew, exceptions, write.table)
-        staged = write_staging(write.table, rows, number, staging, write.query_id)
-        context.on_step("staged")
-        _check_staged(context, write, staged, snapshot, spec)
-        adoption = commit.run(staged, snapshot)
+        yield
     except (Py4JError, PySparkException) as error:
-        raise WriteFailedError(
-            f"INSERT into {write.table.full_name} failed and changed nothing: {_root_cause(error)}"
-        ) from error
-    finally:
-        if not commit.may_be_visible or commit.is_done:
-            with suppress(*FILE_ERRORS):
-                Files(context.spark).delete(staging)
-    context.on_step("cleaned")
-    return _result(write.query_id, adoption, staged)
-
-
-def _check_staged(
-    context: Context, write: Write, staged: Sequence[StagedFile], snapshot: Snapshot, spec: PartitionSpec
-) -> None:
-    """What only the rows could tell: Hive's limit of dynamic partitions, and partitions in another format."""
-    touched = {file.values for file in staged}
-    limit = int(context.spark.conf.get(MAX_DYNAMIC_PARTITIONS, "1000") or "1000")
-    if spec.dynamic and len(touched) > limit:
-        raise InvalidInsertError(
-            f"Number of dynamic partitions created is {len(touched)}, which is more than {limit}. "
-            f"To solve this try to set {MAX_DYNAMIC_PARTITIONS} to at least {len(touched)}."
-        )
-    if write.overwrite:
-        return
-    for values in touched & snapshot.keys():
-        name = f"partition {list(values)} of {write.table.full_name}"
-        if file_format(snapshot[values].storage, name) != file_format(write.table.storage, write.table.full_name):
-            raise InvalidInsertError(f"{name} has another format than the table; INSERT OVERWRITE it")
-
-
-def _result(query_id: str, adoption: Adoption, staged: Sequence[StagedFile]) -> WriteResult:
-    partitions = []
-    for publication in adoption.publications:
-        files = [file for file in staged if file.values == publication.values]
-        partitions.append(
-            WrittenPartition(
-                values=publication.values,
-                mode=publication.mode,
-                location=publication.location,
-                directories=len({file.directory for file in files}),
-                files=len(files),
-                bytes=sum(file.size for file in files),
-                rows=sum(file.rows for file in files),
-            )
-        )
-    return WriteResult(query_id, tuple(partitions))
+        raise WriteFailedError(f"INSERT into {table} failed and changed nothing: {_root_cause(error)}") from error
 
 
 def _root_cause(error: Exception) -> str:

@@ -3,80 +3,65 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from collections.abc import Callable, Sequence
 
 from spark_client.errors import WriteFailedError
-from spark_client.write.adoption import Adoption, Copy, Move
-from spark_client.write.files import Files, in_parallel, name_of, parent
+from spark_client.wire.structs import Rename
+from spark_client.write.adoption import Adoption
+from spark_client.write.files import FILE_ERRORS, Files, parent
 
 _log = logging.getLogger(__name__)
-# What a file operation in the JVM may raise.
-FILE_ERRORS = (Py4JError, PySparkException, WriteFailedError)
+# Renames in one call of the JVM's.
+CHUNK = 1000
 
 
 class Journal:
-    """Runs the moves and copies of an adoption; `undo` puts everything back where it came from."""
+    """Does the renames of an adoption below the directory `top`; `undo` puts everything back where it came from."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, top: str, on_step: Callable[[str], None]) -> None:
         self._files = files
-        self._moved: list[tuple[str, str]] = []
-        self._copied: list[str] = []
-        self._made: list[str] = []
-        self._known: set[str] = set()
+        self._top = top
+        self._on_step = on_step
+        self._away: dict[Rename, None] = {}
+        self._moved: dict[Rename, None] = {}
+        self._made: dict[str, None] = {}
 
-    def run(self, adoption: Adoption, on_step: Callable[[str], None]) -> None:
-        """Raises what the file system raises; then call `undo`."""
-        for move in adoption.moves:
-            self._make_directory(parent(move.target))
-        for _ in in_parallel(self._move, adoption.moves):
-            on_step("moved")
-        for copy in adoption.copies:
-            self._copy(copy)
-            on_step("copied")
-        for location in adoption.empty:
-            self._make_directory(location)
+    def run(self, adoption: Adoption) -> None:
+        """Raises one of FILE_ERRORS; then call `undo`. Run again with another plan, it changes what is different."""
+        self._check_there(adoption)
+        self._take_back([move for move in self._moved if move not in set(adoption.moves)])
+        self._rename(adoption.away, self._away, "away")
+        self._made |= dict.fromkeys(adoption.made)
+        self._files.make_directories(adoption.empty)
+        self._rename(adoption.moves, self._moved, "moved")
 
-    def undo(self) -> None:
-        """As far as it can: what cannot be put back is logged, and bears the query id in its name."""
-        for target in self._copied:
-            self._try(self._files.delete, target)
-        for source, target in reversed(self._moved):
-            if self._try(self._files.exists, target):
-                self._try(self._files.rename, target, source)
-        for location in reversed(self._made):
-            self._try(self._files.delete_if_empty, location)
-        for memory in (self._copied, self._moved, self._made):
-            memory.clear()
-        self._known.clear()
-
-    def _move(self, move: Move) -> None:
-        self._moved.append((move.source, move.target))
-        self._files.rename(move.source, move.target)
-
-    def _copy(self, copy: Copy) -> None:
-        sources = self._files.visible(copy.source)
-        targets = [f"{copy.target}/{name_of(source)}" for source in sources]
-        self._copied += targets
-        for _ in in_parallel(self._files.link_or_copy, sources, targets):
-            pass
-
-    def _make_directory(self, location: str) -> None:
-        missing = []
-        directory = location
-        while directory not in self._known and not self._files.exists(directory):
-            missing.append(directory)
-            directory = parent(directory)
-        self._made += reversed(missing)
-        if missing:
-            self._files.make_directory(location)
-        self._known |= {location, directory, *missing}
-
-    def _try(self, operation: Callable[..., bool | None], *locations: str) -> bool:
+    def undo(self) -> bool:
+        """As far as it can; false if something could not be put back: it bears the query id in its name."""
         try:
-            return bool(operation(*locations))
+            self._take_back(list(self._moved))
+            self._files.prune(self._made, self._top)
+            errors = self._files.restore(list(reversed(self._away)))
         except FILE_ERRORS as error:
-            _log.warning("could not take back %s: %s", locations[0], error)
-            return False
+            errors = [str(error)]
+        for text in errors:
+            _log.warning("a write could not be taken back whole: %s", text)
+        return not errors
+
+    def _check_there(self, adoption: Adoption) -> None:
+        """Where files were moved for an earlier plan they may have been deleted, with the partition, since."""
+        self._files.find([move.target for move in adoption.moves if move in self._moved])
+
+    def _rename(self, renames: Sequence[Rename], done: dict[Rename, None], step: str) -> None:
+        todo = [rename for rename in renames if rename not in done]
+        self._files.make_directories(dict.fromkeys(parent(rename.target) for rename in todo))
+        for start in range(0, len(todo), CHUNK):
+            chunk = todo[start : start + CHUNK]
+            done |= dict.fromkeys(chunk)  # Before it is done: what is half done is taken back as well.
+            self._files.rename(chunk)
+            self._on_step(step)
+
+    def _take_back(self, moves: list[Rename]) -> None:
+        if errors := self._files.restore(moves):
+            raise WriteFailedError(f"cannot take back {len(errors)} files: {errors[0]}")
+        for move in moves:
+            del self._moved[move]

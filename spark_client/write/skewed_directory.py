@@ -48,8 +48,10 @@ def _literal(text: str, type_: str) -> SparkColumn:
 
 def directory_number_by_partition(
     skew: Skew, exceptions: Sequence[tuple[Skew, Sequence[tuple[str, ...]]]], table: Table
-) -> SparkColumn:
-    """As `directory_number`, where the partitions of these values have a skew list of their own."""
+) -> SparkColumn | None:
+    """As `directory_number`, where the partitions of these values have a skew list of their own; None: no one has."""
+    if not any(each.is_list_bucketed for each in (skew, *(other for other, _ in exceptions))):
+        return None
     number = directory_number(skew, table.columns)
     partition = _key([F.col(quote(column.name)).cast("string") for column in table.partition_columns])
     for other, partitions in exceptions:

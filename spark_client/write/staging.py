@@ -1,4 +1,4 @@
-"""One Spark job writes all rows below `_staging/<query id>`; a second, over the footers, says what it wrote."""
+"""One Spark job writes all rows into the write's own directory; a second, over the footers, says what it wrote."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from spark_client.errors import InvalidInsertError
 from spark_client.wire.structs import Storage, Table
+from spark_client.write.files import name_of
 from spark_client.write.names import unescape
 from spark_client.write.rows import quote
 
@@ -36,23 +37,31 @@ def file_format(storage: Storage, name: str) -> str:
 
 
 def write_staging(
-    table: Table, rows: DataFrame, number: Column, location: str, query_id: str
+    table: Table, rows: DataFrame, number: Column | None, location: str, query_id: str
 ) -> tuple[StagedFile, ...]:
     """Writes the rows, spread by partition and directory: a heavy value by several tasks, light ones together.
 
-    File names begin with the query id. The directories of `location` are `<partition column>=<value>/…/<number>`.
+    File names begin with the query id. The directories of `location` are those of the partitions, in Hive's names, and
+    in them one of each `number`; without a number, files are in the partitions' directories, where they can stay.
     """
     keys = [column.name for column in table.partition_columns]
-    helper = _free_name("skewed_directory", rows.columns)
-    numbered = rows.withColumn(helper, number)
+    numbered, directories = rows, keys
+    if number is not None:
+        helper = _free_name("skewed_directory", rows.columns)
+        numbered, directories = rows.withColumn(helper, number), [*keys, helper]
     format_ = file_format(table.storage, table.full_name)
     if not _is_arranged(rows):
-        numbered = numbered.hint("rebalance", *map(quote, [*keys, helper]))
+        numbered = numbered.hint("rebalance", *map(quote, directories))
     writer = numbered.write.format(format_).options(**_file_options(table, format_))
     writer = writer.option("mapreduce.output.basename", query_id)
     writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-    writer.partitionBy(*keys, helper).save(location)
-    return _staged_files(rows.sparkSession, format_, location, rows.schema)
+    if directories:
+        writer = writer.partitionBy(*directories)
+    writer.save(location)
+    counted = _count(rows.sparkSession, format_, location, rows.schema)
+    marker = f"/{name_of(location)}/"
+    staged = (_staged_file(location, unquote(url).partition(marker)[2], len(keys), *counts) for url, *counts in counted)
+    return tuple(sorted(staged, key=lambda file: file.location))
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:
@@ -75,17 +84,16 @@ def _file_options(table: Table, format_: str) -> Mapping[str, str]:
     return {name: value for name, value in properties.items() if name.startswith(f"{format_}.")}
 
 
-def _staged_files(spark: SparkSession, format_: str, location: str, schema: Any) -> tuple[StagedFile, ...]:
+def _count(spark: SparkSession, format_: str, location: str, schema: Any) -> Sequence[Any]:
+    """URL, bytes and rows of each file."""
     read = spark.read.format(format_).schema(schema)
     # A location is a name, not a pattern; and partition values are wanted as the texts that they are.
     files = read.option("__globPaths__", "false").option("recursiveFileLookup", "true").load(location)
-    counted = files.groupBy(F.col("_metadata.file_path"), F.col("_metadata.file_size")).count()
-    return tuple(sorted((_staged_file(*row) for row in counted.collect()), key=lambda file: file.location))
+    return list(files.groupBy(F.col("_metadata.file_path"), F.col("_metadata.file_size")).count().collect())
 
 
-def _staged_file(url: str, size: int, rows: int) -> StagedFile:
-    location = unquote(url)
-    *_, directories = location.partition("/_staging/")[2].split("/", 1)
-    *partition, number, _ = directories.split("/")
-    values = tuple(unescape(name.partition("=")[2]) for name in partition)
-    return StagedFile(location, values, int(number.partition("=")[2]), size, rows)
+def _staged_file(location: str, path: str, keys: int, size: int, rows: int) -> StagedFile:
+    *directories, _ = path.split("/")
+    values = tuple(unescape(name.partition("=")[2]) for name in directories[:keys])
+    number = directories[keys].partition("=")[2] if len(directories) > keys else "0"
+    return StagedFile(f"{location}/{path}", values, int(number), size, rows)

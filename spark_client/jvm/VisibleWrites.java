@@ -1,0 +1,63 @@
+package spark_client;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Which files a scan sees, as of the moment when it was planned: those of writes that are not published yet, or were
+ * published later, hold `<token>-<number>` in their names and are hidden. Every other file is visible, whoever wrote it.
+ */
+public final class VisibleWrites {
+  private final String prefix;
+  private final long highest;
+  private final Set open = new HashSet();
+
+  /** {token, highest, open}; without a token, everything is visible. */
+  public VisibleWrites(JsonNode writes) {
+    JsonNode token = writes.get("token");
+    prefix = token == null || token.isNull() ? null : token.asText() + "-";
+    highest = prefix == null ? 0 : writes.get("highest").asLong();
+    for (Iterator i = prefix == null ? null : writes.get("open").elements(); i != null && i.hasNext();) {
+      open.add(Long.valueOf(((JsonNode) i.next()).asLong()));
+    }
+  }
+
+  /** Whether a file of this name is not to be read. */
+  public boolean hide(String name) {
+    if (prefix == null) return false;
+    for (int at = name.indexOf(prefix); at >= 0; at = name.indexOf(prefix, at + 1)) {
+      int start = at + prefix.length(), end = start;
+      while (end < name.length() && name.charAt(end) >= '0' && name.charAt(end) <= '9') end++;
+      // Longer than any number of a write: not one of ours.
+      if (end == start || end - start > 18) continue;
+      Long number = Long.valueOf(name.substring(start, end));
+      if (number.longValue() > highest || open.contains(number)) return true;
+    }
+    return false;
+  }
+
+  /** The directories of a listing, with the visible files of each. */
+  public Seq of(Seq directories) {
+    if (prefix == null) return directories;
+    List visible = new ArrayList();
+    for (Iterator i = CollectionConverters.asJava(directories).iterator(); i.hasNext();) {
+      PartitionDirectory directory = (PartitionDirectory) i.next();
+      List files = new ArrayList();
+      for (Iterator j = CollectionConverters.asJava(directory.files()).iterator(); j.hasNext();) {
+        FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
+        if (!hide(file.getPath().getName())) files.add(file);
+      }
+      visible.add(new PartitionDirectory(directory.values(), CollectionConverters.asScala(files).toSeq()));
+    }
+    return CollectionConverters.asScala(visible).toSeq();
+  }
+}
