@@ -14,7 +14,7 @@ from typing import Any
 from thrift.Thrift import TType
 
 Seen = dict[int, tuple[Any, str]]
-"""Lists of structs with their texts, by the lists' `id` (the list is held, so that no other gets its id)."""
+"""Structs and lists of structs with their texts, by their `id` (they are held, so that no other gets it)."""
 
 Writer = Callable[[Any, Seen], str]
 
@@ -38,7 +38,8 @@ _quoted: Callable[[str], str] = json.encoder.encode_basestring
 def encode_json(struct: Any, seen: Seen | None = None) -> str:
     """The struct's set fields, as every Thrift library reads them.
 
-    With `seen`, a list of structs that many hold, as partitions do their columns, is written once.
+    With `seen`, a list of structs that many hold, as partitions do their columns, is written once; what it has a text
+    for already is written as that.
 
     A map whose keys are lists, as of skewed values to locations, makes it differ from plain JSON, as in Java.
     """
@@ -84,7 +85,7 @@ def _writer(kind: int, arguments: Any) -> Writer:
 
 def _late_struct_writer(struct: Any) -> Writer:
     """Looked up at first use: a struct may hold itself."""
-    return lambda value, seen: _struct_writer(struct)(value, seen)
+    return lambda value, seen: seen[id(value)][1] if id(value) in seen else _struct_writer(struct)(value, seen)
 
 
 def _list_writer(kind: int, arguments: Any) -> Writer:

@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 FORMAT: Final = "json-0.2"
+MARK: Final = "\x01"
+"""Stands for a text that a message repeats. In JSON such a character can only be escaped, so it is nothing else."""
 
 
 class EventType(StrEnum):
@@ -48,7 +50,8 @@ class EventType(StrEnum):
 class Event(NamedTuple):
     """An entry of the log that has neither number nor time yet. No `catalog`: of a transaction.
 
-    `message` is a JSON object to which the time is still to be added.
+    `message` is a JSON object to which the time is still to be added. Where it says `MARK`, `repetitions` times, it
+    means `repeated`, which is sent to the database and stored once.
     """
 
     type: EventType
@@ -56,6 +59,8 @@ class Event(NamedTuple):
     database: str | None
     table: str | None
     message: str
+    repeated: str = ""
+    repetitions: int = 0
 
 
 class EventFilter(NamedTuple):
@@ -97,8 +102,7 @@ _CONSTRAINTS: Final = {
 def event(kind: EventType, owner: Owner, **fields: Any) -> Event:
     """`fields` are those of Hive's message class of this type."""
     # Hive's own server fills the first two from its configuration; readers only insist that they are there.
-    message = {"server": "", "servicePrincipal": "", **fields}
-    return Event(kind, *owner, json.dumps(message, ensure_ascii=False, separators=(",", ":")))
+    return Event(kind, *owner, to_json({"server": "", "servicePrincipal": "", **fields}))
 
 
 def create_catalog(name: str) -> Event:
@@ -171,3 +175,8 @@ def allocate_write_ids(table: Owner, pairs: Sequence[tuple[int, int]]) -> Event:
 
 def _of_database(kind: EventType, database: DatabaseText, **fields: Any) -> Event:
     return event(kind, Owner(database.catalog, database.name), db=database.name, **fields)
+
+
+def to_json(value: Any) -> str:
+    """As messages are written."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -83,8 +83,10 @@ def canonical_name(columns: Sequence[str], name: str | None) -> str:
         return name or ""
 
 
-def check_values(columns: Sequence[str], values: Sequence[str | None] | None) -> None:
-    """Refuses values that make no partition: none, a null, a wrong number (InvalidInputError), or what cannot be
+def checked_name(columns: Sequence[str], values: Sequence[str | None] | None) -> str:
+    """The name of the partition with these values (see `partition_name`), none of which may be missing.
+
+    Refuses values that make no partition: none, a null, a wrong number (InvalidInputError), or what cannot be
     stored, by its characters or its length (InvalidObjectError). The empty string is legal: the default partition.
     """
     if not values:
@@ -94,7 +96,7 @@ def check_values(columns: Sequence[str], values: Sequence[str | None] | None) ->
         raise InvalidInputError("Partition value cannot be null.")
     _check_arity(columns, given)
     _check_storable(given)
-    partition_name(columns, given)
+    return partition_name(columns, given)
 
 
 def first_invalid_character(values: Iterable[str]) -> str | None:

@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from metastore.domain.events import Event, EventType, Owner, event
+from metastore.domain.events import MARK, Event, EventType, Owner, event, to_json
 
 WHOLE: Final = 1_000
 LARGEST: Final = 4 * 2**20
 SINGLE: Final = 100
 NAMED: Final = 10_000
 """Partitions whose values one message holds."""
+
+_ESCAPED: Final = to_json(MARK)[1:-1]
 
 
 class TableText(NamedTuple):
@@ -39,6 +41,13 @@ class PartitionText(NamedTuple):
 
     values: Sequence[str]
     text: str
+
+
+class Objects(NamedTuple):
+    """Objects of partitions, which are read where they are needed. `MARK` behind { is `marked`."""
+
+    texts: Iterable[str]
+    marked: str = ""
 
 
 def create_table(table: TableText) -> Event:
@@ -62,18 +71,14 @@ def drop_table(table: TableText) -> Event:
     return _of_table(EventType.DROP_TABLE, table, tableObjJson=table.text)
 
 
-def add_partitions(table: TableText, values: Sequence[Sequence[str]], objects: Iterable[str]) -> Iterator[Event]:
-    """`objects` are read where they are needed."""
+def add_partitions(table: TableText, values: Sequence[Sequence[str]], objects: Objects) -> Iterator[Event]:
     texts = _within(objects) if len(values) <= WHOLE else None
     for named in _pieces(values):
-        yield _of_table(
-            EventType.ADD_PARTITION,
-            table,
-            tableObjJson=table.text,
-            partitions=[_key_values(table, each) for each in named],
-            partitionListJson=texts or [],
-            partitionFiles=[],
+        partitions = [_key_values(table, each) for each in named]
+        added = _of_table(
+            EventType.ADD_PARTITION, table, tableObjJson=table.text, partitions=partitions, partitionFiles=[]
         )
+        yield _with_objects(added, texts or [], objects.marked)
     if texts is None:
         yield from reread(table)
 
@@ -126,15 +131,22 @@ def _of_table(kind: EventType, table: TableText, **fields: Any) -> Event:
     return event(kind, owner, db=table.database, table=table.name, tableType=table.type, **fields)
 
 
+def _with_objects(event: Event, texts: Sequence[str], marked: str) -> Event:
+    # What users write is escaped by the object's text already, and so has another backslash here.
+    listed = to_json(texts).replace(f"{{{_ESCAPED}", f"{{{MARK}")
+    message = f'{event.message[:-1]},"partitionListJson":{listed}}}'
+    return event._replace(message=message, repeated=to_json(marked)[1:-1], repetitions=listed.count(MARK))
+
+
 def _key_values(table: TableText, values: Sequence[str]) -> dict[str, str]:
     return dict(zip(table.keys, values, strict=True))
 
 
-def _within(objects: Iterable[str]) -> list[str] | None:
+def _within(objects: Objects) -> list[str] | None:
     """All of the texts, or None when they are too long together."""
     texts, size = [], 0
-    for each in objects:
-        size += len(each)
+    for each in objects.texts:
+        size += len(each) + each.count(MARK) * len(objects.marked)
         if size > LARGEST:
             return None
         texts.append(each)

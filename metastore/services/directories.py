@@ -13,15 +13,12 @@ log = logging.getLogger("metastore.warehouse")
 
 
 @contextmanager
-def new_directories(warehouse: Warehouse) -> Iterator[Callable[[str], bool]]:
-    """Gives a function that makes a directory (true: it was not there). What was made goes when the block fails."""
+def new_directories(warehouse: Warehouse) -> Iterator[Callable[..., None]]:
+    """Gives a function that makes directories. What was not there before goes when the block fails."""
     made: list[str] = []
 
-    def make(location: str) -> bool:
-        new = warehouse.make_directory(location)
-        if new:
-            made.append(location)
-        return new
+    def make(*locations: str) -> None:
+        made.extend(warehouse.make_directories(locations))
 
     try:
         yield make

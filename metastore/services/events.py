@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from metastore.domain import events, table_events
-from metastore.domain.events import DatabaseText, Event, Owner
-from metastore.domain.table_events import SINGLE, PartitionText, TableText
-from metastore.encoded_json import Seen, encode_json
+from metastore.domain.events import MARK, DatabaseText, Event, Owner
+from metastore.domain.table_events import SINGLE, Objects, PartitionText, TableText
+from metastore.encoded_json import encode_json
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint
+from metastore.storage.mapping.descriptors import without_places
 from metastore.storage.references import StoredPartition
 from metastore.storage.repositories.partitions_write import NamedPartition
-from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, Table
+from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, StorageDescriptor, Table
 
 
 def database_text(database: Database) -> DatabaseText:
@@ -28,10 +29,30 @@ def partition_text(partition: Partition) -> PartitionText:
     return PartitionText(partition.values, encode_json(partition))
 
 
-def objects(partitions: Iterable[Partition]) -> Iterator[str]:
-    """Written one by one, where they are asked for."""
-    seen: Seen = {}
-    return (encode_json(partition, seen) for partition in partitions)
+def objects(partitions: Sequence[NamedPartition]) -> Objects:
+    """Written one by one, where they are asked for; what most have in common with the first is marked."""
+    if not partitions:
+        return Objects([])
+    first = partitions[0]
+    marked = _common(first.partition.sd)
+    commons = {first.shared.digest: MARK}
+    return Objects((_object(each, commons) for each in partitions), marked)
+
+
+def _object(each: NamedPartition, commons: dict[bytes, str]) -> str:
+    """`commons`: by digest, what partitions have in common, to which those are added that are not there."""
+    sd, digest = each.partition.sd, each.shared.digest
+    if digest not in commons:
+        commons[digest] = _common(sd)
+    places = encode_json(StorageDescriptor(location=sd.location, skewedInfo=sd.skewedInfo))
+    return encode_json(each.partition, {id(sd): (sd, f"{{{commons[digest]},{places[1:]}")})
+
+
+def _common(sd: StorageDescriptor) -> str:
+    """The fields of a descriptor that hold no places."""
+    bare = without_places(sd)
+    bare.skewedInfo = None
+    return encode_json(bare)[1:-1]
 
 
 Befores = Mapping[int | None, PartitionText] | None
@@ -62,8 +83,8 @@ def write_partitions(
     table: TableText, before: Befores, written: Sequence[tuple[NamedPartition, bool]]
 ) -> Iterator[Event]:
     """The events of a write into partitions, and whether each was replaced. Those without an id are new."""
-    new = [each.partition for each, _ in written if each.id is None]
-    yield from table_events.add_partitions(table, [partition.values for partition in new], objects(new))
+    new = [each for each, _ in written if each.id is None]
+    yield from table_events.add_partitions(table, [each.partition.values for each in new], objects(new))
     old = [(each, replaced) for each, replaced in written if each.id is not None]
     yield from alter_partitions(table, before, [each for each, _ in old])
     for each, replaced in old if before is not None else ():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from metastore.domain import table_events
 from metastore.domain.events import Event, EventFilter
-from metastore.domain.partition_names import check_values, partition_name
+from metastore.domain.partition_names import checked_name, partition_name
 from metastore.domain.table_events import PartitionText, TableText, encoded_file
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.events import partition_text, table_text
@@ -142,9 +142,7 @@ def _partitions(
 ) -> list[PartitionText | None]:
     """The partitions of these values, None where there are none. Raises NotFoundError, InvalidInputError."""
     keys = table.ref.key_names
-    for values in filter(None, places):
-        check_values(keys, values)
-    names = [partition_name(keys, values) if values else None for values in places]
+    names = [checked_name(keys, values) if values else None for values in places]
     stored = work.partitions.select_stored(table.ref, named([name for name in names if name]))
     texts: dict[str | None, PartitionText | None] = {each.name: partition_text(each.partition) for each in stored}
     texts[None] = None

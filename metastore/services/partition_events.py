@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metastore.domain.names import fold
-from metastore.domain.partition_names import check_values, partition_name
+from metastore.domain.partition_names import checked_name
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -53,8 +53,7 @@ def _name(table: TableRef, values: Mapping[str, str] | None) -> str:
     if missing is not None:
         raise InvalidInputError(f"No value found for partition column: {missing}")
     ordered = [given[name] for name in table.key_names]
-    check_values(table.key_names, ordered)
-    return partition_name(table.key_names, ordered)
+    return checked_name(table.key_names, ordered)
 
 
 def _kind(kind: int | None) -> int:

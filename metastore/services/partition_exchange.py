@@ -62,10 +62,11 @@ class PartitionExchangeService:
                 _check_columns(*owners)
                 pairs = [(each, _successor(each, *owners)) for each in chosen]
                 work.partitions_write.delete(old.ref, [each.id for each in chosen])
-                work.partitions_write.insert(new.ref, [NamedPartition(each.name, after) for each, after in pairs])
+                arrived = [NamedPartition(each.name, after) for each, after in pairs]
+                work.partitions_write.insert(new.ref, arrived)
                 for each, after in pairs:
                     moves.enter_context(moved(self._warehouse, _move(each.partition, after)))
-                arrived, gone = [after for _, after in pairs], [each.partition.values for each in chosen]
+                gone = [each.partition.values for each in chosen]
                 work.record(
                     *table_events.add_partitions(table_text(owners[1]), gone, objects(arrived)),
                     *table_events.drop_partitions(table_text(owners[0]), gone),
@@ -77,7 +78,7 @@ class PartitionExchangeService:
         for each, after in pairs:
             if _move(each.partition, after):
                 self._warehouse.delete_empty_parents(each.partition.sd.location, owners[0].sd.location)
-        return arrived
+        return [each.partition for each in arrived]
 
 
 def _tables(work: UnitOfWork, source: ExchangedTable, target: ExchangedTable) -> tuple[StoredTable, StoredTable]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 
 from metastore.domain.names import fold
-from metastore.domain.partition_names import check_values, partition_name
+from metastore.domain.partition_names import checked_name
 from metastore.domain.skew import DEFAULT_DIRECTORY
 from metastore.encoded import encode_fields
 from metastore.errors import ConflictError, InvalidInputError, InvalidObjectError
 from metastore.services.table_rules import DDL_TIME, check_columns, check_descriptor, is_view
-from metastore.storage.mapping.descriptors import complete
+from metastore.storage.mapping.descriptors import Descriptor, complete, placed, shared_part, without_places
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.warehouse import paths
-from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, StorageDescriptor, Table
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
 
 class PartitionRules:
@@ -26,13 +25,12 @@ class PartitionRules:
             raise InvalidInputError(f"{table.dbName}.{table.tableName} is not a partitioned table")
         self.table = table
         self.keys = [key.name for key in table.partitionKeys]
-        # Partitions mostly have one list of columns: it is checked once.
-        self._checked: dict[bytes, list[FieldSchema]] = {}
+        # Partitions mostly have one shape, whose columns are many: it is completed, checked and digested once.
+        self._shapes: dict[bytes, tuple[StorageDescriptor, Descriptor]] = {}
 
     def name(self, values: Sequence[str]) -> str:
         """The name of the partition with these values. Raises InvalidInputError, InvalidObjectError."""
-        check_values(self.keys, values)
-        return partition_name(self.keys, values)
+        return checked_name(self.keys, values)
 
     def prepare(self, partition: Partition, now: int) -> NamedPartition:
         """Completes a new partition. `now` in seconds since 1970.
@@ -59,21 +57,24 @@ class PartitionRules:
             partition.sd = inherited_descriptor(table)
         if partition.sd.cols is None:
             partition.sd.cols = table.sd.cols
-        partition.sd = complete(partition.sd)
-        partition.sd.cols = self._checked_columns(partition.sd)
+        shape, descriptor = self._shape(partition.sd, name)
+        partition.sd = placed(shape, partition.sd)
         partition.parameters = partition.parameters or {}
         partition.lastAccessTime = partition.lastAccessTime or 0
-        check_descriptor(partition.sd, self.keys, f"{table.dbName}.{table.tableName} partition {name}")
         if partition.sd.storedAsSubDirectories:
             check_no_default_directory(table, partition.values)
-        return NamedPartition(name, partition, partition_id)
+        return NamedPartition(name, partition, partition_id, descriptor)
 
-    def _checked_columns(self, sd: StorageDescriptor) -> list[FieldSchema]:
-        sent = encode_fields(StorageDescriptor(cols=sd.cols))
-        if sent not in self._checked:
-            check_columns(sd.cols)
-            self._checked[sent] = sd.cols
-        return self._checked[sent]
+    def _shape(self, sd: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
+        """What other partitions may have in common with that of this name."""
+        bare = without_places(sd)
+        sent = encode_fields(bare)
+        if sent not in self._shapes:
+            shape = complete(bare)
+            check_columns(shape.cols)
+            check_descriptor(shape, self.keys, f"{self.table.dbName}.{self.table.tableName} partition {name}")
+            self._shapes[sent] = shape, shared_part(shape)
+        return self._shapes[sent]
 
     def _check_owner(self, partition: Partition) -> None:
         table = self.table
@@ -105,10 +106,7 @@ def check_no_default_directory(table: Table, values: Sequence[str]) -> None:
 
 def inherited_descriptor(table: Table) -> StorageDescriptor:
     """The table's storage descriptor for a new partition: its skew, but not its places."""
-    sd: StorageDescriptor = copy.deepcopy(table.sd)
-    sd.location = None
-    sd.skewedInfo.skewedColValueLocationMaps = {}
-    return sd
+    return placed(without_places(table.sd), StorageDescriptor())
 
 
 def check_distinct(named: Sequence[NamedPartition]) -> None:

@@ -20,7 +20,7 @@ from metastore.services.partition_rules import (
     updates_statistics,
 )
 from metastore.services.skew_upkeep import keep_partition_skew
-from metastore.services.table_rules import BASIC, DDL_TIME, MANAGED, has_statistics, is_view, recount
+from metastore.services.table_rules import BASIC, DDL_TIME, MANAGED, fill_statistics, has_statistics, is_view
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition
 from metastore.storage.repositories.partitions import named
@@ -102,10 +102,12 @@ class PartitionAlterService:
 
     def _recount(self, changed: Sequence[tuple[StoredPartition, NamedPartition]]) -> None:
         """Of partitions whose basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats)."""
+        doubtful = []
         for old, new in changed:
             said = new.partition.parameters
             if not has_statistics(said) or any(said[key] != old.partition.parameters.get(key) for key in BASIC):
-                recount(said, new.partition.sd.location, self._warehouse)
+                doubtful.append(new.partition)
+        fill_statistics(doubtful, self._warehouse)
 
     def _successor(self, rules: PartitionRules, old: StoredPartition, new: Partition) -> NamedPartition:
         # The call may be made again: what is set here is set on copies.

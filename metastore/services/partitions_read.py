@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.domain.filters import check_columns, parse_filter
-from metastore.domain.partition_names import check_values, partition_name, values_of
+from metastore.domain.partition_names import checked_name, partition_name, values_of
 from metastore.encoded import EncodedList, EncodedStruct
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.tables import referred
@@ -28,8 +28,7 @@ class PartitionReadService:
         """Raises NotFoundError, InvalidInputError."""
         with self._store.read() as work:
             reference = referred(work, catalog, database, table)
-            check_values(reference.key_names, values)
-            found = work.partitions.select_named(reference, [partition_name(reference.key_names, values)])
+            found = work.partitions.select_named(reference, [checked_name(reference.key_names, values)])
         return _only(found, f"partition values={list(values)} of {database}.{table}")
 
     def get_by_name(self, catalog: str, database: str, table: str, name: str) -> EncodedStruct[Partition]:

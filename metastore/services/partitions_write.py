@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from metastore.domain import table_events
-from metastore.domain.partition_names import check_values, partition_name, values_of
+from metastore.domain.partition_names import checked_name, values_of
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.databases import Clock, owns_data
 from metastore.services.dependency_upkeep import follow_added, follow_dropped
 from metastore.services.directories import delete_directories, new_directories
 from metastore.services.events import objects, table_text
 from metastore.services.partition_rules import PartitionRules, check_distinct, updates_statistics
-from metastore.services.table_rules import fill_statistics, has_statistics, is_view
+from metastore.services.table_rules import fill_statistics, has_statistics
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
@@ -49,7 +49,7 @@ class PartitionWriteService:
             InvalidInputError: wrong values, or one partition twice.
         """
         try:
-            with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+            with new_directories(self._warehouse) as make_directories, self._store.transaction() as work:
                 stored = work.tables.find(catalog, database, table, lock="share")
                 if stored is None:
                     raise InvalidObjectError(
@@ -62,13 +62,14 @@ class PartitionWriteService:
                 if if_not_exists:
                     there = set(work.partitions.names(stored.ref, named([each.name for each in adding])))
                     adding = [each for each in adding if each.name not in there]
-                missing = self._look(adding, fill=updates_statistics(context or {})) if not is_view(struct) else []
-                ids = work.partitions_write.insert(stored.ref, adding)
-                for location in missing:
-                    make_directory(location)
                 added = [each.partition for each in adding]
+                if updates_statistics(context or {}):
+                    uncounted = [partition for partition in added if not has_statistics(partition.parameters)]
+                    fill_statistics(uncounted, self._warehouse)
+                ids = work.partitions_write.insert(stored.ref, adding)
+                make_directories(*(partition.sd.location for partition in added if partition.sd.location))
                 values = [partition.values for partition in added]
-                work.record(*table_events.add_partitions(table_text(struct), values, objects(added)))
+                work.record(*table_events.add_partitions(table_text(struct), values, objects(adding)))
                 follow_added(work, stored, struct, ids, values)
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {database}.{table}") from None
@@ -106,8 +107,7 @@ class PartitionWriteService:
                 values = values_of(keys, name or "")
             except InvalidObjectError as error:
                 raise NotFoundError(str(error)) from None
-        check_values(keys, values)
-        self.drop_by_names(catalog, database, table, [partition_name(keys, values)], delete_data=delete_data)
+        self.drop_by_names(catalog, database, table, [checked_name(keys, values)], delete_data=delete_data)
 
     def drop_by_names(
         self,
@@ -146,17 +146,6 @@ class PartitionWriteService:
         delete_directories(self._warehouse, locations)
         for location in locations:
             self._warehouse.delete_empty_parents(location, table.sd.location)
-
-    def _look(self, new: Sequence[NamedPartition], *, fill: bool) -> list[str]:
-        """The locations that are not there yet; `fill`: those that are give their partitions statistics."""
-        missing = []
-        for each in new:
-            location, parameters = each.partition.sd.location, each.partition.parameters
-            if not self._warehouse.exists(location):
-                missing.append(location)
-            elif fill and not has_statistics(parameters):
-                fill_statistics(parameters, self._warehouse.statistics(location))
-        return missing
 
 
 def _places(partition: Partition) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from metastore.domain.names import fold
-from metastore.domain.partition_names import check_values, partition_name
+from metastore.domain.partition_names import checked_name
 from metastore.errors import InvalidObjectError, NotFoundError
 from metastore.storage.repositories.privileges import Grant, TableIds, Target
 from metastore.storage.unit_of_work import UnitOfWork
@@ -78,8 +78,7 @@ def _partition(name: ObjectName, ids: TableIds | None) -> tuple[int, str] | None
     """Table id and name of the partition that is meant, if one is."""
     if name.kind not in (PARTITION, COLUMN) or not name.values or ids is None or ids.table_id is None:
         return None
-    check_values(ids.keys, name.values)
-    return ids.table_id, partition_name(ids.keys, name.values)
+    return ids.table_id, checked_name(ids.keys, name.values)
 
 
 def _target(name: ObjectName, ids: TableIds | None, partition: int | None, of_partition: bool) -> Target | None:

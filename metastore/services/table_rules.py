@@ -11,8 +11,8 @@ from metastore.domain.type_strings import check_type
 from metastore.errors import InvalidObjectError
 from metastore.services.materialized_view_rules import complete_metadata
 from metastore.storage.mapping.descriptors import complete
-from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
-from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, PrincipalType, StorageDescriptor, Table
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, PrincipalType, StorageDescriptor, Table
 
 MANAGED, EXTERNAL, VIEW, MATERIALIZED_VIEW = "MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW", "MATERIALIZED_VIEW"
 DDL_TIME = "transient_lastDdlTime"
@@ -96,15 +96,13 @@ def has_statistics(parameters: dict[str, str]) -> bool:
     return parameters.keys() >= BASIC
 
 
-def recount(parameters: dict[str, str], location: str | None, warehouse: Warehouse) -> None:
-    """Counts a directory's files anew, if it is there: what a change of its table or partition is taken for by Hive."""
-    if location and warehouse.exists(location):
-        fill_statistics(parameters, warehouse.statistics(location))
-
-
-def fill_statistics(parameters: dict[str, str], statistics: DirectoryStatistics) -> None:
-    """Hive's basic statistics."""
-    parameters["numFiles"], parameters["totalSize"] = str(statistics.files), str(statistics.bytes)
+def fill_statistics(owners: Iterable[Table | Partition], warehouse: Warehouse) -> None:
+    """Gives tables and partitions whose directories are there Hive's basic statistics: files, and bytes in them."""
+    placed = [owner for owner in owners if owner.sd.location]
+    found = warehouse.statistics([owner.sd.location for owner in placed])
+    for owner in placed:
+        if (counted := found.get(owner.sd.location)) is not None:
+            owner.parameters |= {"numFiles": str(counted.files), "totalSize": str(counted.bytes)}
 
 
 def is_true(parameters: dict[str, str], key: str) -> bool:

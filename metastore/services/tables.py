@@ -59,8 +59,8 @@ class TableService:
         try:
             with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
                 database_id = _place(work, table)
-                if update_statistics and table.sd.location and not table.partitionKeys:
-                    self._fill_statistics(table)
+                if update_statistics and not table.partitionKeys and not has_statistics(table.parameters):
+                    fill_statistics([table], self._warehouse)
                 table_id = work.tables.insert(database_id, table)
                 work.record(table_events.create_table(table_text(table)))
                 add_constraints(work, catalog, table_id, table, constraints)
@@ -130,10 +130,6 @@ class TableService:
                 forget_dropped(work, each.encoded.decode())
                 work.record(table_events.drop_table(table_text(each.encoded.decode())))
         delete_directories(self._warehouse, doomed)
-
-    def _fill_statistics(self, table: Table) -> None:
-        if not has_statistics(table.parameters) and self._warehouse.exists(table.sd.location):
-            fill_statistics(table.parameters, self._warehouse.statistics(table.sd.location))
 
 
 def _place(work: UnitOfWork, table: Table) -> int:

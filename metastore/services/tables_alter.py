@@ -24,7 +24,7 @@ from metastore.services.freshness import keep_fresh
 from metastore.services.moves import Move, moved, relocate
 from metastore.services.partition_rules import check_version, updates_statistics
 from metastore.services.skew_upkeep import keep_table_skew
-from metastore.services.table_rules import DDL_TIME, MANAGED, is_true, is_view, normalise, recount
+from metastore.services.table_rules import DDL_TIME, MANAGED, fill_statistics, is_true, is_view, normalise
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -100,7 +100,7 @@ class TableAlterService:
             new.sd.location = paths.require_not_root(new.sd.location)
         new.parameters.setdefault(DDL_TIME, str(self._clock()))
         if updates_statistics(context) and not new.partitionKeys and not is_view(new):
-            recount(new.parameters, new.sd.location, self._warehouse)
+            fill_statistics([new], self._warehouse)
         return new
 
     def _move(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table) -> Move | None:

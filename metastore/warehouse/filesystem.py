@@ -5,11 +5,12 @@ Every failure of a file system becomes one line that names the location and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from textwrap import shorten
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import fsspec
 
@@ -21,6 +22,9 @@ from metastore.errors import (
     UnavailableError,
 )
 from metastore.warehouse import paths
+
+T = TypeVar("T")
+_AT_ONCE: Final = 16  # requests to a remote file system
 
 
 class DirectoryStatistics(NamedTuple):
@@ -63,16 +67,18 @@ class Warehouse:
 
     def make_directory(self, location: str) -> bool:
         """Makes a directory and those above it; true where it was not there before."""
-        with _opened(location) as (files, path):
-            there = files.isdir(path)
-            if not there:
-                files.makedirs(path, exist_ok=True)
-            return not there
+        return any(self.make_directories([location]))
+
+    def make_directories(self, locations: Sequence[str]) -> Iterator[str]:
+        """Makes directories and those above them; gives each that was not there before, once it is made."""
+        for location, made in _each(locations, _make):
+            if made:
+                yield location
 
     def exists(self, location: str) -> bool:
         """True where a file or directory is there."""
         with _opened(location) as (files, path):
-            return bool(files.exists(path))
+            return _is_there(files, path)
 
     def delete_directory(self, location: str) -> bool:
         """Deletes a directory with all that it holds; false where it was not there.
@@ -131,12 +137,12 @@ class Warehouse:
         with _opened(source) as (files, old):
             files.mv(old, path, recursive=True)
 
-    def statistics(self, location: str) -> DirectoryStatistics:
-        """Counts files and bytes at any depth, without what Hive hides: names that start with `_` or `.`."""
-        with _opened(location) as (files, path):
-            found = files.find(path, detail=True)
-        sizes = [each["size"] or 0 for name, each in found.items() if not _hidden(name.removeprefix(path))]
-        return DirectoryStatistics(len(sizes), sum(sizes))
+    def statistics(self, locations: Sequence[str]) -> dict[str, DirectoryStatistics]:
+        """Counts files and bytes at any depth, without what Hive hides: names that start with `_` or `.`.
+
+        Of those of the locations that are there.
+        """
+        return {location: counted for location, counted in _each(locations, _count) if counted is not None}
 
     def _refuse_precious(self, location: str) -> None:
         if paths.is_root(location) or paths.same(location, self.root) or paths.is_below(self.root, location):
@@ -150,9 +156,60 @@ def _opened(location: str) -> Iterator[tuple[Any, str]]:
     """The file system of a location and its path there."""
     scheme, authority, path = paths.parse(location).identity
     with _translated(location):
-        kind, options, root = _resolved(scheme, authority)
-        # No listing is cached: others write too.
-        yield kind(**options, use_listings_cache=False), (root if authority else "").rstrip("/") + path
+        files, root = _file_system(scheme, authority)
+        yield files, root + path
+
+
+def _each(locations: Sequence[str], action: Callable[[Any, str], T]) -> Iterator[tuple[str, T]]:
+    """What an action on a file system and a path gives for each location, in their order."""
+    places = [(location, *paths.parse(location).identity) for location in locations]
+    opened: dict[tuple[str, str], tuple[Any, str]] = {}
+
+    def act(place: tuple[str, str, str, str]) -> tuple[str, T]:
+        location, scheme, authority, path = place
+        with _translated(location):
+            if (scheme, authority) not in opened:
+                opened[scheme, authority] = _file_system(scheme, authority)
+            files, root = opened[scheme, authority]
+            return location, action(files, root + path)
+
+    if len(places) == 1 or all(scheme == "file" for _, scheme, _, _ in places):
+        yield from map(act, places)
+        return
+    # Elsewhere it is the way there and back that takes the time.
+    with ThreadPoolExecutor(min(len(places), _AT_ONCE), thread_name_prefix="warehouse") as threads:
+        yield from threads.map(act, places)
+
+
+def _is_there(files: Any, path: str) -> bool:
+    """fsspec's own `exists` says false where nobody answers."""
+    try:
+        files.info(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _make(files: Any, path: str) -> bool:
+    there: bool = files.isdir(path)
+    if not there:
+        files.makedirs(path, exist_ok=True)
+    return not there
+
+
+def _count(files: Any, path: str) -> DirectoryStatistics | None:
+    if not _is_there(files, path):
+        return None
+    found = files.find(path, detail=True)
+    sizes = [each["size"] or 0 for name, each in found.items() if not _hidden(name.removeprefix(path))]
+    return DirectoryStatistics(len(sizes), sum(sizes))
+
+
+def _file_system(scheme: str, authority: str) -> tuple[Any, str]:
+    """A file system, and what stands before a location's path there."""
+    kind, options, root = _resolved(scheme, authority)
+    # No listing is cached: others write too.
+    return kind(**options, use_listings_cache=False), (root if authority else "").rstrip("/")
 
 
 @lru_cache(maxsize=1024)

@@ -38,6 +38,17 @@ def test_make_exists_delete(warehouse: Warehouse) -> None:
     assert warehouse.exists(warehouse.root)
 
 
+def test_many_are_made_at_once(warehouse: Warehouse) -> None:
+    locations = [paths.join(warehouse.root, "t", f"n={n}") for n in range(50)]
+    warehouse.make_directory(locations[7])
+    assert list(warehouse.make_directories(locations)) == [*locations[:7], *locations[8:]]
+    assert all(warehouse.exists(location) for location in locations)
+    assert len(warehouse.statistics(locations)) == 50
+    broken = [locations[0], "nosuchscheme://a/b"]
+    with pytest.raises(UnavailableError, match="nosuchscheme://a/b"):
+        list(warehouse.make_directories(broken))
+
+
 def test_empty_parents_go_up_to_the_table(warehouse: Warehouse) -> None:
     table = paths.join(warehouse.root, "t")
     for name in ("a=1/b=1/c=1", "a=1/b=2/c=1"):
@@ -63,7 +74,7 @@ def test_rename_moves_all(warehouse: Warehouse) -> None:
     old, new = paths.join(warehouse.root, "old"), paths.join(warehouse.root, "x.db/new")
     write(paths.join(old, "k=1/part-0"), 5)
     warehouse.rename_directory(old, new)
-    assert warehouse.statistics(new) == DirectoryStatistics(1, 5)
+    assert warehouse.statistics([new]) == {new: DirectoryStatistics(1, 5)}
     assert not warehouse.exists(old)
     write(paths.join(old, "part-0"), 1)
     with pytest.raises(AlreadyExistsError, match="exists already"):
@@ -74,8 +85,9 @@ def test_statistics_skip_what_hive_hides(warehouse: Warehouse) -> None:
     location = paths.join(warehouse.root, "_not_hidden_itself/t")
     for name in ("a", "k=1/b", "k=1/_SUCCESS", "_temporary/c", "k=2/.part.crc"):
         write(paths.join(location, name), 10)
-    assert warehouse.statistics(location) == DirectoryStatistics(2, 20)
-    assert warehouse.statistics(paths.join(warehouse.root, "missing")) == DirectoryStatistics(0, 0)
+    assert warehouse.statistics([location, paths.join(warehouse.root, "missing")]) == {
+        location: DirectoryStatistics(2, 20)
+    }
 
 
 def test_what_is_precious_stays(warehouse: Warehouse) -> None:

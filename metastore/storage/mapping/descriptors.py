@@ -61,6 +61,23 @@ def shared_part(sd: StorageDescriptor) -> Descriptor:
     )
 
 
+def without_places(sd: StorageDescriptor) -> StorageDescriptor:
+    """The same descriptor (not a copy of what it holds) without its location and those of its skewed values."""
+    bare, info = _format(sd), sd.skewedInfo
+    bare.cols = sd.cols
+    bare.skewedInfo = info and SkewedInfo(info.skewedColNames, info.skewedColValues)
+    return bare
+
+
+def placed(bare: StorageDescriptor, places: StorageDescriptor) -> StorageDescriptor:
+    """What `without_places` gave, complete, with the places of another one. Lists and maps are shared."""
+    sd, info, own = _format(bare), bare.skewedInfo, places.skewedInfo
+    sd.cols, sd.location = bare.cols, places.location
+    locations = (own and own.skewedColValueLocationMaps) or {}
+    sd.skewedInfo = SkewedInfo(info.skewedColNames, info.skewedColValues, locations)
+    return sd
+
+
 def own_part(sd: StorageDescriptor) -> bytes:
     """A location and its skewed locations, as the open end of a table or partition. `Descriptor.encoded` closes it."""
     own = encode_fields(StorageDescriptor(location=sd.location))

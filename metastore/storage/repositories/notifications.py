@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Integer, all_, any_, cast, delete, func, literal, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from metastore.domain.events import FORMAT, Event, EventFilter
+from metastore.domain.events import FORMAT, MARK, Event, EventFilter
 from metastore.storage.schema import notification_log, notification_sequence, write_notifications
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, WriteEventInfo
@@ -34,13 +34,14 @@ APPEND: Final = """
         UPDATE notification_sequence SET last_event_id = last_event_id + :count
         RETURNING last_event_id - :count AS before, floor(extract(epoch FROM clock_timestamp()))::int AS time
     )
-    INSERT INTO notification_log (event_id, event_time, event_type, catalog, database, table_name, message)
+    INSERT INTO notification_log
+        (event_id, event_time, event_type, catalog, database, table_name, message, repeated, repetitions)
     SELECT taken.before + new.position, taken.time, new.type, new.catalog, new.database, new.table_name,
-           '{"timestamp":' || taken.time || ',' || new.message
+           '{"timestamp":' || taken.time || ',' || new.message, new.repeated, new.repetitions
     FROM taken, unnest(
         cast(:type AS text[]), cast(:catalog AS text[]), cast(:database AS text[]), cast(:table AS text[]),
-        cast(:message AS text[])
-    ) WITH ORDINALITY AS new(type, catalog, database, table_name, message, position)
+        cast(:message AS text[]), cast(:repeated AS text[]), cast(:repetitions AS int[])
+    ) WITH ORDINALITY AS new(type, catalog, database, table_name, message, repeated, repetitions, position)
 """
 """Numbers and stores `appended` events, with the database's time. The row of the numbers stays locked until the commit:
 from here until the transaction ends, no other one can append."""
@@ -79,7 +80,7 @@ class Notifications:
     def after(self, event_id: int, wanted: EventFilter, limit: int | None) -> list[NotificationEvent]:
         """The next events, ascending, so many that they are not too large for one answer, but one at least."""
         log = notification_log.c
-        size = func.octet_length(log.message)
+        size = func.octet_length(log.message) + log.repetitions * func.octet_length(log.repeated)
         before = func.sum(size).over(order_by=log.event_id, rows=(None, 0)) - size
         page = (
             select(notification_log, before.label("before"))
@@ -88,7 +89,8 @@ class Notifications:
             .limit(min(limit or _ROWS, _ROWS))
             .subquery()
         )
-        query = select(page).where(page.c.before < _CHARACTERS).order_by(page.c.event_id)
+        message = func.replace(page.c.message, MARK, page.c.repeated).label("whole")
+        query = select(page, message).where(page.c.before < _CHARACTERS).order_by(page.c.event_id)
         return [
             NotificationEvent(
                 eventId=row.event_id,
@@ -97,7 +99,7 @@ class Notifications:
                 catName=row.catalog,
                 dbName=row.database,
                 tableName=row.table_name,
-                message=row.message,
+                message=row.whole,
                 messageFormat=FORMAT,
             )
             for row in self._connection.execute(query)

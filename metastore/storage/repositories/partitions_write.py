@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.storage.arrays import array_literal
 from metastore.storage.descriptors import Descriptors
-from metastore.storage.mapping.descriptors import shared_part
+from metastore.storage.mapping.descriptors import Descriptor, shared_part
 from metastore.storage.mapping.partitions import partition_row
 from metastore.storage.references import TableRef
 from metastore.storage.schema import (
@@ -64,11 +64,18 @@ _UPDATE = text(f"""
 
 @dataclass(frozen=True, slots=True)
 class NamedPartition:
-    """A complete partition (`services.partitions`) with its escaped name; `id` where it is stored already."""
+    """A complete partition (`services.partitions`) with its escaped name; `id` where it is stored already, `descriptor`
+    where it is known."""
 
     name: str
     partition: Partition
     id: int | None = None
+    descriptor: Descriptor | None = None
+
+    @property
+    def shared(self) -> Descriptor:
+        """What it shares with others."""
+        return self.descriptor or shared_part(self.partition.sd)
 
 
 class PartitionsWrite:
@@ -136,7 +143,7 @@ class PartitionsWrite:
         arrays["values"] = [array_literal(values) for values in arrays["values"]]
         arrays["keys"] = [array_literal(keys) for keys in arrays["keys"]]
         arrays["parameters"] = [json.dumps(parameters) for parameters in arrays["parameters"]]
-        arrays["descriptor_id"] = self._descriptors.store([shared_part(each.partition.sd) for each in named])
+        arrays["descriptor_id"] = self._descriptors.store([each.shared for each in named])
         arrays["id"] = [each.id for each in named]
         return arrays | {"table_id": table.id}
 

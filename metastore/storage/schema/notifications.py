@@ -26,6 +26,8 @@ notification_log = Table(
     Column("database", Name),  # null: of a catalog
     Column("table_name", Name),  # null: of a database
     Column("message", Text, nullable=False),
+    Column("repeated", Text, nullable=False, server_default=""),  # what is meant where the message says events.MARK
+    Column("repetitions", Integer, nullable=False, server_default="0"),
 )
 
 # What a transaction has written (Hive's TXN_WRITE_NOTIFICATION_LOG); asked for by who reads its COMMIT_TXN event.

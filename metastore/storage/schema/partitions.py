@@ -18,13 +18,16 @@ partitions = Table(
     Column("create_time", Integer, nullable=False),
     Column("last_access_time", Integer, nullable=False),
     json_column("parameters"),
-    Column("descriptor_id", BigInteger, ForeignKey("storage_descriptors.id"), nullable=False, index=True),
+    Column("descriptor_id", BigInteger, nullable=False),  # of storage_descriptors, of which none is ever deleted
     Column("version", BigInteger, nullable=False),
     encoded_column(),
     UniqueConstraint("table_id", "name"),
 )
 
-# Equality and ranges on any of the first keys go through one of these, whatever the key's type.
+# Equality and ranges on any of the first keys go through one of these, whatever the key's type. Tables of fewer keys
+# have no entries in the others.
 INDEXED_KEYS = 3
 for position in range(1, INDEXED_KEYS + 1):
-    Index(f"partitions_table_id_key_{position}_idx", partitions.c.table_id, text(f"(keys[{position}])"))
+    key = text(f"(keys[{position}])")
+    present = text(f"keys[{position}] IS NOT NULL")
+    Index(f"partitions_table_id_key_{position}_idx", partitions.c.table_id, key, postgresql_where=present)

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.domain import events, table_events
-from metastore.domain.events import DatabaseText, Event, EventType, Owner
-from metastore.domain.table_events import LARGEST, NAMED, WHOLE, PartitionText, TableText, encoded_file
+from metastore.domain.events import MARK, DatabaseText, Event, EventType, Owner
+from metastore.domain.table_events import LARGEST, NAMED, WHOLE, Objects, PartitionText, TableText, encoded_file
 
 TABLE = TableText("hive", "db", "t", "MANAGED_TABLE", ("ds", "n"), -1, "{table}")
 
 
 def message(event: Event) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(event.message)
+    content: dict[str, Any] = json.loads(event.message.replace(MARK, event.repeated))
     assert content["server"] == content["servicePrincipal"] == ""
     return content
 
@@ -57,12 +57,12 @@ def test_partitions_have_their_values_by_key() -> None:
 
 
 def test_added_partitions_are_one_event_with_their_objects() -> None:
-    (event,) = table_events.add_partitions(TABLE, values(WHOLE), map(str, range(WHOLE)))
+    (event,) = table_events.add_partitions(TABLE, values(WHOLE), Objects(map(str, range(WHOLE))))
     content = message(event)
     assert event.type == EventType.ADD_PARTITION
     assert content["partitions"][-1] == {"ds": "a", "n": str(WHOLE - 1)}
     assert content["partitionListJson"] == [str(n) for n in range(WHOLE)]
-    assert list(table_events.add_partitions(TABLE, [], [])) == []
+    assert list(table_events.add_partitions(TABLE, [], Objects([]))) == []
 
 
 def test_more_are_told_without_objects_and_the_table_is_to_be_read_anew() -> None:
@@ -70,7 +70,7 @@ def test_more_are_told_without_objects_and_the_table_is_to_be_read_anew() -> Non
         raise AssertionError("objects of so many partitions must not be written")
         yield
 
-    *added, reload, insert = table_events.add_partitions(TABLE, values(NAMED + 1), refuse())
+    *added, reload, insert = table_events.add_partitions(TABLE, values(NAMED + 1), Objects(refuse()))
     assert [len(message(event)["partitions"]) for event in added] == [NAMED, 1]
     assert all(message(event)["partitionListJson"] == [] for event in added)
     assert (reload.type, message(reload)["refreshEvent"]) == (EventType.RELOAD, "false")
@@ -80,10 +80,27 @@ def test_more_are_told_without_objects_and_the_table_is_to_be_read_anew() -> Non
 @given(st.lists(st.integers(0, LARGEST // 2), min_size=1, max_size=5))
 def test_no_message_holds_objects_without_end(sizes: list[int]) -> None:
     objects = ["x" * size for size in sizes]
-    first, *others = table_events.add_partitions(TABLE, values(len(sizes)), objects)
+    first, *others = table_events.add_partitions(TABLE, values(len(sizes)), Objects(objects))
     assert len(first.message) < LARGEST + 10_000
     assert message(first)["partitionListJson"] == ([] if others else objects)
     assert bool(others) == (sum(sizes) > LARGEST)
+
+
+@given(st.lists(st.text(), min_size=1, max_size=3), st.text(), st.text())
+def test_what_objects_have_in_common_is_in_the_message_once(own: list[str], common: str, value: str) -> None:
+    texts = [json.dumps({"common": common, "own": each}, separators=(",", ":")) for each in own]
+    marked = json.dumps({"common": common}, separators=(",", ":"))[1:-1]
+    objects = Objects((f"{{{MARK}{text[len(marked) + 1 :]}" for text in texts), marked)
+    keyed = [[value, f"{{{MARK}"]] * len(own)
+    (event,) = table_events.add_partitions(TABLE, keyed, objects)
+    assert (event.repetitions, event.message.count(MARK)) == (len(own), len(own))
+    assert message(event)["partitionListJson"] == texts
+    assert message(event)["partitions"] == [{"ds": value, "n": f"{{{MARK}"}] * len(own)
+
+
+def test_repetitions_count_where_messages_must_not_be_too_long() -> None:
+    objects = Objects([f"{{{MARK}}}"] * 3, "x" * (LARGEST // 3))
+    assert len(list(table_events.add_partitions(TABLE, values(3), objects))) == 3
 
 
 def test_dropped_partitions_are_told_by_their_values() -> None:

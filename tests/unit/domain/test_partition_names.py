@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metastore.domain.partition_names import (
     DEFAULT_PARTITION,
-    check_values,
+    checked_name,
     escape,
     first_invalid_character,
     parse_name,
@@ -97,23 +97,23 @@ def test_an_empty_name_is_refused() -> None:
 )
 def test_wrong_values_are_refused(given_values: list[str | None] | None, problem: str) -> None:
     with pytest.raises(InvalidInputError, match=problem):
-        check_values(["a", "b"], given_values)
+        checked_name(["a", "b"], given_values)
 
 
 def test_a_table_without_keys_has_no_partitions() -> None:
     with pytest.raises(InvalidInputError, match="Invalid partition key & values"):
-        check_values([], ["1"])
+        checked_name([], ["1"])
 
 
 @pytest.mark.parametrize("legal", [["", ""], ["x" * 900, "y" * 900], [DEFAULT_PARTITION, "ä/=%"]])
 def test_legal_values(legal: list[str]) -> None:
-    check_values(["a", "b"], legal)
+    checked_name(["a", "b"], legal)
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800"])
 def test_characters_that_cannot_be_stored_are_refused(value: str) -> None:
     with pytest.raises(InvalidObjectError, match="cannot be stored"):
-        check_values(["a"], [value])
+        checked_name(["a"], [value])
 
 
 def test_nor_can_they_be_looked_up() -> None:
@@ -124,7 +124,7 @@ def test_nor_can_they_be_looked_up() -> None:
 @pytest.mark.parametrize("value", ["x" * 2_000, "é" * 1_400, "/" * 700])
 def test_names_that_are_too_long_are_refused(value: str) -> None:
     with pytest.raises(InvalidObjectError, match="is too long"):
-        check_values(["a"], [value])
+        checked_name(["a"], [value])
 
 
 def test_the_first_invalid_character_is_found() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from thrift.protocol.TBase import TExceptionBase
 
+from metastore.domain.events import MARK
 from metastore.domain.table_events import SINGLE, WHOLE
 from tests.fixtures.server import Server, connected
-from tests.wire.builders import columns, new_database, new_table, partition, skewed, table
+from tests.wire.builders import columns, descriptor, new_database, new_table, partition, skewed, table
 from tests.wire.notifications.following import KEYS, Follower, message, struct
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
@@ -103,6 +104,20 @@ def test_partitions(client: Any, log: Follower) -> None:
     assert (before.values, after.values) == (["a"], ["c"])
     assert (before.sd.location[-5:], after.sd.location[-5:]) == ("/ds=a", "/ds=c")
     assert (dropped.eventType, message(dropped)["partitions"]) == ("DROP_PARTITION", [{"ds": "c"}])
+
+
+def test_added_partitions_of_different_shapes_are_told_whole(client: Any, log: Follower) -> None:
+    database, name = new_table(client, KEYS)
+    log.read()
+    strange = columns(("a", "int"), ("y", "string"))
+    strange[1].comment = f'{{{MARK}"\\u0001,{{\\{MARK}'
+    other = descriptor(cols=strange, skewedInfo=skewed(["a"], [["1"]]))
+    other.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/x"}
+    shapes = [descriptor(), other, descriptor(), copy.deepcopy(other)]
+    client.add_partitions([partition(database, name, [f"{{{MARK}{n}"], sd=sd) for n, sd in enumerate(shapes)])
+    (added,) = log.read()
+    told = [struct(Partition, text) for text in message(added)["partitionListJson"]]
+    assert told == client.get_partitions(database, name, -1)
 
 
 def test_a_database_is_dropped_with_its_tables(client: Any, log: Follower) -> None:
