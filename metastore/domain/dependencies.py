@@ -144,7 +144,10 @@ def _one_of(key: Column, values: Sequence[str]) -> str:
     tests = (
         [f"{name} = {literals[0]}" if len(literals) == 1 else f"{name} IN ({', '.join(literals)})"] if literals else []
     )
-    tests += [f"{name} IS NULL"] if len(literals) < len(values) else []
+    if len(literals) < len(values):
+        tests.append(f"{name} IS NULL")
+        # Hive reads the default partition's name, where others read NULL.
+        tests += [f"{name} = '{DEFAULT_PARTITION}'"] if kind_of(key.type).is_text else []
     return tests[0] if len(tests) == 1 else f"({' OR '.join(tests)})"
 
 
