@@ -8,8 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from metastore.background.cleaners import cleaner
+from metastore.background.cleaning import cleaning
 from metastore.background.timeouts import timeouts
 from metastore.handlers.catalogs import CatalogHandlers
+from metastore.handlers.cleaning import CleaningHandlers
 from metastore.handlers.column_statistics import ColumnStatisticsHandlers
 from metastore.handlers.compactions import CompactionHandlers
 from metastore.handlers.config import ConfigHandlers
@@ -42,6 +44,7 @@ from metastore.handlers.writes import WriteHandlers
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.services.catalogs import CatalogService
+from metastore.services.cleaning import CleaningService
 from metastore.services.column_statistics_read import ColumnStatisticsReadService
 from metastore.services.column_statistics_write import ColumnStatisticsWriteService
 from metastore.services.compactions import CompactionService
@@ -93,10 +96,12 @@ class Application:
         self.tables = TableService(self._store, warehouse, _now)
         self.partitions = PartitionReadService(self._store)
         self.notifications = NotificationService(self._store, settings.event_time_to_live)
+        self.cleaning = CleaningService(self._store, warehouse, timedelta(seconds=settings.clean_grace))
         timeout = timedelta(seconds=settings.txn_timeout)
         self._timers = (
             timeouts(TimeoutService(self._store, timeout), timeout),
             cleaner(self.notifications, settings.event_time_to_live),
+            cleaning(self.cleaning, settings.clean_interval),
         )
         handlers = self._handlers(settings, warehouse, timeout)
         self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version()))
@@ -160,6 +165,7 @@ class Application:
             "hiveserver": HiveServerHandlers(),
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
             "scans": ScanHandlers(ScanService(self._store)),
+            "cleaning": CleaningHandlers(self.cleaning),
             "writes": WriteHandlers(WriteService(self._store), PublishingService(self._store, _now)),
         }
 

@@ -65,6 +65,12 @@ class Settings:
     statement_timeout: float = _seconds(300.0, "one SQL statement may take")
     txn_timeout: float = _seconds(300.0, "a lock or transaction lives without a heartbeat")
     event_time_to_live: float = _setting(86_400.0, "seconds an event stays in the notification log", parse=float, low=1)
+    clean_interval: float = _setting(
+        600.0, "seconds between two runs of cleaning in the background", parse=float, low=1, high=86_400
+    )
+    clean_grace: float = _setting(
+        3600.0, "seconds that files stay which were replaced, for readers that have begun", parse=float, low=0
+    )
     dependencies_schema_change: str = _setting(
         "propagate", "what a change of a table's columns does to its dependent tables: propagate or refuse"
     )

@@ -168,6 +168,7 @@ struct CleanRequest {
   3: optional string catName,
   4: optional bool dryRun = false,
   5: optional i64 graceMillis,             // age of what is no longer referenced; unset: as the server is set
+  6: optional bool unregistered = false,   // and what no write registered: left by older clients, or a lost database
 }
 
 /** What was, or would be, removed. */

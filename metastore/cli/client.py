@@ -18,17 +18,19 @@ from metastore.errors import ConfigurationError, NotFoundError, UnavailableError
 from thrift_idl.gen.hive_metastore.ttypes import NoSuchObjectException, UnknownDBException
 from thrift_idl.gen.metastore import Metastore
 
-_TIMEOUT = 30_000  # milliseconds
+_TIMEOUT = 30.0  # seconds
 logging.getLogger("thrift").setLevel(logging.CRITICAL)  # it logs what we tell in our own words
 
 
 @contextmanager
-def connected(uris: str) -> Iterator[Any]:
+def connected(uris: str, timeout: float = _TIMEOUT) -> Iterator[Any]:
     """A generated client, of Hive's methods and ours, of the first of `uris` (comma-separated) that answers.
+
+    An answer may take `timeout` seconds.
 
     Raises ConfigurationError for what is no URI, UnavailableError and NotFoundError for what goes wrong: one line each.
     """
-    transport = _first_open([_address(uri.strip()) for uri in uris.split(",")], uris)
+    transport = _first_open([_address(uri.strip()) for uri in uris.split(",")], uris, timeout)
     try:
         yield Metastore.Client(TBinaryProtocolAccelerated(transport))
     except (NoSuchObjectException, UnknownDBException) as error:
@@ -51,14 +53,15 @@ def _address(uri: str) -> tuple[str, int]:
     raise ConfigurationError(f"{uri!r} is no address of a metastore; write thrift://host:port")
 
 
-def _first_open(addresses: list[tuple[str, int]], uris: str) -> TBufferedTransport:
+def _first_open(addresses: list[tuple[str, int]], uris: str, timeout: float) -> TBufferedTransport:
     for host, port in addresses:
         socket = TSocket(host, port)
-        socket.setTimeout(_TIMEOUT)
+        socket.setTimeout(_TIMEOUT * 1000)
         try:
             socket.open()
         except TTransportException:
             continue
+        socket.setTimeout(timeout * 1000)
         return TBufferedTransport(socket)
     raise UnavailableError(
         f"no metastore answers at {uris}: start one with  metastore serve  or name another with --uri"

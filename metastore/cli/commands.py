@@ -256,3 +256,25 @@ def suggest(name: str, columns: str | None, share: float, limit: int | None, mas
     from metastore.cli.skew import suggest as run_suggest
 
     run_suggest(uri, name, columns, share=share, limit=limit, master=master)
+
+
+@metastore.command()
+@click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
+@click.option("--dry-run", is_flag=True, help="say what would be removed, and remove nothing")
+@click.option(
+    "--grace",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    help="for how long files stay to which nothing refers  [the server's METASTORE_CLEAN_GRACE]",
+)
+@click.option("--unregistered", is_flag=True, help="also what no write registered: older clients, a lost database")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@uri_option
+def clean(name: str, dry_run: bool, grace: float | None, unregistered: bool, form: str, uri: str) -> None:
+    """Remove files that were replaced and that dead writers left, of one table, one database or all; undo what the
+    latter were at."""
+    from metastore.cli.clean import clean as run_clean
+
+    summary = run_clean(uri, name, dry_run=dry_run, grace=grace, unregistered=unregistered, form=form)
+    if summary:
+        click.echo(summary, err=True)

@@ -45,3 +45,12 @@ def retire(
     canonical = [paths.canonical(each) for each in unused]
     work.retired_locations.add(stored.ref.id, root_of(stored), canonical, REPLACED, query_id)
     return unused
+
+
+def forget_retired(work: UnitOfWork, stored: StoredTable, names: Iterable[str]) -> list[str]:
+    """The default places of partitions of these names that are retired: their caller removes them at once."""
+    if not stored.ref.location:
+        return []
+    root = paths.before_versions(stored.ref.location)
+    places = [paths.canonical(paths.partition_location(root, name)) for name in names]
+    return work.retired_locations.forget(places, stored.ref.id)

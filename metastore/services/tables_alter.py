@@ -25,6 +25,7 @@ from metastore.services.moves import Move, moved, relocate
 from metastore.services.partition_rules import check_version, updates_statistics
 from metastore.services.skew_upkeep import keep_table_skew
 from metastore.services.table_rules import DDL_TIME, MANAGED, fill_statistics, is_true, is_view, normalise
+from metastore.services.writes import follow_move
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -175,6 +176,8 @@ def _home(work: UnitOfWork, catalog: str, database: str) -> str:
 
 def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Move | None, *, cascade: bool) -> None:
     """What partitions take over from their table."""
+    if move:
+        follow_move(work, table.id, move.source, move.target)
     if cascade and new.partitionKeys and _columns(old.sd) != _columns(new.sd):
         keep_fresh(work, table)
         work.partitions_write.change_columns(table, new.sd)

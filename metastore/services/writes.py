@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
-from metastore.domain.query_ids import CHARACTERS, LENGTH, is_registered_form
+from metastore.domain.query_ids import CHARACTERS, LENGTH, is_registered_form, names_write
 from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError, NotFoundError
 from metastore.services.dependency_upkeep import check_writable
 from metastore.services.tables import found
@@ -45,10 +45,10 @@ class WriteService:
         The same call may be made again. Raises:
             NotFoundError: the write has ended, or was aborted.
             ConflictError: another write is about to rename the same.
-            InvalidInputError: a location is not one.
+            InvalidInputError: a location is not one, or a rename not from or to a path that names the write.
         """
         wanted, others = ([_place(each) for each in given] for given in (locations, shared))
-        renamed = [RenamedPath(_place(source), _place(target)) for source, target in renames]
+        renamed = [_rename(query_id, *each) for each in renames]
         with self._store.transaction() as work:
             write = work.writes.renew(query_id)
             if write is None:
@@ -75,6 +75,13 @@ def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> Non
     """
     if not work.writes.close(query_id, stored.ref.id) and is_registered_form(query_id):
         raise ended(query_id, f" to {stored.ref.database}.{stored.ref.name}")
+
+
+def follow_move(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
+    """A table's directory is renamed, with all that its writes have put and replaced there."""
+    old, new = paths.canonical(source), paths.canonical(target)
+    work.writes.move(table_id, old, new)
+    work.retired_locations.move(table_id, old, new)
 
 
 def ended(query_id: str, to: str = "") -> NotFoundError:
@@ -123,6 +130,14 @@ def _add_renames(work: UnitOfWork, query_id: str, renames: Sequence[RenamedPath]
         raise ConflictError(f"Write {other[0]} renames {other[1]}; try again when it has ended")
     known = set(work.writes.renames(query_id))
     work.writes.add_renames(query_id, [each for each in dict.fromkeys(renames) if each not in known])
+
+
+def _rename(query_id: str, source: str, target: str) -> RenamedPath:
+    """Only what names its write can be told from others' when the rename is undone."""
+    rename = RenamedPath(_place(source), _place(target))
+    if not any(names_write(each, query_id) for each in rename):
+        raise InvalidInputError(f"Neither {source} nor {target} names the write {query_id}: it could not be undone")
+    return rename
 
 
 def _place(location: str) -> str:

@@ -17,6 +17,7 @@ from metastore.storage.repositories.column_statistics import ColumnStatistics
 from metastore.storage.repositories.compactions import Compactions
 from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
+from metastore.storage.repositories.dead_writes import DeadWrites
 from metastore.storage.repositories.dependencies import Dependencies
 from metastore.storage.repositories.functions import Functions
 from metastore.storage.repositories.locations import Locations
@@ -71,6 +72,7 @@ class UnitOfWork:
         self.write_ids = WriteIds(connection)
         self.compactions = Compactions(connection)
         self.writes = Writes(connection)
+        self.dead_writes = DeadWrites(connection)
         self.locations = Locations(connection)
         self.retired_locations = RetiredLocations(connection)
 

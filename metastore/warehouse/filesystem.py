@@ -5,9 +5,10 @@ Every failure of a file system becomes one line that names the location and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import lru_cache
 from textwrap import shorten
 from typing import Any, Final, NamedTuple, TypeVar
@@ -32,6 +33,14 @@ class DirectoryStatistics(NamedTuple):
 
     files: int
     bytes: int
+
+
+class FoundFile(NamedTuple):
+    """A file below a directory. `modified`: seconds since 1970, by the file system's clock; None where it has none."""
+
+    location: str
+    bytes: int
+    modified: float | None
 
 
 class Warehouse:
@@ -137,6 +146,52 @@ class Warehouse:
         with _opened(source) as (files, old):
             files.mv(old, path, recursive=True)
 
+    def files(self, location: str) -> list[FoundFile]:
+        """All files below a directory, hidden ones too; none where it is not there. Links are not followed.
+
+        Raises where a part cannot be listed: fsspec's own `find` leaves such parts out.
+        """
+        found: list[FoundFile] = []
+        folders = [location]
+        while folders:
+            inside, below = self.children(folders.pop())
+            found += inside
+            folders += below
+        return found
+
+    def children(self, location: str) -> tuple[list[FoundFile], list[str]]:
+        """The files and the directories in a directory, by name; none where it is not there."""
+        with _opened(location) as (files, path):
+            try:
+                entries = files.ls(path, detail=True)
+            except (FileNotFoundError, NotADirectoryError):
+                return [], []
+        inside, below = [], []
+        for each in entries:
+            name = each["name"].rstrip("/").removeprefix(path).strip("/")
+            if not name:  # the directory itself, as an object; or a file, not a directory
+                continue
+            place = paths.join(location, name)
+            if each["type"] == "directory":
+                below.append(place)
+            else:
+                inside.append(FoundFile(place, each["size"] or 0, _modified(each)))
+        return sorted(inside), sorted(below)
+
+    def delete_files(self, locations: Iterable[str]) -> None:
+        """Deletes files; no error where one is not there."""
+        for location in locations:
+            with _opened(location) as (files, path), suppress(FileNotFoundError):
+                files.rm_file(path)
+
+    def delete_empty_tree(self, location: str) -> bool:
+        """Deletes a directory if nothing but directories is in it; true where it is not there afterwards."""
+        inside, below = self.children(location)
+        emptied = [self.delete_empty_tree(each) for each in below]
+        if inside or not all(emptied):
+            return False
+        return self.delete_empty(location) or not self.exists(location)
+
     def statistics(self, locations: Sequence[str]) -> dict[str, DirectoryStatistics]:
         """Counts files and bytes at any depth, without what Hive hides: names that start with `_` or `.`.
 
@@ -235,6 +290,12 @@ def _translated(location: str) -> Iterator[None]:
         raise UnavailableError(f"{location}: permission denied; make it writable for the metastore's user") from error
     except Exception as error:  # drivers of remote file systems raise what they like
         raise UnavailableError(f"{location}: {_one_line(error)}") from error
+
+
+def _modified(entry: dict[str, Any]) -> float | None:
+    """Each file system has its own name for it."""
+    moment = next((entry[key] for key in ("mtime", "LastModified", "last_modified", "created") if key in entry), None)
+    return moment.timestamp() if isinstance(moment, datetime) else moment
 
 
 def _one_line(error: BaseException) -> str:

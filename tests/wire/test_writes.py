@@ -10,20 +10,15 @@ import pytest
 
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, new_table, partition, table
+from tests.wire.writing import Name, begin, day, publish, scanned
 from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from thrift_idl.gen.metastore.ttypes import (
-    BeginWriteRequest,
     ConflictException,
     PublishMode,
     PublishPartition,
-    PublishRequest,
     Rename,
     RenewWriteRequest,
-    ScanPlan,
-    ScanRequest,
 )
-
-Name = tuple[str, str]
 
 
 @pytest.fixture
@@ -35,23 +30,6 @@ def root(tmp_path: Path) -> str:
 def written(metastore_client: Any, root: str) -> Name:
     """A table by day, of a directory of its own."""
     return new_table(metastore_client, [("ds", "string")], sd=descriptor(root))
-
-
-def begin(client: Any, name: Name, lease_millis: int | None = None) -> str:
-    return str(client.begin_write(BeginWriteRequest(*name, leaseMillis=lease_millis)).queryId)
-
-
-def day(root: str, value: str, mode: int = PublishMode.CREATE, **fields: Any) -> PublishPartition:
-    location = fields.pop("location", f"{root}/ds={value}")
-    return PublishPartition([value], mode, location, [], **fields)
-
-
-def publish(client: Any, name: Name, query_id: str, *entries: PublishPartition, retired: Any = None) -> Any:
-    return client.publish(PublishRequest(*name, query_id, list(entries), retired=retired))
-
-
-def scanned(client: Any, name: Name) -> ScanPlan:
-    return client.plan_scan(ScanRequest(*name))
 
 
 def number(query_id: str) -> int:
@@ -201,9 +179,11 @@ def test_two_writes_do_not_rename_one_directory(metastore_client: Any, written: 
     for _ in range(2):
         metastore_client.renew_write(RenewWriteRequest(one, renames=[away]))
     with pytest.raises(MetaException, match=f"Write {one} renames .*/ds=1; try again"):
-        metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/ds=1/", f"{root}/x")]))
+        metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/ds=1/", f"{root}/{other}")]))
     metastore_client.end_write(one)
-    metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/ds=1", f"{root}/x")]))
+    metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/ds=1", f"{root}/{other}")]))
+    with pytest.raises(MetaException, match="could not be undone"):
+        metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/a", f"{root}/{other}0")]))
 
 
 def test_rubbish_is_refused(metastore_client: Any, written: Name) -> None:

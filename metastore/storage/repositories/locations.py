@@ -20,10 +20,12 @@ class Use(NamedTuple):
 UNUSED: Final = Use(itself=False, below=False)
 
 # "0" is the character after "/": what is between the two begins with the place and a slash.
-_ITSELF = "EXISTS (SELECT FROM {table} AS r WHERE r.location = asked.spelling{also})"
+_ITSELF = 'EXISTS (SELECT FROM {table} AS r WHERE r.location COLLATE "C" = asked.spelling{also})'
 _BELOW = """EXISTS (SELECT FROM {table} AS r
-    WHERE r.location > asked.spelling || '/' AND r.location < asked.spelling || '0'{also})"""
+    WHERE r.location COLLATE "C" > asked.spelling || '/' AND r.location COLLATE "C" < asked.spelling || '0'{also})"""
 _OF_OTHERS = " AND r.query_id <> :query_id"
+# Where a dead writer was cleaned up, others may write.
+_WRITTEN_BY = "(SELECT location, query_id FROM open_write_locations JOIN open_writes USING (query_id) WHERE NOT swept)"
 
 
 def _query(*relations: tuple[str, str]) -> str:
@@ -38,8 +40,8 @@ def _query(*relations: tuple[str, str]) -> str:
     """  # noqa: S608 - only constants of this module
 
 
-_REFERRED = text(_query(("tables", ""), ("partitions", ""), ("skewed_locations", "")))
-_WRITTEN = text(_query(("open_write_locations", _OF_OTHERS)))
+_REFERRED = text(_query(("databases", ""), ("tables", ""), ("partitions", ""), ("skewed_locations", "")))
+_WRITTEN = text(_query((_WRITTEN_BY, _OF_OTHERS)))
 _RETIRED = text(_query(("retired_locations", "")))
 
 
@@ -50,7 +52,7 @@ class Locations:
         self._connection = connection
 
     def referred(self, locations: Iterable[str]) -> Mapping[str, Use]:
-        """By tables, partitions and skewed values of any table."""
+        """By databases, tables, partitions and skewed values, whosever."""
         pairs = [(each, spelling) for each in _canonical(locations) for spelling in paths.spellings(each)]
         return self._read(_REFERRED, pairs)
 

@@ -104,10 +104,17 @@ class Tables:
         query = select(*_WHOLE).select_from(_JOINED).where(databases.c.catalog == catalog, identity.in_(names))
         return self._read(query)
 
-    def find_ids(self, ids: Sequence[int]) -> list[StoredTable]:
-        """The tables of these ids, by id."""
+    def find_ids(self, ids: Sequence[int], *, lock: bool = False) -> list[StoredTable]:
+        """The tables of these ids, by id. `lock`: nobody else changes them, or publishes to them, meanwhile."""
         query = select(*_WHOLE).select_from(_JOINED).where(tables.c.id.in_(ids)).order_by(tables.c.id)
-        return self._read(query)
+        return self._read(query.with_for_update(of=tables) if lock else query)
+
+    def ids(self, catalog: str | None = None, database: str | None = None) -> list[int]:
+        """Of all tables, or of those of one database, ascending."""
+        query = select(tables.c.id).select_from(_JOINED).order_by(tables.c.id)
+        if catalog is not None and database is not None:
+            query = _named(query, catalog, database)
+        return list(self._connection.execute(query).scalars())
 
     def names(self, catalog: str, database: str, pattern: str | None = None, kind: str | None = None) -> list[str]:
         """Names in ascending order; `pattern` a regular expression, `kind` a table type, None for all."""

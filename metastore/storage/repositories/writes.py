@@ -61,9 +61,24 @@ _ADD_RENAMES = text("""
 """)
 
 _RENAMED_BY_OTHERS = text("""
-    SELECT query_id, source FROM open_write_renames
-    WHERE query_id <> :query_id AND (source = ANY(:sources) OR target = ANY(:targets)) LIMIT 1
+    SELECT query_id, source FROM open_write_renames JOIN open_writes USING (query_id)
+    WHERE query_id <> :query_id AND NOT swept AND (source = ANY(:sources) OR target = ANY(:targets)) LIMIT 1
 """)
+
+
+_MOVED = """
+    CASE WHEN {0} = :source OR starts_with({0}, :source || '/')
+         THEN :target || substr({0}, length(:source) + 1) ELSE {0} END
+"""
+_OF_TABLE = "query_id IN (SELECT query_id FROM open_writes WHERE table_id = :table_id)"
+_MOVE = (
+    text("UPDATE open_writes SET roots = array_prepend(:target, roots) WHERE table_id = :table_id"),
+    text(f"UPDATE open_write_locations SET location = {_MOVED.format('location')} WHERE {_OF_TABLE}"),  # noqa: S608
+    text(f"""
+        UPDATE open_write_renames SET source = {_MOVED.format("source")}, target = {_MOVED.format("target")}
+        WHERE {_OF_TABLE}
+    """),  # noqa: S608
+)
 
 
 class Writes:
@@ -119,6 +134,11 @@ class Writes:
     def add_renames(self, query_id: str, renames: Sequence[RenamedPath]) -> None:
         """After those that are known."""
         self._connection.execute(_ADD_RENAMES, {"query_id": query_id, **_columns(renames)})
+
+    def move(self, table_id: int, source: str, target: str) -> None:
+        """A table's directory was renamed: so were those of its writes, which may go on at the old place."""
+        for statement in _MOVE:
+            self._connection.execute(statement, {"table_id": table_id, "source": source, "target": target})
 
     def renamed_by_another(self, query_id: str, renames: Sequence[RenamedPath]) -> tuple[str, str] | None:
         """Another write that renames from or to one of these places, and what; or None."""

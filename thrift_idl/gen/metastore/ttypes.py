@@ -520,6 +520,7 @@ class CleanRequest(TBase):
      - catName
      - dryRun
      - graceMillis
+     - unregistered
 
     """
 
@@ -529,15 +530,17 @@ class CleanRequest(TBase):
         'catName',
         'dryRun',
         'graceMillis',
+        'unregistered',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, catName=None, dryRun=False, graceMillis=None,):
+    def __init__(self, dbName=None, tableName=None, catName=None, dryRun=False, graceMillis=None, unregistered=False,):
         self.dbName = dbName
         self.tableName = tableName
         self.catName = catName
         self.dryRun = dryRun
         self.graceMillis = graceMillis
+        self.unregistered = unregistered
 
 
 class CleanedLocation(TBase):
@@ -984,6 +987,7 @@ CleanRequest.thrift_spec = (
     (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
     (4, TType.BOOL, 'dryRun', None, False, ),  # 4
     (5, TType.I64, 'graceMillis', None, None, ),  # 5
+    (6, TType.BOOL, 'unregistered', None, False, ),  # 6
 )
 all_structs.append(CleanedLocation)
 CleanedLocation.thrift_spec = (

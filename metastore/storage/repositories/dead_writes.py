@@ -1,0 +1,100 @@
+"""Open writes whose writers are dead: they are aborted, their files removed, and then they are forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, any_, delete, func, literal, or_, select, update
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import BigInteger
+
+from metastore.storage.clock import ago, now
+from metastore.storage.schema import open_write_locations, open_write_renames, open_writes
+from metastore.storage.schema.base import Texts
+
+_COLUMNS = open_writes.c
+# Who renews waits for who aborts, and the other way round: of the two, the second sees what the first did.
+_DEAD = or_(_COLUMNS.lease_ends_at < now(), _COLUMNS.table_id.is_(None), _COLUMNS.aborted_at.is_not(None))
+
+
+class DeadWrite(NamedTuple):
+    """A write that will never be published. Locations are canonical; `renames` are pairs of source and target."""
+
+    query_id: str
+    roots: list[str]
+    locations: list[str]
+    renames: list[tuple[str, str]]
+    swept: bool
+    within_grace: bool
+
+
+class DeadWrites:
+    """Queries on dead writes. `table_ids`: of these tables only; None: of all, dropped ones too."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def find(self, table_ids: Sequence[int] | None) -> list[str]:
+        """The query ids of writes whose lease is over, or whose table was dropped."""
+        query = select(_COLUMNS.query_id).where(_DEAD, *_of(table_ids)).order_by(_COLUMNS.query_id)
+        return list(self._connection.execute(query).scalars())
+
+    def alive(self, table_ids: Sequence[int] | None, grace: timedelta) -> int:
+        """How many writes are not dead, or so for less than this time."""
+        query = select(func.count()).select_from(open_writes).where(or_(~_DEAD, _young(grace)), *_of(table_ids))
+        count: int = self._connection.execute(query).scalar_one()
+        return count
+
+    def abort(self, query_id: str) -> None:
+        """From now on it cannot be renewed or published, unless it was renewed meanwhile."""
+        statement = update(open_writes).where(_COLUMNS.query_id == query_id, _DEAD, _COLUMNS.aborted_at.is_(None))
+        self._connection.execute(statement.values(aborted_at=now()))
+
+    def read(self, query_id: str, grace: timedelta, *, hold: bool) -> DeadWrite | None:
+        """A dead write. `hold`: only if it is aborted and no other cleaner is at it; nobody else will be."""
+        columns = (_COLUMNS.query_id, _COLUMNS.roots, _COLUMNS.swept, _young(grace).label("young"))
+        query = select(*columns).where(
+            _COLUMNS.query_id == query_id, _COLUMNS.aborted_at.is_not(None) if hold else _DEAD
+        )
+        if hold:
+            query = query.with_for_update(skip_locked=True)
+        row = self._connection.execute(query).one_or_none()
+        if row is None:
+            return None
+        return DeadWrite(query_id, row.roots, self._locations(query_id), self._renames(query_id), row.swept, row.young)
+
+    def known(self, query_ids: Sequence[str]) -> set[str]:
+        """Those of the ids that are of open writes, dead or alive."""
+        query = select(_COLUMNS.query_id).where(_COLUMNS.query_id == any_(literal(list(query_ids), Texts)))
+        return set(self._connection.execute(query).scalars())
+
+    def swept(self, query_id: str) -> None:
+        """Its files are gone; it stays, so that what its writer still makes is hidden, but what it owned is free."""
+        self._connection.execute(update(open_writes).where(_COLUMNS.query_id == query_id).values(swept=True))
+        of_it = open_write_locations.c.query_id == query_id
+        self._connection.execute(update(open_write_locations).where(of_it).values(owned=False))
+
+    def forget(self, query_id: str) -> None:
+        self._connection.execute(delete(open_writes).where(_COLUMNS.query_id == query_id))
+
+    def _locations(self, query_id: str) -> list[str]:
+        columns = open_write_locations.c
+        query = select(columns.location).where(columns.query_id == query_id).order_by(columns.location)
+        return list(self._connection.execute(query).scalars())
+
+    def _renames(self, query_id: str) -> list[tuple[str, str]]:
+        columns = open_write_renames.c
+        query = select(columns.source, columns.target).where(columns.query_id == query_id).order_by(columns.position)
+        return [(row.source, row.target) for row in self._connection.execute(query)]
+
+
+def _young(grace: timedelta) -> ColumnElement[bool]:
+    """Whether it was aborted, or would be now, less than that long ago."""
+    return func.coalesce(_COLUMNS.aborted_at, now()) > ago(grace)
+
+
+def _of(table_ids: Sequence[int] | None) -> list[ColumnElement[bool]]:
+    ids: Any = literal(list(table_ids or ()), ARRAY(BigInteger))
+    return [] if table_ids is None else [_COLUMNS.table_id == any_(ids)]

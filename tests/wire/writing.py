@@ -1,0 +1,87 @@
+"""A writer by hand: what our client does of files and calls, one step at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import NullPool, create_engine, text
+
+from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
+    CleanedLocation,
+    CleanRequest,
+    CleanResult,
+    PublishMode,
+    PublishPartition,
+    PublishRequest,
+    RenewWriteRequest,
+    ScanPlan,
+    ScanRequest,
+)
+
+Name = tuple[str, str]
+
+
+def begin(client: Any, name: Name, lease_millis: int | None = None) -> str:
+    return str(client.begin_write(BeginWriteRequest(*name, leaseMillis=lease_millis)).queryId)
+
+
+def renew(client: Any, query_id: str, *wanted: str, **more: Any) -> list[bool]:
+    return list(client.renew_write(RenewWriteRequest(query_id, list(wanted), **more)).granted)
+
+
+def day(root: str, value: str, mode: int = PublishMode.CREATE, **fields: Any) -> PublishPartition:
+    location = fields.pop("location", f"{root}/ds={value}")
+    return PublishPartition([value], mode, location, [], **fields)
+
+
+def publish(client: Any, name: Name, query_id: str, *entries: PublishPartition, retired: Any = None) -> Any:
+    return client.publish(PublishRequest(*name, query_id, list(entries), retired=retired))
+
+
+def scanned(client: Any, name: Name) -> ScanPlan:
+    return client.plan_scan(ScanRequest(*name))
+
+
+def clean(client: Any, name: Name, **options: Any) -> CleanResult:
+    """Without a grace time, unless one is given."""
+    return client.clean(CleanRequest(*name, **{"graceMillis": 0} | options))
+
+
+def told(result: CleanResult, root: str) -> list[tuple[str, str, int]]:
+    """Places below the table's root, reasons and numbers of files. Fails where there was an error."""
+    assert [each.error for each in result.locations if each.error] == []
+    return [_row(each, root) for each in result.locations]
+
+
+def _row(each: CleanedLocation, root: str) -> tuple[str, str, int]:
+    return each.location.removeprefix(root).lstrip("/"), each.reason, each.files
+
+
+def write_file(location: str, content: str = "x") -> None:
+    path = local(location)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+
+
+def local(location: str) -> Path:
+    return Path(location.removeprefix("file:"))
+
+
+def files_below(root: str) -> set[str]:
+    return {str(each.relative_to(local(root))) for each in local(root).rglob("*") if each.is_file()}
+
+
+def everything_below(root: str) -> set[str]:
+    return {str(each.relative_to(local(root))) for each in local(root).rglob("*")}
+
+
+def let_die(database_url: str, query_id: str) -> None:
+    """The writer is silent for so long that its lease is over."""
+    change(database_url, f"UPDATE open_writes SET lease_ends_at = '2000-01-01' WHERE query_id = '{query_id}'")
+
+
+def change(database_url: str, statement: str) -> None:
+    with create_engine(database_url, poolclass=NullPool).begin() as connection:
+        connection.execute(text(statement))
