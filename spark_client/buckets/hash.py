@@ -16,15 +16,17 @@ from spark_client.errors import InvalidInsertError
 from spark_client.jvm import bucket_hash
 from spark_client.wire.structs import Column, Table
 from spark_client.write.rows import quote
+from spark_client.write.skewed_directory import is_in
 
 
-def bucket_number(table: Table, rows: DataFrame) -> SparkColumn:
-    """The bucket of each row, from 0; 0 for all if the table has none. `rows` hold the table's bucketing columns.
+def bucket_number(
+    table: Table, rows: DataFrame, exceptions: Sequence[tuple[int, Sequence[tuple[str, ...]]]] = ()
+) -> SparkColumn:
+    """The bucket of each row, from 0. `exceptions`: other counts, each with the partitions that have it.
 
+    `rows` hold the table's bucketing columns, and its partition columns if there are exceptions.
     Raises InvalidInsertError for types whose hash nobody can compute, and for unknown versions.
     """
-    if not table.buckets.count:
-        return F.lit(0)
     types = {column.name.lower(): column for column in table.columns}
     unknown = [name for name in table.buckets.columns if name.lower() not in types]
     if unknown:
@@ -34,7 +36,10 @@ def bucket_number(table: Table, rows: DataFrame) -> SparkColumn:
         value = hive_hash(rows, columns, bucketing_version(table.full_name, table.parameters))
     except PySparkException as error:
         raise InvalidInsertError(f"{table.full_name} cannot be written: {str(error).splitlines()[0]}") from error
-    return value.bitwiseAND(F.lit(0x7FFFFFFF)) % F.lit(table.buckets.count)
+    count = F.lit(table.buckets.count)
+    for other, partitions in exceptions:
+        count = F.when(is_in(partitions, table), F.lit(other)).otherwise(count)
+    return value.bitwiseAND(F.lit(0x7FFFFFFF)) % count
 
 
 def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> SparkColumn:

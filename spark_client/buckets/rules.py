@@ -17,7 +17,7 @@ EXECUTION = "hive.bucket_execution_enabled"
 # A session setting, and a property of tables: buckets without rows get a file, too, for readers that expect one.
 EMPTY_FILES = "hive.create_empty_bucket_files"
 EMPTY_FILES_PROPERTY = "create_empty_bucket_files"
-_MEND = f"; SET {EXECUTION}=false reads it without regard to buckets"
+MEND = f"; SET {EXECUTION}=false reads it without regard to buckets"
 
 
 def bucketing_version(table: str, parameters: Mapping[str, str]) -> int:
@@ -34,21 +34,20 @@ def creates_empty_files(setting: str | None, parameters: Mapping[str, str]) -> b
     return (setting or of_table).strip().lower() == "true"
 
 
-def check_partition(name: str, table: Buckets, partition: Buckets, partition_name: str) -> None:
-    """Raises UnreadableTableError unless the partition's buckets can be told from the table's, or the other way."""
+def mismatch(name: str, table: Buckets, partition: Buckets, partition_name: str) -> str | None:
+    """Why the partition's buckets cannot be told from the table's, None if they can: counts may differ by 2, 4, 8 …"""
     if not table.count:
-        return
+        return None
     if not partition.count:
-        raise UnreadableTableError(
-            f"Hive table ({name}) is bucketed but partition ({partition_name}) is not bucketed{_MEND}"
-        )
+        return f"Hive table ({name}) is bucketed but partition ({partition_name}) is not bucketed"
     few, many = sorted((table.count, partition.count))
     factor, rest = divmod(many, few)
-    if _lower(table) != _lower(partition) or rest or factor & (factor - 1):
-        raise UnreadableTableError(
-            f"Hive table ({name}) bucketing ({_shown(table)}) is not compatible with partition ({partition_name}) "
-            f"bucketing ({_shown(partition)}){_MEND}"
-        )
+    if _lower(table) == _lower(partition) and not rest and not factor & (factor - 1):
+        return None
+    return (
+        f"Hive table ({name}) bucketing ({_shown(table)}) is not compatible with partition ({partition_name}) "
+        f"bucketing ({_shown(partition)})"
+    )
 
 
 def bucket_numbers(table: str, partition_name: str, names: Sequence[str], declared: int) -> list[int]:
@@ -66,7 +65,7 @@ def bucket_numbers(table: str, partition_name: str, names: Sequence[str], declar
         raise UnreadableTableError(
             f"Hive table '{table}' is corrupt. The highest bucket number in the directory ({max(numbers)}) exceeds "
             f"the bucket number range defined by the declared bucket count ({declared}) for partition: "
-            f"{partition_name}{_MEND}"
+            f"{partition_name}{MEND}"
         )
     return numbers
 
@@ -76,7 +75,7 @@ def _by_order(table: str, partition_name: str, names: Sequence[str], declared: i
         raise UnreadableTableError(
             f"Hive table '{table}' is corrupt. File '{unmatched}' does not match the standard naming pattern, and the "
             f"number of files in the directory ({len(names)}) does not match the declared bucket count ({declared}) "
-            f"for partition: {partition_name}{_MEND}"
+            f"for partition: {partition_name}{MEND}"
         )
     number = {name: index for index, name in enumerate(sorted(names))}
     return [number[name] for name in names]
@@ -86,7 +85,7 @@ def refuse_directory(table: str, partition_name: str, directory: str) -> Unreada
     """The error for a directory that lies in the directory of a bucketed table or partition."""
     return UnreadableTableError(
         f"Hive table '{table}' is corrupt. Found sub-directory '{directory}' in bucket directory for partition: "
-        f"{partition_name}{_MEND}"
+        f"{partition_name}{MEND}"
     )
 
 

@@ -12,6 +12,7 @@ import java.util.concurrent.Future;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.Path;
 
 /**
@@ -61,6 +62,7 @@ public final class FileOperations {
       try {
         FileSystem system = path.getFileSystem(conf);
         if (name.equals("rename")) return rename(system, path, new Path(word));
+        if (name.equals("copy")) return copy(system, path, new Path(word));
         if (name.equals("restore")) return system.exists(path) ? restore(system, path, new Path(word)) : "";
         if (name.equals("find")) return system.exists(path) ? "" : "it is not there any more";
         if (name.equals("make")) return make(system, path) ? "" : "the file system refused";
@@ -80,6 +82,10 @@ public final class FileOperations {
     private static String rename(FileSystem system, Path source, Path target) throws Exception {
       if (system.rename(source, target)) return "";
       return system.exists(source) ? "the file system refused" : "it is not there any more";
+    }
+
+    private String copy(FileSystem system, Path source, Path target) throws Exception {
+      return FileUtil.copy(system, source, target.getFileSystem(conf), target, false, conf) ? "" : "the file system refused";
     }
 
     /** Whatever came into a directory meanwhile stays in it. */

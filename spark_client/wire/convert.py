@@ -75,6 +75,7 @@ def partition_of(partition: hive.Partition) -> structs.Partition:
         storage=storage_of(sd),
         skew=skew_of(sd),
         parameters=dict(partition.parameters or {}),
+        buckets=buckets_of(sd),
     )
 
 

@@ -101,6 +101,7 @@ class Partition:
     storage: Storage
     skew: Skew
     parameters: Mapping[str, str]
+    buckets: Buckets = NOT_BUCKETED
 
 
 @dataclass(frozen=True, slots=True)

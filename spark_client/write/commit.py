@@ -139,11 +139,10 @@ class Commit:
         write = self._write
         after = take_snapshot(self._context.metastore, write.table, write.static, with_skew=True)
         for values in {file.values for file in staged}:
-            old = before[values].skew if values in before else write.table.skew
-            new = after[values].skew if values in after else write.table.skew
-            if not same_layout(old, new):
+            if not same_layout(values, before, after, write.table):
                 raise PublishConflictError(
-                    f"the skew of {write.table.full_name}{list(values)} was changed meanwhile; run the INSERT again"
+                    f"the skew or the buckets of {write.table.full_name}{list(values)} were changed meanwhile; "
+                    "run the INSERT again"
                 )
         return after
 

@@ -35,6 +35,15 @@ class Files:
         """The directories above the targets must be there, the targets must not. Raises WriteFailedError."""
         self._check("rename", [(move.source, move.target) for move in moves])
 
+    def copy(self, copies: Sequence[Rename]) -> None:
+        """The directories above the targets must be there, the targets must not. Raises WriteFailedError."""
+        self._check("copy", [(each.source, each.target) for each in copies])
+
+    def size(self, location: str) -> int:
+        """Bytes of a file."""
+        path, system = self._at(location)
+        return int(system.getFileStatus(path).getLen())
+
     def restore(self, moves: Sequence[Rename]) -> list[str]:
         """Takes renames back that were done; what others put into a directory stays there. What could not be done."""
         pairs = [(move.target, move.source) for move in moves]

@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from spark_client.buckets.writing import write_buckets
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError
 from spark_client.wire.structs import Table
@@ -110,7 +111,11 @@ class _Running:
             context.on_step("planned")
             exceptions = other_skews(self._snapshot, write.table) if not write.overwrite else []
             number = directory_number_by_partition(write.table.skew, exceptions, write.table)
-            self._staged = write_staging(write.table, self._rows, number, self._commit.directory, self._commit.query_id)
+            place = self._commit.directory, self._commit.query_id
+            if write.table.buckets.count:
+                self._staged = write_buckets(context, write, self._rows, self._snapshot, *place)
+            else:
+                self._staged = write_staging(write.table, self._rows, number, *place)
             context.on_step("staged")
             if self._spec.dynamic:
                 check_dynamic_partitions(context.spark, self._staged)
@@ -143,8 +148,10 @@ def _check_writable(table: Table) -> None:
         raise InvalidInsertError(f"{name} is a view; insert into the table below it")
     if parameters.get("transactional") == "true":
         raise InvalidInsertError(f"{name} is a transactional table; only Hive itself can write to it")
-    if table.bucket_columns:
-        raise InvalidInsertError(f"{name} is CLUSTERED BY; writing bucketed tables is not supported")
+    if table.buckets.count and table.skew.is_list_bucketed:
+        raise InvalidInsertError(
+            f"{name} is CLUSTERED BY, which STORED AS DIRECTORIES excludes: its rows have no place"
+        )
     file_format(table.storage, name)
 
 

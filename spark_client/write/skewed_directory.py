@@ -53,11 +53,15 @@ def directory_number_by_partition(
     if not any(each.is_list_bucketed for each in (skew, *(other for other, _ in exceptions))):
         return None
     number = directory_number(skew, table.columns)
-    partition = _key([F.col(quote(column.name)).cast("string") for column in table.partition_columns])
     for other, partitions in exceptions:
-        keys = ["".join(f"{len(value)}:{value}" for value in values) for values in partitions]
-        number = F.when(partition.isin(keys), directory_number(other, table.columns)).otherwise(number)
+        number = F.when(is_in(partitions, table), directory_number(other, table.columns)).otherwise(number)
     return number
+
+
+def is_in(partitions: Sequence[tuple[str, ...]], table: Table) -> SparkColumn:
+    """Whether a row belongs to one of the partitions of these values."""
+    partition = _key([F.col(quote(column.name)).cast("string") for column in table.partition_columns])
+    return partition.isin(["".join(f"{len(value)}:{value}" for value in values) for values in partitions])
 
 
 def _key(texts: Sequence[SparkColumn]) -> SparkColumn:

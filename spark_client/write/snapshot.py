@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Partition, Skew, Storage, Table
+from spark_client.wire.structs import Buckets, Partition, Skew, Storage, Table
 from spark_client.write.names import DEFAULT_PARTITION
 
 Values = tuple[str, ...]
@@ -21,6 +21,7 @@ class Existing:
     skew: Skew
     storage: Storage
     parameters: Mapping[str, str]
+    buckets: Buckets
 
 
 Snapshot = Mapping[Values, Existing]
@@ -53,7 +54,9 @@ def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str,
     plan = metastore.plan_scan(table.database, table.name, _static_predicate(table, static) or None)
     prefix = tuple(static[column.name] for column in table.partition_columns if column.name in static)
     found = {
-        partition.values: Existing(partition.location, partition.version, table.skew, table.storage, table.parameters)
+        partition.values: Existing(
+            partition.location, partition.version, table.skew, table.storage, table.parameters, table.buckets
+        )
         for partition in plan.partitions
         if partition.values[: len(prefix)] == prefix
     }
@@ -64,7 +67,9 @@ def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str,
 
 
 def _own(partition: Partition, version: int) -> Existing:
-    return Existing(partition.location, version, partition.skew, partition.storage, partition.parameters)
+    return Existing(
+        partition.location, version, partition.skew, partition.storage, partition.parameters, partition.buckets
+    )
 
 
 def other_skews(snapshot: Snapshot, table: Table) -> list[tuple[Skew, Sequence[Values]]]:
@@ -76,9 +81,10 @@ def other_skews(snapshot: Snapshot, table: Table) -> list[tuple[Skew, Sequence[V
     return list(groups.values())
 
 
-def same_layout(left: Skew, right: Skew) -> bool:
-    """True if rows are spread alike, wherever the directories are."""
-    return _layout(left) == _layout(right)
+def same_layout(values: Values, before: Snapshot, after: Snapshot, table: Table) -> bool:
+    """True if a partition's rows are spread alike in both, wherever the directories are; a new one's as the table's."""
+    old, new = (snapshot.get(values, table) for snapshot in (before, after))
+    return _layout(old.skew) == _layout(new.skew) and old.buckets == new.buckets
 
 
 def _layout(skew: Skew) -> object:

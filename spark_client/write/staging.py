@@ -9,11 +9,12 @@ from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import StringType
 
 from spark_client.errors import InvalidInsertError
 from spark_client.wire.structs import Storage, Table
 from spark_client.write.files import name_of
-from spark_client.write.names import unescape
+from spark_client.write.names import DEFAULT_PARTITION, unescape
 from spark_client.write.rows import quote
 
 
@@ -37,12 +38,13 @@ def file_format(storage: Storage, name: str) -> str:
 
 
 def write_staging(
-    table: Table, rows: DataFrame, number: Column | None, location: str, query_id: str
+    table: Table, rows: DataFrame, number: Column | None, location: str, query_id: str, order: Sequence[Column] = ()
 ) -> tuple[StagedFile, ...]:
     """Writes the rows, spread by partition and directory: a heavy value by several tasks, light ones together.
 
     File names begin with the query id. The directories of `location` are those of the partitions, in Hive's names, and
     in them one of each `number`; without a number, files are in the partitions' directories, where they can stay.
+    `order` is that of the rows in each file.
     """
     keys = [column.name for column in table.partition_columns]
     numbered, directories = rows, keys
@@ -52,6 +54,8 @@ def write_staging(
     format_ = file_format(table.storage, table.full_name)
     if not _is_arranged(rows):
         numbered = numbered.hint("rebalance", *map(quote, directories))
+    if order:
+        numbered = _sorted(numbered, keys, directories[len(keys) :], order)
     writer = numbered.write.format(format_).options(**_file_options(table, format_))
     writer = writer.option("mapreduce.output.basename", query_id)
     writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
@@ -76,6 +80,17 @@ def _is_arranged(rows: DataFrame) -> bool:
     while plan.nodeName() in {"Project", "SubqueryAlias", "View"}:
         plan = plan.child()
     return plan.nodeName() in {"Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"}
+
+
+def _sorted(rows: DataFrame, keys: Sequence[str], numbers: Sequence[str], order: Sequence[Column]) -> DataFrame:
+    """Within each task as Spark's writer wants them, which sorts again, and forgets our order, unless they are so.
+
+    It would also do so to turn empty texts of partitions into nulls: their directory is Hive's default one.
+    """
+    texts = [name for name in keys if isinstance(rows.schema[name].dataType, StringType)]
+    default = F.lit(DEFAULT_PARTITION)
+    named = {name: F.coalesce(F.nullif(F.col(quote(name)), F.lit("")), default) for name in texts}
+    return rows.withColumns(named).sortWithinPartitions(*map(quote, [*keys, *numbers]), *order)
 
 
 def _file_options(table: Table, format_: str) -> Mapping[str, str]:

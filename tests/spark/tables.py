@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.context import Context
 from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import NOT_SKEWED, Column, Partition, Skew, Storage, Table
+from spark_client.wire.structs import NOT_BUCKETED, NOT_SKEWED, Buckets, Column, Partition, Skew, Storage, Table
 
 PARQUET = Storage(
     "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
@@ -48,9 +48,20 @@ def make_table(
     skew: Skew = NOT_SKEWED,
     storage: Storage = PARQUET,
     parameters: Mapping[str, str] | None = None,
+    buckets: Buckets = NOT_BUCKETED,
 ) -> Table:
     """A managed table of the database `default`."""
-    table = Table("default", name, columns(data), columns(partitioned), None, storage, skew, parameters or {})
+    table = Table(
+        "default",
+        name,
+        columns(data),
+        columns(partitioned),
+        None,
+        storage,
+        skew,
+        parameters or {},
+        buckets=buckets,
+    )
     metastore.create_table(table)
     return metastore.get_table("default", name)
 
