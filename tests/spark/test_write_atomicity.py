@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +16,9 @@ from spark_client import errors
 from spark_client.context import Context
 from spark_client.wire import MetastoreClient
 from spark_client.wire.structs import PublishPartition, PublishResult, Table
+from spark_client.write import journal
 from spark_client.write.insert import insert_into
-from tests.spark.tables import change_skew, files_below, folder, frame, make_table, skewed, stored_rows
+from tests.spark.tables import change_skew, files_below, folder, frame, make_table, skewed
 
 SCHEMA = "id long, x int, m int"
 OLD = [(1, 7, 1), (2, 0, 1), (3, 7, 2)]
@@ -41,7 +42,18 @@ def table(context: Context, table_name: str) -> Table:
 
 
 def ids(context: Context, table: Table) -> list[int]:
-    return sorted(row[0] for row in stored_rows(context, table))
+    """As our readers see it."""
+    return sorted(row[0] for row in context.spark.table(table.full_name).collect())
+
+
+def open_writes(context: Context, table: Table) -> tuple[int, ...]:
+    return context.metastore.plan_scan(table.database, table.name).writes.open
+
+
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step for each rename."""
+    monkeypatch.setattr(journal, "CHUNK", 1)
 
 
 def fail_at(step: str, number: int) -> Callable[[str], None]:
@@ -56,34 +68,38 @@ def fail_at(step: str, number: int) -> Callable[[str], None]:
     return on_step
 
 
+STEPS = [("planned", 1), ("staged", 1), ("registered", 1), ("moved", 1), ("moved", 4), ("adopted", 1)]
+
+
+@pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize("overwrite", [False, True], ids=["append", "overwrite"])
-@pytest.mark.parametrize(
-    ("step", "number"), [("planned", 1), ("staged", 1), ("moved", 1), ("moved", 4), ("copied", 1), ("adopted", 1)]
-)
+@pytest.mark.parametrize(("step", "number"), STEPS)
 def test_an_error_before_publishing_leaves_no_trace(
     context: Context, table: Table, step: str, number: int, overwrite: bool
 ) -> None:
-    assert table.location is not None
-    if overwrite and step == "copied":
-        step, number = "moved", 2  # Overwriting copies nothing.
-    before = files_below(table.location)
-    folders = {path for path in folder(table.location).rglob("*") if path.is_dir()}
+    before = files_below(table.location or "")
+    folders = {path for path in folder(table.location or "").rglob("*") if path.is_dir()}
     with pytest.raises(Interruption):
         write(replace(context, on_step=fail_at(step, number)), table.name, NEW, overwrite=overwrite)
-    assert files_below(table.location) == before
-    left = {path for path in folder(table.location).rglob("*") if path.is_dir()} - folders
-    assert {path.name for path in left} <= {"_staging"}
+    assert files_below(table.location or "") == before
+    left = {path for path in folder(table.location or "").rglob("*") if path.is_dir()} - folders
+    assert {path.name for path in left} <= {"_versions"}
+    assert open_writes(context, table) == ()
     assert ids(context, table) == [1, 2, 3]
     write(context, table.name, NEW, overwrite=overwrite)
     assert ids(context, table) == ([3, 11, 12, 13, 14] if overwrite else [1, 2, 3, 11, 12, 13, 14])
 
 
+@pytest.mark.parametrize("overwrite", [False, True], ids=["append", "overwrite"])
 @pytest.mark.parametrize("step", ["published", "cleaned"])
-def test_an_error_after_publishing_leaves_the_new_rows(context: Context, table: Table, step: str) -> None:
+def test_an_error_after_publishing_leaves_the_new_rows(
+    context: Context, table: Table, step: str, overwrite: bool
+) -> None:
     with pytest.raises(Interruption):
-        write(replace(context, on_step=fail_at(step, 1)), table.name, NEW, overwrite=True)
-    assert ids(context, table) == [3, 11, 12, 13, 14]
-    assert not list((folder(table.location or "") / "_staging").iterdir())
+        write(replace(context, on_step=fail_at(step, 1)), table.name, NEW, overwrite=overwrite)
+    assert ids(context, table) == ([3, 11, 12, 13, 14] if overwrite else [1, 2, 3, 11, 12, 13, 14])
+    versions = folder(table.location or "") / "_versions"
+    assert bool(list(versions.iterdir())) == overwrite
 
 
 KILLED = """
@@ -120,10 +136,17 @@ def test_a_killed_writer_leaves_only_what_bears_its_name(
     assert ids(context, table) == [1, 2, 3]
     left = files_below(table.location) - before
     assert before <= files_below(table.location)
+    token, (number,) = writes_of(context, table)
     assert left
-    assert all(re.search(r"\d{8}_\d{6}_\d{5}_\w{5}", name) for name in left)
+    assert all(f"{token}-{number}" in name for name in left)
     write(context, table.name, NEW, overwrite=mode == "overwrite")
     assert ids(context, table) == ([3, 11, 12, 13, 14] if mode == "overwrite" else [1, 2, 3, 11, 12, 13, 14])
+
+
+def writes_of(context: Context, table: Table) -> tuple[str | None, tuple[int, ...]]:
+    """The table's token, and the numbers of its open writes."""
+    found = context.metastore.plan_scan(table.database, table.name).writes
+    return found.token, found.open
 
 
 def _environment() -> dict[str, str]:
@@ -174,8 +197,23 @@ def test_an_overwrite_meets_a_conflict(context: Context, table: Table) -> None:
     with pytest.raises(errors.PublishConflictError):
         write(ours, table.name, NEW, overwrite=True)
     assert ids(context, table) == [1, 2, 3, 21]
-    assert not list((folder(table.location or "") / "_staging").iterdir())
-    assert not (folder(table.location or "") / "m=3").exists()
+    assert not list((folder(table.location or "") / "_versions").iterdir())
+
+
+@pytest.mark.parametrize("with_files", [False, True])
+def test_an_append_meets_a_partition_that_is_dropped(context: Context, table: Table, with_files: bool) -> None:
+    def drop() -> None:
+        context.metastore.drop_partitions("default", table.name, ["m=1"], if_exists=False)
+        if with_files:
+            shutil.rmtree(folder(table.location or "") / "m=1")
+
+    if with_files:
+        with pytest.raises(errors.WriteFailedError, match="not there any more"):
+            write(rival(context, drop), table.name, NEW, overwrite=False)
+    else:
+        write(rival(context, drop), table.name, NEW, overwrite=False)
+    assert ids(context, table) == ([3] if with_files else [3, 11, 12, 13, 14])
+    assert open_writes(context, table) == ()
 
 
 class Lossy(MetastoreClient):
@@ -184,14 +222,19 @@ class Lossy(MetastoreClient):
     answers: list[str]
 
     def publish(
-        self, database: str, table: str, query_id: str, partitions: Sequence[PublishPartition]
+        self,
+        database: str,
+        table: str,
+        query_id: str,
+        partitions: Sequence[PublishPartition],
+        retired: Sequence[str] = (),
     ) -> PublishResult:
         fate = self.answers.pop(0) if self.answers else "arrives"
         if fate == "unreachable":
             raise errors.MetastoreUnavailableError("nobody is there")
         if fate == "lost before":
             raise errors.AnswerLostError("broke off")
-        result = super().publish(database, table, query_id, partitions)
+        result = super().publish(database, table, query_id, partitions, retired)
         if fate == "lost after":
             raise errors.AnswerLostError("broke off")
         return result
@@ -216,9 +259,7 @@ def test_a_lost_answer_is_found_again(
 ) -> None:
     write(lossy(fate), table.name, NEW, overwrite=overwrite)
     assert ids(context, table) == ([3, 11, 12, 13, 14] if overwrite else [1, 2, 3, 11, 12, 13, 14])
-    assert not list((folder(table.location or "") / "_staging").iterdir())
-    if overwrite:
-        assert not (folder(table.location or "") / "m=1").exists()
+    assert bool(list((folder(table.location or "") / "_versions").iterdir())) == overwrite
 
 
 @pytest.mark.parametrize("answers", [["lost after"] * 3, ["lost after", "unreachable"], ["lost before"] * 3])
