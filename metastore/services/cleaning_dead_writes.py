@@ -74,6 +74,8 @@ class DeadWriteCleaning:
             self._clear(work, dead, place)
         for source, target in reversed(_renamed_away(dead)):
             self._put_back(dead, source, target)
+            if names_write(paths.parent(target), dead.query_id):
+                self._warehouse.delete_empty_tree(paths.parent(target))
         for place in self._directories(work, dead):
             self._warehouse.delete_directory(place)
 
@@ -118,7 +120,8 @@ def _renamed_away(dead: DeadWrite) -> list[tuple[str, str]]:
 
 def _shared(dead: DeadWrite) -> list[str]:
     """Where its files may be among others': registered, or brought there by a rename."""
-    brought = (target for source, target in dead.renames if names_write(source, dead.query_id))
+    ends = (target for source, target in dead.renames if names_write(source, dead.query_id))
+    brought = (paths.parent(each) if holds(paths.name(each), dead.query_id) else each for each in ends)
     places = dict.fromkeys([*dead.locations, *brought])
     own = [paths.join(root, folder, dead.query_id) for root in dead.roots for folder in OWN_DIRECTORIES]
     return [each for each in places if not _is_in(each, own)]

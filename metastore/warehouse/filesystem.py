@@ -147,7 +147,7 @@ class Warehouse:
             files.mv(old, path, recursive=True)
 
     def files(self, location: str) -> list[FoundFile]:
-        """All files below a directory, hidden ones too; none where it is not there. Links are not followed.
+        """All files below a directory, as `children`, hidden ones too. Links are not followed.
 
         Raises where a part cannot be listed: fsspec's own `find` leaves such parts out.
         """
@@ -160,7 +160,7 @@ class Warehouse:
         return found
 
     def children(self, location: str) -> tuple[list[FoundFile], list[str]]:
-        """The files and the directories in a directory, by name; none where it is not there."""
+        """The files and the directories in a directory, by name; none where it is not there, itself if it is a file."""
         with _opened(location) as (files, path):
             try:
                 entries = files.ls(path, detail=True)
@@ -169,13 +169,11 @@ class Warehouse:
         inside, below = [], []
         for each in entries:
             name = each["name"].rstrip("/").removeprefix(path).strip("/")
-            if not name:  # the directory itself, as an object; or a file, not a directory
-                continue
-            place = paths.join(location, name)
-            if each["type"] == "directory":
-                below.append(place)
-            else:
+            place = paths.join(location, name) if name else location
+            if each["type"] != "directory":
                 inside.append(FoundFile(place, each["size"] or 0, _modified(each)))
+            elif name:  # a bucket may hold the directory itself, as an object
+                below.append(place)
         return sorted(inside), sorted(below)
 
     def delete_files(self, locations: Iterable[str]) -> None:

@@ -209,6 +209,34 @@ def test_renames_of_a_dead_writer_are_undone(
     assert scanned(metastore_client, written).openWrites == []
 
 
+def test_single_files_are_renamed_and_put_back(metastore_client: Any, metastore_server: Server, root: str) -> None:
+    name = new_table(metastore_client, sd=descriptor(root))
+    for published in (False, True):
+        write = begin(metastore_client, name)
+        write_file(f"{root}/part-0", "old")
+        away = Rename(f"{root}/part-0", f"{root}/_temp_{write}/part-0")
+        brought = Rename(f"{root}/_versions/{write}/part-0_{write}", f"{root}/part-0_{write}")
+        write_file(brought.source)
+        renew(metastore_client, write, renames=[away, brought])
+        for each in (away, brought):
+            local(each.target).parent.mkdir(parents=True, exist_ok=True)
+            local(each.source).rename(local(each.target))
+        if published:
+            place = PublishPartition([], OVERWRITE, root, [])
+            publish(metastore_client, name, write, place, retired=[away.target])
+            expected, kept = [(f"_temp_{write}/part-0", "replaced", 1)], f"part-0_{write}"
+        else:
+            let_die(metastore_server.database_url, write)
+            kept = "part-0"
+            expected = [(kept, "put back: its writer died", 0), (f"_versions/{write}", "dead writer", 0)]
+            expected.append(("", "dead writer", 1))
+        dry = clean(metastore_client, name, dryRun=True)
+        assert told(dry, root) == expected
+        assert clean(metastore_client, name).locations == dry.locations
+        assert files_below(root) == {kept}
+        assert not local(f"{root}/_temp_{write}").exists()
+
+
 @pytest.mark.parametrize("steps", [0, 1])
 def test_renames_that_were_only_announced(
     metastore_client: Any, metastore_server: Server, written: Name, root: str, steps: int

@@ -1,0 +1,239 @@
+"""Cleaning while others publish, renew and clean: who comes second sees what the first did, and no file is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+from sqlalchemy import NullPool, create_engine, text
+
+from metastore.app import Application
+from metastore.errors import NotFoundError
+from tests.fixtures.application import called
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import descriptor, new_table, partition, table
+from tests.wire.writing import clean, day, files_below, let_die, local, publish, write_file
+from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
+    CleanRequest,
+    PublishMode,
+    PublishRequest,
+    RenewWriteRequest,
+    ScanRequest,
+)
+
+NAME = ("db", "t")
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    return f"file:{tmp_path}/t"
+
+
+@pytest.fixture
+def call(application: Application, root: str) -> Call:
+    """Handlers by the wire's names; a table whose day 1 was overwritten, so that ds=1 is retired."""
+    call = partial(called, application)
+    application.databases.create("hive", Database(name="db"))
+    call("create_table", table(*NAME, [("ds", "string")], sd=descriptor(root)))
+    call("add_partition", partition(*NAME, ["1"]))
+    write_file(f"{root}/ds=1/part-0")
+    moved = day(root, "1", PublishMode.OVERWRITE, location=f"{root}/_versions/q/ds=1")
+    call("publish", PublishRequest(*NAME, "q", [moved]))
+    return call
+
+
+def begin(call: Call) -> str:
+    return str(call("begin_write", BeginWriteRequest(*NAME)).queryId)
+
+
+def clean_now(call: Call) -> list[Any]:
+    return list(call("clean", CleanRequest(*NAME, graceMillis=0)).locations)
+
+
+@contextmanager
+def in_background() -> Iterator[Callable[..., Future[Any]]]:
+    with ThreadPoolExecutor(2) as threads:
+        yield threads.submit
+
+
+def wait_for_a_lock(database_url: str) -> None:
+    """Until somebody waits for a lock of the database."""
+    deadline, waiting = monotonic() + 60, 0
+    query = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with create_engine(database_url, poolclass=NullPool, isolation_level="AUTOCOMMIT").connect() as connection:
+        while not waiting:
+            assert monotonic() < deadline, "nobody waits"
+            waiting = connection.execute(query).scalar_one()
+
+
+class Stopped:
+    """Deleting stops before its first directory until it is told to go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from metastore.warehouse.filesystem import Warehouse
+
+        self.reached, self.go_on = threading.Event(), threading.Event()
+        delete = Warehouse.delete_directory
+
+        def stopped(warehouse: Warehouse, location: str) -> bool:
+            self.reached.set()
+            assert self.go_on.wait(60)
+            return delete(warehouse, location)
+
+        monkeypatch.setattr(Warehouse, "delete_directory", stopped)
+
+
+def test_a_reference_that_comes_first_keeps_the_files(
+    application: Application, call: Call, database_url: str, root: str
+) -> None:
+    with in_background() as start, application._store.transaction() as work:
+        stored = work.tables.find("hive", *NAME, lock="share")
+        new = call_prepared(application, root)
+        work.partitions_write.insert(stored.ref, [new])  # type: ignore[union-attr]
+        cleaning = start(clean_now, call)
+        wait_for_a_lock(database_url)
+        work.commit()
+        assert cleaning.result(60) == []
+    assert "ds=1/part-0" in files_below(root)
+
+
+def call_prepared(application: Application, root: str) -> Any:
+    """Day 2, to lie where day 1 lay, as the service would store it."""
+    from metastore.services.partition_rules import PartitionRules
+
+    rules = PartitionRules(application.tables.get("hive", *NAME).decode())
+    return rules.prepare(partition(*NAME, ["2"], sd=descriptor(f"{root}/ds=1")), 0)
+
+
+def test_a_reference_that_comes_second_waits(
+    call: Call, database_url: str, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = Stopped(monkeypatch)
+    with in_background() as start:
+        cleaning = start(clean_now, call)
+        assert stopped.reached.wait(60)
+        adding = start(call, "publish", PublishRequest(*NAME, "r", [day(root, "2", location=f"{root}/ds=1")]))
+        wait_for_a_lock(database_url)
+        assert not adding.done()
+        stopped.go_on.set()
+        assert len(cleaning.result(60)) == 1
+        assert adding.result(60).versions == [1]
+    assert not local(f"{root}/ds=1").exists()
+
+
+@pytest.mark.parametrize("ending", ["renew", "publish"])
+def test_a_late_writer_that_comes_first_is_left_alone(
+    application: Application, call: Call, database_url: str, root: str, ending: str
+) -> None:
+    write = begin(call)
+    write_file(f"{root}/_versions/{write}/ds=3/part-0")
+    let_die(database_url, write)
+    with in_background() as start, application._store.transaction() as work:
+        if ending == "renew":
+            assert work.writes.renew(write)
+        else:
+            stored = work.tables.find("hive", *NAME)
+            assert work.writes.close(write, stored.ref.id)  # type: ignore[union-attr]
+        cleaning = start(clean_now, call)
+        wait_for_a_lock(database_url)
+        work.commit()
+        assert [each.queryId for each in cleaning.result(60)] == ["q"]
+    assert local(f"{root}/_versions/{write}/ds=3/part-0").exists()
+
+
+def test_a_late_writer_that_comes_second_does_not_publish(
+    call: Call, database_url: str, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = begin(call)
+    write_file(f"{root}/_versions/{write}/ds=3/part-0")
+    let_die(database_url, write)
+    stopped = Stopped(monkeypatch)
+    with in_background() as start:
+        cleaning = start(clean_now, call)
+        assert stopped.reached.wait(60)
+        assert call("plan_scan", ScanRequest(*NAME)).openWrites == [1]
+        with pytest.raises(NotFoundError):
+            call("renew_write", RenewWriteRequest(write))
+        with pytest.raises(NotFoundError):
+            call("publish", PublishRequest(*NAME, write, [day(root, "3")]))
+        assert call("clean", CleanRequest(*NAME)).locations == []  # somebody is at it
+        stopped.go_on.set()
+        assert {each.queryId for each in cleaning.result(60)} == {write, "q"}
+    assert call("plan_scan", ScanRequest(*NAME)).openWrites == []
+
+
+def test_a_cleaner_that_dies_is_followed_by_another(
+    call: Call, database_url: str, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from metastore.warehouse.filesystem import Warehouse
+
+    write = begin(call)
+    write_file(f"{root}/_versions/{write}/ds=3/part-0")
+    let_die(database_url, write)
+
+    def killed(_: Warehouse, location: str) -> bool:
+        raise SystemExit(location)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Warehouse, "delete_directory", killed)
+        with pytest.raises(SystemExit):
+            clean_now(call)
+    assert call("plan_scan", ScanRequest(*NAME)).openWrites == [1]
+    with pytest.raises(NotFoundError):
+        call("publish", PublishRequest(*NAME, write, [day(root, "3")]))
+    assert len(clean_now(call)) == 2
+    assert files_below(root) == set()
+
+
+def test_several_cleaners_share_the_work(metastore_client: Any, metastore_server: Server, root: str) -> None:
+    name = new_table(metastore_client, [("ds", "string")], sd=descriptor(root))
+    doomed = set()
+    for number in range(40):
+        write = metastore_client.begin_write(BeginWriteRequest(*name)).queryId
+        write_file(f"{root}/_versions/{write}/part-0")
+        doomed.add(f"{root}/_versions/{write}")
+        if number % 2:
+            let_die(metastore_server.database_url, write)
+        else:
+            publish(metastore_client, name, write, retired=[f"{root}/_versions/{write}"])
+    start, found = threading.Barrier(4), []
+
+    def run() -> None:
+        with connected(metastore_server) as client:
+            start.wait()
+            found.extend(clean(client, name).locations)
+
+    cleaners = [threading.Thread(target=run) for _ in range(4)]
+    for each in cleaners:
+        each.start()
+    for each in cleaners:
+        each.join()
+    assert [each.error for each in found if each.error] == []
+    assert Counter(each.location for each in found) == Counter(doomed)
+    assert files_below(root) == set()
+
+
+def test_the_background_cleans_by_itself(start_metastore: Any, database_url: str, root: str) -> None:
+    servers = [start_metastore(database_url, "--clean-interval", "1", "--clean-grace", "0") for _ in range(2)]
+    with connected(servers[0]) as client:
+        name = new_table(client, [("ds", "string")], sd=descriptor(root))
+        write = client.begin_write(BeginWriteRequest(*name)).queryId
+        write_file(f"{root}/_versions/{write}/part-0")
+        let_die(database_url, write)
+        deadline = monotonic() + 60
+        while client.plan_scan(ScanRequest(*name)).openWrites:
+            assert monotonic() < deadline
+    assert files_below(root) == set()
