@@ -5,6 +5,7 @@ from __future__ import annotations
 from spark_client.scan.report import ScanReport, scan_report
 from spark_client.session import Session, session
 from spark_client.skew.find import find_skew, survey_skew
+from spark_client.skew.join import skew_join
 from spark_client.skew.suggestion import HeavyValue, SkewSuggestion
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "find_skew",
     "scan_report",
     "session",
+    "skew_join",
     "survey_skew",
 ]

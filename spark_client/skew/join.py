@@ -1,0 +1,115 @@
+"""skew_join: a join whose heavy keys are never gathered in one task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+
+from spark_client.errors import InvalidStatementError, SessionError
+from spark_client.skew.heavy_keys import HeavyKeys, given, recorded
+from spark_client.skew.split import Join, frame_of
+from spark_client.wire import MetastoreClient
+
+
+def skew_join(
+    left: DataFrame,
+    right: DataFrame,
+    on: str | Sequence[str] | SparkColumn | Sequence[SparkColumn],
+    how: str = "inner",
+    *,
+    table: str | None = None,
+    values: Iterable[Any] | None = None,
+    columns: str | Sequence[str] | None = None,
+) -> DataFrame:
+    """`left.join(right, on, how)`, with the same rows and columns, where `left` has a few heavy keys.
+
+    Its rows with heavy keys stay where they are and meet a broadcast of the rows of `right` that have these keys; only
+    the rest is shuffled. So few rows of `right` may have a heavy key: they must fit into the memory of each executor.
+
+    The heavy keys are those that the metastore has as skewed values of `table` (`database.table`; else of the tables
+    that `left` reads), or are given: `values`, for one column of the key each a constant, for several each a tuple;
+    `columns` of `left` are those of `on` unless they are named. None of them: it is the plain join.
+
+    Raises:
+        InvalidStatementError: it is no join by equality of any of these columns, or no heavy values are known.
+        AnalysisException: what the plain join raises.
+    """
+    plain = left.join(right, on, how)
+    above, node = _join_below(plain)
+    join = Join(plain.sparkSession, node) if node is not None else None
+    if join is None or not join.keys():
+        raise InvalidStatementError(f"skew_join needs columns that are compared for equality; {how} on {on} has none")
+    heavy = _heavy(left, on, table, values, columns)
+    keys = heavy.of(join.keys())
+    if not keys:
+        raise InvalidStatementError(
+            f"the heavy values are of {', '.join(heavy.columns)}, of which the join compares none by itself"
+        )
+    is_heavy = heavy.test(plain.sparkSession, keys)
+    if is_heavy is None:
+        return plain
+    return frame_of(plain.sparkSession, _rebuilt(above, join.split(keys, is_heavy)))
+
+
+def _join_below(frame: DataFrame) -> tuple[list[Any], Any]:
+    """The join of a frame, and the projections above it, outermost first."""
+    above: list[Any] = []
+    node: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no name for it
+    while node.nodeName() == "Project":
+        above.append(node)
+        node = node.child()
+    return above, node if node.nodeName() == "Join" else None
+
+
+def _rebuilt(above: Sequence[Any], plan: Any) -> Any:
+    for project in reversed(above):
+        plan = project.copy(project.projectList(), plan)
+    return plan
+
+
+def _heavy(
+    left: DataFrame, on: Any, table: str | None, values: Iterable[Any] | None, columns: str | Sequence[str] | None
+) -> HeavyKeys:
+    if values is not None:
+        names = columns if columns is not None else on
+        parts = [names] if isinstance(names, str | SparkColumn) else list(names)
+        if not all(isinstance(part, str) for part in parts):
+            raise InvalidStatementError("name the columns that the values are of: columns=…")
+        return given(parts, values)
+    metastore = _metastore(left)
+    names_of_tables = [table] if table else list(_tables(left._jdf.queryExecution().analyzed()))  # noqa: SLF001
+    for name in names_of_tables:
+        database, _, plain_name = name.rpartition(".")
+        found = metastore.get_table(database or left.sparkSession.catalog.currentDatabase(), plain_name)
+        if heavy := recorded(metastore, found):
+            return heavy
+    where = ", ".join(names_of_tables) or "what the left side reads"
+    raise InvalidStatementError(f"no skewed values are recorded of {where}: ALTER TABLE … SKEWED BY, or give values=…")
+
+
+def _metastore(left: DataFrame) -> MetastoreClient:
+    from spark_client.session import Session
+
+    session = left.sparkSession if isinstance(left.sparkSession, Session) else Session.started
+    if session is None:
+        raise SessionError("there is no session of spark_client.session to ask a metastore in: give values=…")
+    return session.metastore
+
+
+def _tables(plan: Any) -> Iterator[str]:
+    """The tables of the metastore that a plan reads, from left to right."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        name = node.nodeName()
+        if name.startswith("Relation") or name == "LogicalRelation":
+            found = node.catalogTable()
+            if found.isDefined():
+                yield str(found.get().identifier().unquotedString()).removeprefix("spark_catalog.")
+        elif name == "HiveTableRelation":
+            yield str(node.tableMeta().identifier().unquotedString()).removeprefix("spark_catalog.")
+        children = node.children()
+        waiting.extend(children.apply(index) for index in reversed(range(children.size())))
