@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_client import dependencies, jvm, tables
+from spark_client import dependencies, descriptions, jvm, tables
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, SessionError
 from spark_client.scan.planner import Planner
-from spark_client.statements import dependent
+from spark_client.statements import dependent, described
 from spark_client.statements.skewed import parse
 from spark_client.wire import MetastoreClient
 from spark_client.write.insert import insert_into
@@ -53,13 +53,18 @@ class Session(SparkSession):  # type: ignore[misc] # PySpark's types are not loo
             answer = dependencies.execute(Context(self, self.metastore), about)
             if answer is not None:
                 return answer
+        if not args and not kwargs and (description := described.parse(sqlQuery)) is not None:
+            answer = descriptions.execute(Context(self, self.metastore), description, sqlQuery)
+            if answer is not None:
+                return answer
         statement = parse(sqlQuery)
         if statement is None:
             return super().sql(sqlQuery, args, **kwargs)
         if args or kwargs:
             raise InvalidStatementError("a statement about skew takes no parameters; write the values into it")
-        tables.execute(Context(self, self.metastore), statement)
-        return DataFrame(self._jsparkSession.emptyDataFrame(), self)
+        if tables.execute(Context(self, self.metastore), statement):
+            return DataFrame(self._jsparkSession.emptyDataFrame(), self)
+        return super().sql(sqlQuery)
 
     def newSession(self) -> Session:  # noqa: N802
         """A session with its own settings and temporary views on the same metastore."""

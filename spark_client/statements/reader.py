@@ -94,6 +94,12 @@ class Reader:
             self.next()  # 'a' 'b' is one string
         return self._text[self._tokens[start].start : self.end]
 
+    def brackets(self) -> str:
+        """A bracket with all that is in it, as written."""
+        opening = self.peek()
+        self.skip_brackets()
+        return self.text_from(opening) if opening else ""
+
     def skip_brackets(self) -> bool:
         """Reads a bracket with all that is in it."""
         opening = self.peek()

@@ -11,27 +11,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spark_client.errors import InvalidStatementError
+from spark_client.statements import skew_clause
 from spark_client.statements.reader import Reader
-from spark_client.statements.tokens import Token, tokens
+from spark_client.statements.skew_clause import SkewedBy
+from spark_client.statements.tokens import tokens
 
-_SUSPICIOUS = re.compile(r"\bskewed\b|\bdirectories\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class SkewedBy:
-    """SKEWED BY (columns) ON (values): each value is as many SQL literals, as written, as there are columns."""
-
-    columns: tuple[str, ...]
-    values: tuple[tuple[str, ...], ...]
-    directories: bool
+_SUSPICIOUS = re.compile(r"\b(?:skewed|directories|like)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class CreateSkewedTable:
-    """CREATE TABLE … SKEWED BY …; `statement` is what is left for Spark's parser."""
+    """CREATE TABLE … SKEWED BY …; `statement` is what is left for Spark's parser, `table` the name as written."""
 
+    table: str
     statement: str
     skewed_by: SkewedBy
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableLike:
+    """CREATE TABLE … LIKE `source` …, perhaps with a skew of its own.
+
+    `head` stands before LIKE, `rest` behind the source's name. `has_format`: it says STORED AS or ROW FORMAT;
+    `has_provider`: USING.
+    """
+
+    table: str
+    head: str
+    source: str
+    rest: str
+    has_format: bool
+    has_provider: bool
+    skewed_by: SkewedBy | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +61,43 @@ class AlterTableNotSkewed:
     keep_skew: bool
 
 
-Statement = CreateSkewedTable | AlterTableSkewed | AlterTableNotSkewed
+@dataclass(frozen=True, slots=True)
+class SetSkewedLocation:
+    """ALTER TABLE … [PARTITION (…)] SET SKEWED LOCATION (value = 'location' …), values and locations as literals.
+
+    `partition` is the clause as written, with its brackets.
+    """
+
+    table: str
+    partition: str | None
+    locations: tuple[tuple[tuple[str, ...], str], ...]
+
+
+Statement = CreateSkewedTable | CreateTableLike | AlterTableSkewed | AlterTableNotSkewed | SetSkewedLocation
 
 
 def parse(text: str) -> Statement | None:
     """The statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken clause."""
     if not _SUSPICIOUS.search(text):
         return None
-    words = [token for token in tokens(text) if not token.says(";") or token.depth]
-    if len(words) < 3:
-        return None
-    if words[0].says("CREATE") and "TABLE" in (word.text.upper() for word in words[1:3]):
-        return _create(text, words)
-    if words[0].says("ALTER") and words[1].says("TABLE"):
-        return _alter(text, words)
+    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    if reader.take("CREATE", "TABLE") or reader.take("CREATE", "EXTERNAL", "TABLE"):
+        return _create(text, reader)
+    if reader.take("ALTER", "TABLE"):
+        return _alter(reader)
     return None
 
 
-def _create(text: str, words: Sequence[Token]) -> CreateSkewedTable | None:
+def _create(text: str, reader: Reader) -> CreateSkewedTable | CreateTableLike | None:
     """Cuts out SKEWED BY, and STORED AS DIRECTORIES wherever it stands; a query after AS is not looked into."""
+    reader.take("IF", "NOT", "EXISTS")
+    name = reader.multipart_name()
+    if name is None:
+        return None
+    head, source = text[: reader.end], reader.multipart_name() if reader.take("LIKE") else None
+    behind = reader.end
     cuts: list[tuple[int, int]] = []
     clause, directories = None, False
-    reader = Reader(text, words)
     while (word := reader.peek()) is not None:
         start = word.start
         if word.depth:
@@ -81,94 +107,79 @@ def _create(text: str, words: Sequence[Token]) -> CreateSkewedTable | None:
             cuts.append((start, reader.end))
         elif reader.take("SKEWED", "BY"):
             if clause is not None:
-                raise InvalidStatementError("SKEWED BY stands twice in CREATE TABLE")
-            clause = _columns(reader), _values(reader)
+                raise InvalidStatementError(f"SKEWED BY stands twice in CREATE TABLE {name}")
+            clause = skew_clause.columns(reader), skew_clause.values(reader)
             cuts.append((start, reader.end))
         elif word.says("AS") and not reader.follows("STORED"):
-            break
+            _refuse_query(name, skewed=clause is not None or directories)
+            return None
         else:
             reader.next()
-    if clause is None:
-        return None
-    columns, values = clause
-    return CreateSkewedTable(_without(text, cuts), _skewed_by(columns, values, directories=directories))
+    if directories and clause is None:
+        raise InvalidStatementError(f"CREATE TABLE {name}: STORED AS DIRECTORIES needs SKEWED BY (…) ON (…) before it")
+    skewed_by = skew_clause.skewed_by(name, *clause, directories=directories) if clause else None
+    if source is not None:
+        rest = _without(text, cuts)[behind:].strip(" ;\n")
+        options = {word.text.upper() for word in tokens(rest) if not word.depth}
+        has_format = bool(options & {"STORED", "ROW"})
+        return CreateTableLike(name, head, source, rest, has_format, "USING" in options, skewed_by)
+    return CreateSkewedTable(name, _without(text, cuts).strip(), skewed_by) if skewed_by else None
 
 
-def _alter(text: str, words: Sequence[Token]) -> AlterTableSkewed | AlterTableNotSkewed | None:
-    reader = Reader(text, words[2:])
+def _refuse_query(table: str, *, skewed: bool) -> None:
+    if skewed:
+        raise InvalidStatementError(
+            f"CREATE TABLE {table} AS SELECT cannot be SKEWED BY; create {table} with its columns, then INSERT INTO it"
+        )
+
+
+def _alter(reader: Reader) -> Statement | None:
     table = reader.multipart_name()
     if table is None:
         return None
-    in_partition = reader.take("PARTITION") and reader.skip_brackets()
+    partition = reader.brackets() if reader.take("PARTITION") else None
+    statement: Statement
     if reader.take("SKEWED", "BY"):
-        columns, values = _columns(reader), _values(reader)
+        columns, values = skew_clause.columns(reader), skew_clause.values(reader)
         directories = reader.take("STORED", "AS", "DIRECTORIES")
-        statement: AlterTableSkewed | AlterTableNotSkewed = AlterTableSkewed(
-            table, _skewed_by(columns, values, directories=directories)
-        )
+        statement = AlterTableSkewed(table, skew_clause.skewed_by(table, columns, values, directories=directories))
     elif reader.take("NOT", "SKEWED"):
         statement = AlterTableNotSkewed(table, keep_skew=False)
     elif reader.take("NOT", "STORED", "AS", "DIRECTORIES"):
         statement = AlterTableNotSkewed(table, keep_skew=True)
+    elif reader.take("SET", "SKEWED", "LOCATION"):
+        statement = SetSkewedLocation(table, partition, _locations(table, reader))
     else:
         return None
     reader.expect_end()
-    if in_partition:
+    if partition and not isinstance(statement, SetSkewedLocation):
         raise InvalidStatementError(f"ALTER TABLE {table} PARTITION: the skew can be changed for the whole table only")
     return statement
 
 
-def _columns(reader: Reader) -> tuple[str, ...]:
-    """(c1, c2 …)"""
-    columns: list[str] = []
+def _locations(table: str, reader: Reader) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """(v = 'location', (v, w) = 'location' …)"""
+    found: list[tuple[tuple[str, ...], str]] = []
     reader.expect("(")
     while not reader.take(")"):
-        if columns:
+        if found:
             reader.expect(",")
-        columns.append(reader.identifier())
-    return tuple(columns)
-
-
-def _values(reader: Reader) -> tuple[tuple[str, ...], ...]:
-    """ON (v1, v2 …), or ON ((v1, w1), (v2, w2) …)"""
-    values: list[tuple[str, ...]] = []
-    reader.expect("ON")
-    reader.expect("(")
-    while not reader.take(")"):
-        if values:
-            reader.expect(",")
-        values.append(_tuple(reader) if reader.take("(") else (reader.literal(),))
-    return tuple(values)
-
-
-def _tuple(reader: Reader) -> tuple[str, ...]:
-    literals: list[str] = []
-    while not reader.take(")"):
-        if literals:
-            reader.expect(",")
-        literals.append(reader.literal())
-    return tuple(literals)
-
-
-def _skewed_by(columns: tuple[str, ...], values: tuple[tuple[str, ...], ...], *, directories: bool) -> SkewedBy:
-    """Checks what needs no table, with the texts and codes of Hive's ErrorMsg."""
-    if not columns:
-        raise InvalidStatementError("[Error 10200]: No skewed column name.")
-    if not values:
-        raise InvalidStatementError("[Error 10201]: No skewed values.")
-    doubled = next((name for name in columns if columns.count(name) > 1), None)
-    if doubled is not None:
-        raise InvalidStatementError(f"[Error 10202]: Duplicate skewed column name: {doubled}")
-    uneven = next((value for value in values if len(value) != len(columns)), None)
-    if uneven is not None:
+        value = skew_clause.value(reader)
+        token = reader.peek() if reader.take("=") else None
+        if token is None or token.kind != "string":
+            raise InvalidStatementError(
+                f"[Error 10198]: Alter table skewed location doesn't have location map. (table {table}: "
+                f"{', '.join(value)} = 'scheme:/path' is wanted)"
+            )
+        found.append((value, reader.literal()))
+    if not found:
         raise InvalidStatementError(
-            "[Error 10206]: The number of skewed column names and the number of skewed column values are different: "
-            f"{len(columns)} : {len(uneven)} in ({', '.join(uneven)})"
+            f"[Error 10197]: Alter table skewed location doesn't have locations. (table {table})"
         )
-    return SkewedBy(columns, values, directories)
+    return tuple(found)
 
 
 def _without(text: str, cuts: Sequence[tuple[int, int]]) -> str:
     for start, end in reversed(cuts):
         text = f"{text[:start].rstrip()} {text[end:].lstrip()}"
-    return text.strip()
+    return text

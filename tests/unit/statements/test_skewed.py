@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_client.errors import InvalidStatementError
+from spark_client.statements.skew_clause import SkewedBy
 from spark_client.statements.skewed import (
     AlterTableNotSkewed,
     AlterTableSkewed,
     CreateSkewedTable,
-    SkewedBy,
+    CreateTableLike,
+    SetSkewedLocation,
     parse,
 )
 
@@ -19,42 +21,96 @@ ONE = SkewedBy(("x",), (("1",), ("2",)), directories=True)
 
 
 @pytest.mark.parametrize(
-    ("text", "rest", "skewed_by"),
+    ("text", "table", "rest", "skewed_by"),
     [
         (
             "CREATE TABLE t (x INT) SKEWED BY (x) ON (1, 2) STORED AS DIRECTORIES STORED AS PARQUET",
+            "t",
             "CREATE TABLE t (x INT) STORED AS PARQUET",
             ONE,
         ),
         (
             "create table if not exists a.t (x int, skewed int)\nskewed by (X) on ((1), (2))\nstored as directories;",
+            "a.t",
             "create table if not exists a.t (x int, skewed int) ;",
             ONE,
         ),
         (
             "CREATE EXTERNAL TABLE t (x INT) STORED AS ORC STORED AS DIRECTORIES LOCATION '/' SKEWED BY (`x`) ON (1,2)",
+            "t",
             "CREATE EXTERNAL TABLE t (x INT) STORED AS ORC LOCATION '/'",
             ONE,
         ),
         (
             "CREATE TABLE t (x INT) SKEWED BY (x, `Y Z`) ON ((1,'a'), (-2.5, DATE '2020-01-01'), (NULL, true))",
+            "t",
             "CREATE TABLE t (x INT)",
             SkewedBy(("x", "y z"), (("1", "'a'"), ("-2.5", "DATE '2020-01-01'"), ("NULL", "true")), directories=False),
         ),
         (
             """CREATE TABLE t /* SKEWED */ (x INT COMMENT 'SKEWED BY') SKEWED BY (x) ON ('it\\'s', 'a' "b", r'\\')""",
+            "t",
             """CREATE TABLE t /* SKEWED */ (x INT COMMENT 'SKEWED BY')""",
             SkewedBy(("x",), (("'it\\'s'",), ("'a' \"b\"",), ("r'\\'",)), directories=False),
         ),
         (
-            "CREATE TABLE t SKEWED BY (x) ON (1,2) STORED AS DIRECTORIES AS SELECT 1 AS x",
-            "CREATE TABLE t AS SELECT 1 AS x",
+            (
+                "CREATE TABLE `like` (x INT) TBLPROPERTIES ('like' = 'STORED AS DIRECTORIES') SKEWED BY (x) ON (1,2) "
+                "COMMENT 'SKEWED' STORED AS ORC PARTITIONED BY (p INT) STORED AS DIRECTORIES LOCATION '/AS'"
+            ),
+            "`like`",
+            (
+                "CREATE TABLE `like` (x INT) TBLPROPERTIES ('like' = 'STORED AS DIRECTORIES') "
+                "COMMENT 'SKEWED' STORED AS ORC PARTITIONED BY (p INT) LOCATION '/AS'"
+            ),
             ONE,
         ),
     ],
 )
-def test_create_table_is_cut_in_two(text: str, rest: str, skewed_by: SkewedBy) -> None:
-    assert parse(text) == CreateSkewedTable(rest, skewed_by)
+def test_create_table_is_cut_in_two(text: str, table: str, rest: str, skewed_by: SkewedBy) -> None:
+    assert parse(text) == CreateSkewedTable(table, rest, skewed_by)
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("CREATE TABLE a LIKE b", CreateTableLike("a", "CREATE TABLE a", "b", "", False, False, None)),
+        (
+            " create external table if not exists d.a /* */ like `b`.c location '/x' ;\n",
+            CreateTableLike(
+                "d.a", " create external table if not exists d.a", "`b`.c", "location '/x'", False, False, None
+            ),
+        ),
+        (
+            "CREATE TABLE a LIKE b SKEWED BY (x) ON (1, 2) STORED AS ORC STORED AS DIRECTORIES TBLPROPERTIES (k='v')",
+            CreateTableLike("a", "CREATE TABLE a", "b", "STORED AS ORC TBLPROPERTIES (k='v')", True, False, ONE),
+        ),
+        (
+            "CREATE TABLE a LIKE b SKEWED BY (x) ON (1, 2) STORED AS DIRECTORIES",
+            CreateTableLike("a", "CREATE TABLE a", "b", "", False, False, ONE),
+        ),
+        (
+            "CREATE TABLE a LIKE b USING parquet",
+            CreateTableLike("a", "CREATE TABLE a", "b", "USING parquet", False, True, None),
+        ),
+    ],
+)
+def test_create_table_like(text: str, statement: CreateTableLike) -> None:
+    assert parse(text) == statement
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("CREATE TABLE d.t SKEWED BY (x) ON (1) AS SELECT 1 AS x", "CREATE TABLE d.t AS SELECT cannot be SKEWED BY"),
+        ("CREATE TABLE t STORED AS DIRECTORIES AS SELECT 1 AS x", "t AS SELECT cannot be SKEWED BY"),
+        ("CREATE TABLE t (x INT) STORED AS DIRECTORIES", "t: STORED AS DIRECTORIES needs SKEWED BY"),
+        ("CREATE TABLE t LIKE s STORED AS DIRECTORIES", "t: STORED AS DIRECTORIES needs SKEWED BY"),
+    ],
+)
+def test_what_cannot_be_skewed(text: str, message: str) -> None:
+    with pytest.raises(InvalidStatementError, match=message):
+        parse(text)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +123,45 @@ def test_create_table_is_cut_in_two(text: str, rest: str, skewed_by: SkewedBy) -
 )
 def test_alter_table(text: str, statement: AlterTableSkewed | AlterTableNotSkewed) -> None:
     assert parse(text) == statement
+
+
+@pytest.mark.parametrize(
+    ("text", "partition", "locations"),
+    [
+        ("ALTER TABLE t SET SKEWED LOCATION (1='file:/x')", None, [(("1",), "'file:/x'")]),
+        (
+            "alter table t partition (p = (1), q='a)') set skewed location ('A' = \"s3a://b/c\", (NULL) = 'x' 'y');",
+            "(p = (1), q='a)')",
+            [(("'A'",), '"s3a://b/c"'), (("NULL",), "'x' 'y'")],
+        ),
+        (
+            "ALTER TABLE t SET SKEWED LOCATION ((1, 'a') = 'x', (-2, DATE '2020-01-01') = 'y')",
+            None,
+            [(("1", "'a'"), "'x'"), (("-2", "DATE '2020-01-01'"), "'y'")],
+        ),
+    ],
+)
+def test_set_skewed_location(text: str, partition: str | None, locations: list[tuple[tuple[str, ...], str]]) -> None:
+    assert parse(text) == SetSkewedLocation("t", partition, tuple(locations))
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("()", r"\[Error 10197\].*\(table t\)"),
+        ("(1)", r"\[Error 10198\].*\(table t: 1 = "),
+        ("(1=2)", r"\[Error 10198\]"),
+        ("(1=x)", r"\[Error 10198\]"),
+        ("(x='y')", "expected a constant"),
+        ("1='x'", r"expected '\('"),
+        ("(1='x'", "the end of the statement"),
+        ("(1='x') more", "found 'more'"),
+    ],
+)
+def test_a_broken_location_is_named_on_one_line(clause: str, message: str) -> None:
+    with pytest.raises(InvalidStatementError, match=message) as raised:
+        parse(f"ALTER TABLE t SET SKEWED LOCATION {clause}")
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +178,10 @@ def test_alter_table(text: str, statement: AlterTableSkewed | AlterTableNotSkewe
         "CREATE VIEW skewed AS SELECT 1",
         "CREATE FUNCTION skewed AS 'directories'",
         "ALTER TABLE skewed ADD COLUMNS (x INT)",
-        "ALTER TABLE t SET SKEWED LOCATION (1='file:/x')",
+        "ALTER TABLE t SET LOCATION 'skewed'",
+        "CREATE TABLE t",
+        "SELECT * FROM t WHERE x LIKE 'a'",
+        "CREATE VIEW t AS SELECT * FROM t WHERE x LIKE 'a'",
         "ALTER TABLE t SET TBLPROPERTIES ('skewed'='directories')",
         "EXPLAIN CREATE TABLE t (x INT) SKEWED BY (x) ON (1)",
         "skewed",
