@@ -124,3 +124,56 @@ def test_an_unusable_warehouse_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="--warehouse") as raised:
         Warehouse(f"{tmp_path}/file/below").check()
     assert "\n" not in str(raised.value)
+
+
+def test_files_at_any_depth(warehouse: Warehouse) -> None:
+    location = paths.join(warehouse.root, "t")
+    for name in ("a", "k=1/b", "_versions/q/k=2/c", ".hidden"):
+        write(paths.join(location, name), len(name))
+    warehouse.make_directory(paths.join(location, "empty"))
+    found = {each.location.removeprefix(f"{location}/"): each for each in warehouse.files(location)}
+    assert {name: each.bytes for name, each in found.items()} == {name: len(name) for name in found}
+    assert set(found) == {"a", "k=1/b", "_versions/q/k=2/c", ".hidden"}
+    assert all(each.modified and each.modified > 10**9 for each in found.values())
+    assert warehouse.files(paths.join(location, "a")) == [found["a"]]
+    assert warehouse.files(paths.join(location, "missing")) == []
+    inside, below = warehouse.children(location)
+    assert [paths.name(each.location) for each in inside] == [".hidden", "a"]
+    assert [paths.name(each) for each in below] == ["_versions", "empty", "k=1"]
+
+
+def test_files_are_deleted_and_empty_trees_go(warehouse: Warehouse) -> None:
+    location = paths.join(warehouse.root, "t")
+    for name in ("k=1/a", "k=1/b", "k=2/h=1/c"):
+        write(paths.join(location, name), 1)
+    warehouse.make_directory(paths.join(location, "k=3/h=1"))
+    warehouse.delete_files(paths.join(location, name) for name in ("k=1/a", "k=2/h=1/c", "missing"))
+    assert not warehouse.delete_empty_tree(location)
+    assert [each.location for each in warehouse.files(location)] == [paths.join(location, "k=1/b")]
+    assert not warehouse.exists(paths.join(location, "k=3"))
+    warehouse.delete_files([paths.join(location, "k=1/b")])
+    assert warehouse.delete_empty_tree(location)
+    assert not warehouse.exists(location)
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    warehouse = Warehouse(str(tmp_path / "warehouse"))
+    location = paths.join(warehouse.root, "t")
+    write(f"file:{tmp_path}/outside/part-0", 1)
+    warehouse.make_directory(location)
+    (tmp_path / "warehouse/t/link").symlink_to(tmp_path / "outside")
+    assert [each.location for each in warehouse.files(location)] == [paths.join(location, "link")]
+    warehouse.delete_directory(location)
+    assert warehouse.exists(f"file:{tmp_path}/outside/part-0")
+
+
+def test_what_cannot_be_listed_is_not_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = Warehouse(str(tmp_path))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ConnectionError("nobody answers")
+
+    monkeypatch.setattr("fsspec.implementations.local.LocalFileSystem.info", refuse)
+    for ask in (warehouse.files, warehouse.exists, warehouse.children):
+        with pytest.raises(UnavailableError, match="nobody answers"):
+            ask(f"{warehouse.root}/t")

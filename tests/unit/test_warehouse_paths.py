@@ -74,3 +74,18 @@ def test_one_place_has_several_spellings() -> None:
     assert not paths.is_below("s3a://b/xy", "s3a://b/x")
     assert not paths.is_below("s3a://c/x/y", "s3a://b/x")
     assert not paths.same("file:/x", "hdfs://x/x")
+
+
+def test_each_spelling_has_one_canonical_text() -> None:
+    for location in ("s3a://b/x", "file:/x y", "hdfs://name:8020/x", "hdfs:///x", "memory://a/b/c"):
+        spellings = paths.spellings(location)
+        assert paths.normalise(location) in spellings
+        assert {paths.canonical(each) for each in spellings} == {paths.canonical(location)}
+    assert set(paths.spellings("s3://b/x")) == {"s3://b/x", "s3a://b/x", "s3n://b/x"}
+    assert paths.canonical("/x//y/") == "file:/x/y"
+
+
+def test_ancestors_end_at_the_root() -> None:
+    assert paths.ancestors("s3a://b/x/y") == ["s3://b/x", "s3://b/"]
+    assert paths.ancestors("file:/a/b/c") == ["file:/a/b", "file:/a", "file:/"]
+    assert paths.ancestors("file:/") == []
