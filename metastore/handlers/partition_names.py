@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metastore.domain.partition_names import first_invalid_character, parse_name
+from metastore.encoded import EncodedTexts
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import limit, table_name
 from metastore.services.partitions_read import PartitionReadService
@@ -19,14 +20,14 @@ class PartitionNameHandlers:
     def __init__(self, partitions: PartitionReadService) -> None:
         self._partitions = partitions
 
-    def get_partition_names(self, database: str, table: str, maximum: int) -> list[str]:
+    def get_partition_names(self, database: str, table: str, maximum: int) -> EncodedTexts:
         return self._partitions.names(*table_name(database, table), limit(maximum))
 
-    def fetch_partition_names_req(self, request: PartitionsRequest) -> list[str]:
+    def fetch_partition_names_req(self, request: PartitionsRequest) -> EncodedTexts:
         name = table_name(request.dbName, request.tblName, request.catName)
         return self._partitions.names(*name, limit(request.maxParts))
 
-    def get_partition_names_ps(self, database: str, table: str, values: list[str], maximum: int) -> list[str]:
+    def get_partition_names_ps(self, database: str, table: str, values: list[str], maximum: int) -> EncodedTexts:
         return self._partitions.names_by_values(*table_name(database, table), values or [], limit(maximum))
 
     def get_partition_names_ps_req(self, request: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:

@@ -11,7 +11,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.protocol.TProtocol import TProtocolBase
 from thrift.Thrift import TType
 
-from metastore.encoded import STOP, EncodedList, EncodedMap, EncodedStruct, encode_fields, field_header
+from metastore.encoded import STOP, EncodedList, EncodedMap, EncodedStruct, EncodedTexts, encode_fields, field_header
 
 
 def write_result(protocol: TProtocolBase, result: Any) -> None:
@@ -32,7 +32,7 @@ def write_result(protocol: TProtocolBase, result: Any) -> None:
 
 
 def _is_encoded(value: Any) -> bool:
-    return isinstance(value, EncodedStruct | EncodedList | EncodedMap)
+    return isinstance(value, EncodedStruct | EncodedList | EncodedMap | EncodedTexts)
 
 
 def _encoded_fields(value: Any) -> list[tuple[int, str]]:

@@ -72,7 +72,7 @@ class PartitionExpressionService:
             reference = referred(work, catalog, database, table)
             names: set[str] = set()
             for condition in [_required(reference, each) for each in expressions]:
-                chosen = work.partitions.names(reference, condition)
+                chosen = work.partitions.names(reference, condition).decode()
                 if not chosen and not if_exists:
                     raise NotFoundError(f"Some partitions to drop are missing from {database}.{table}")
                 names.update(chosen)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from metastore.domain.filters import check_columns, parse_filter
 from metastore.domain.partition_names import checked_name, partition_name, values_of
-from metastore.encoded import EncodedList, EncodedStruct
+from metastore.encoded import EncodedList, EncodedStruct, EncodedTexts
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.tables import referred
 from metastore.storage.filters_sql import Condition, filter_condition, values_condition
@@ -70,15 +70,15 @@ class PartitionReadService:
             reference = referred(work, catalog, database, table)
             return work.partitions.count(reference, by_filter(reference, text))
 
-    def names(self, catalog: str, database: str, table: str, limit: int | None) -> list[str]:
+    def names(self, catalog: str, database: str, table: str, limit: int | None) -> EncodedTexts:
         """Escaped names, ascending; of an unknown table none (as the real server answers)."""
         with self._store.read() as work:
             reference = work.tables.reference(catalog, database, table)
-            return work.partitions.names(reference, None, limit) if reference else []
+            return work.partitions.names(reference, None, limit) if reference else EncodedTexts(0, b"")
 
     def names_by_values(
         self, catalog: str, database: str, table: str, values: Sequence[str], limit: int | None
-    ) -> list[str]:
+    ) -> EncodedTexts:
         """As `select_by_values`."""
         with self._store.read() as work:
             reference = referred(work, catalog, database, table)
@@ -86,7 +86,7 @@ class PartitionReadService:
 
     def names_by_filter(
         self, catalog: str, database: str, table: str, text: str | None, limit: int | None
-    ) -> list[str]:
+    ) -> EncodedTexts:
         """As `select_by_filter`."""
         with self._store.read() as work:
             reference = referred(work, catalog, database, table)

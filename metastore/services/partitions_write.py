@@ -61,7 +61,7 @@ class PartitionWriteService:
                 adding = [rules.prepare(partition, now) for partition in new]
                 check_distinct(adding)
                 if if_not_exists:
-                    there = set(work.partitions.names(stored.ref, named([each.name for each in adding])))
+                    there = set(work.partitions.names(stored.ref, named([each.name for each in adding])).decode())
                     adding = [each for each in adding if each.name not in there]
                 added = [each.partition for each in adding]
                 if updates_statistics(context or {}):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import struct
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -20,7 +21,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 
-from metastore.encoded import EncodedList
+from metastore.encoded import EncodedList, EncodedTexts
+from metastore.storage.arrays import array_literal
+from metastore.storage.binary import binary_row, compiled
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import decode_descriptor
 from metastore.storage.mapping.partitions import partition_tail, scan_row
@@ -31,7 +34,6 @@ from metastore.storage.visible_writes import as_read, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _MARKER_BYTES = 16
-_BETWEEN_NAMES = "\n"  # in a name, control characters are escaped
 # Made once: to put a statement together costs more than to run it.
 _ENCODED = select(
     func.string_agg(
@@ -43,7 +45,17 @@ _SCAN = _ENCODED.add_columns(
     func.array_agg(aggregate_order_by(partitions.c.version, partitions.c.name)),
     *visible_writes(bindparam("table_id")),
 )
-_ENCODED_NAMED = _ENCODED.where(partitions.c.name == any_(bindparam("names", type_=Texts)))
+_CHOSEN = "FROM partitions WHERE partitions.table_id = %(table_id)s"
+_ALL = f"""
+    SELECT string_agg(encoded, %(marker)s ORDER BY name), string_agg(int8send(descriptor_id), '' ORDER BY name)
+    {_CHOSEN}
+"""
+_NAMED = "AND partitions.name = ANY (cast(%(names)s AS text[]))"
+# Each name as Thrift has it: its length before it.
+_NAMES = f"""
+    SELECT int8send(count(*)), string_agg(int4send(octet_length(textsend(name))) || textsend(name), '' ORDER BY name)
+    {_CHOSEN}
+"""
 
 
 class Partitions:
@@ -57,22 +69,22 @@ class Partitions:
         self, table: TableRef, condition: ColumnElement[bool] | None = None, limit: int | None = None
     ) -> EncodedList[Partition]:
         """Partitions by ascending name, as bytes: PostgreSQL joins the rows, Python puts the shared ends between."""
-        condition = condition if limit is None else _first(table, condition, limit)
-        return self._encoded(_ENCODED if condition is None else _ENCODED.where(condition), table)
+        return self._encoded(table, *_where(table, condition, limit))
 
     def select_named(self, table: TableRef, names: Sequence[str]) -> EncodedList[Partition]:
         """Those of the named partitions that are there, as `select`."""
-        return self._encoded(_ENCODED_NAMED, table, names=list(names))
+        return self._encoded(table, _NAMED, {"names": array_literal(names)})
 
-    def _encoded(self, query: Select[Any], table: TableRef, **parameters: Any) -> EncodedList[Partition]:
+    def _encoded(self, table: TableRef, where: str, parameters: Mapping[str, Any]) -> EncodedList[Partition]:
         # Random, so that no content can hold it.
         marker = os.urandom(_MARKER_BYTES)
-        parameters |= {"table_id": table.id, "marker": marker}
-        joined, descriptor_ids = self._connection.execute(query, parameters).one()
-        if joined is None:
+        given = {**parameters, "table_id": table.id, "marker": marker}
+        joined, packed = binary_row(self._connection, f"{_ALL} {where}", given)
+        if joined is None or packed is None:
             return EncodedList(Partition, [], [])
+        descriptor_ids = struct.unpack(f"!{len(packed) // 8}q", packed)
         tails = self._tails(table, descriptor_ids)
-        return EncodedList(Partition, bytes(joined).split(marker), [tails[i] for i in descriptor_ids])
+        return EncodedList(Partition, joined.split(marker), [tails[i] for i in descriptor_ids])
 
     def select_stored(
         self, table: TableRef, condition: ColumnElement[bool] | None = None, *, lock: bool = False
@@ -118,13 +130,12 @@ class Partitions:
 
     def names(
         self, table: TableRef, condition: ColumnElement[bool] | None = None, limit: int | None = None
-    ) -> list[str]:
+    ) -> EncodedTexts:
         """Escaped names in ascending order."""
-        found = _rows(table, condition, (partitions.c.name,), limit).subquery()
-        # One long text is read faster than many rows.
-        joined = select(func.string_agg(found.c.name, aggregate_order_by(literal(_BETWEEN_NAMES), found.c.name)))
-        text = self._connection.execute(joined).scalar_one()
-        return text.split(_BETWEEN_NAMES) if text else []
+        where, parameters = _where(table, condition, limit)
+        row = binary_row(self._connection, f"{_NAMES} {where}", {**parameters, "table_id": table.id})
+        count, data = row
+        return EncodedTexts(int.from_bytes(count or b""), data or b"")
 
     def ids(self, table: TableRef, condition: ColumnElement[bool] | None, limit: int | None = None) -> list[int]:
         """Ids by ascending name."""
@@ -147,6 +158,15 @@ class Partitions:
             descriptor_id: partition_tail(tail, table.catalog, table.database, table.name)
             for descriptor_id, tail in self._descriptors.tails(descriptor_ids).items()
         }
+
+
+def _where(table: TableRef, condition: ColumnElement[bool] | None, limit: int | None) -> tuple[str, dict[str, Any]]:
+    """What restricts a query to those of the partitions, as the end of its text, and its parameters."""
+    condition = condition if limit is None else _first(table, condition, limit)
+    if condition is None:
+        return "", {}
+    text, parameters = compiled(condition)
+    return f"AND ({text})", parameters
 
 
 def named(names: Sequence[str]) -> ColumnElement[bool]:
