@@ -8,14 +8,14 @@ the dependent table's if the table is one, and otherwise left to Spark.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.reader import Reader
 from spark_client.statements.tokens import tokens
 
 _SUSPICIOUS = re.compile(
-    r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|cascade)\b", re.IGNORECASE
+    r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|cascade|alter|show)\b", re.IGNORECASE
 )
 
 
@@ -45,19 +45,21 @@ class OfTable:
     """A statement that every table has: Spark's parser knows it."""
 
     table: str
-    kind: str  # ADD, DROP, SHOW, DESCRIBE, or WRITE, which no dependent table allows
+    kind: str  # ADD, DROP, RENAME (of partitions), ALTER, SHOW, SHOW CREATE, DESCRIBE, or WRITE, which is refused
     statement: str
     partition: str | None = None
+    behind: int = field(default=0, compare=False)  # where its text goes on behind ALTER TABLE or ALTER VIEW
 
 
 @dataclass(frozen=True, slots=True)
-class DropDatabase:
-    """DROP DATABASE … CASCADE: Spark drops table by table, and would begin with one that others depend on."""
+class DropCascade:
+    """DROP TABLE … CASCADE: with all that depends on the table. Spark's parser does not know it."""
 
-    database: str
+    table: str
+    if_exists: bool
 
 
-Statement = CreateDependentTable | DependsOn | OfTable | DropDatabase
+Statement = CreateDependentTable | DependsOn | OfTable | DropCascade
 
 
 def parse(text: str) -> Statement | None:
@@ -70,19 +72,32 @@ def parse(text: str) -> Statement | None:
         return _create(reader)
     if reader.take("ALTER", "TABLE") or reader.take("ALTER", "VIEW"):
         return _alter(text, reader)
+    if reader.take("SHOW", "CREATE", "TABLE"):
+        return _show_create(text, reader)
     if reader.take("SHOW", "PARTITIONS"):
         return _of_table(text, "SHOW", reader.multipart_name())
     if reader.take("DESCRIBE") or reader.take("DESC"):
         return _describe(text, reader)
-    if reader.take("DROP", "DATABASE") or reader.take("DROP", "SCHEMA"):
-        return _drop_database(reader)
+    if reader.take("DROP", "TABLE") or reader.take("DROP", "VIEW"):
+        return _drop(reader)
     return _write(text, reader)
 
 
-def _drop_database(reader: Reader) -> DropDatabase | None:
-    reader.take("IF", "EXISTS")
-    database = reader.multipart_name()
-    return DropDatabase(database) if database and reader.take("CASCADE") else None
+def _drop(reader: Reader) -> DropCascade | None:
+    """DROP TABLE [IF EXISTS] … [PURGE] CASCADE: dropped data never go to a trash."""
+    if_exists = reader.take("IF", "EXISTS")
+    table = reader.multipart_name()
+    reader.take("PURGE")
+    if table is None or not reader.take("CASCADE"):
+        return None
+    reader.expect_end()
+    return DropCascade(table, if_exists)
+
+
+def _show_create(text: str, reader: Reader) -> OfTable | None:
+    table = reader.multipart_name()
+    reader.take("AS", "SERDE")
+    return OfTable(table, "SHOW CREATE", text) if table and reader.peek() is None else None
 
 
 def _create(reader: Reader) -> CreateDependentTable:
@@ -146,14 +161,19 @@ def _base(reader: Reader) -> str:
 
 
 def _alter(text: str, reader: Reader) -> Statement | None:
+    behind = reader.end
     table = reader.multipart_name()
     if table is None:
         return None
     if reader.take("ADD", "PARTITION") or reader.take("ADD", "IF", "NOT", "EXISTS", "PARTITION"):
-        return OfTable(table, "ADD", text)
+        return OfTable(table, "ADD", text, behind=behind)
     if reader.take("DROP", "PARTITION") or reader.take("DROP", "IF", "EXISTS", "PARTITION"):
-        return OfTable(table, "DROP", text)
+        return OfTable(table, "DROP", text, behind=behind)
     partition = _partition(reader)
+    if reader.take("RENAME", "TO", "PARTITION"):
+        return OfTable(table, "RENAME", text, behind=behind) if partition else None
+    if any(reader.take(*words) for words in (("RENAME", "TO"), ("SET", "TBLPROPERTIES"), ("UNSET", "TBLPROPERTIES"))):
+        return OfTable(table, "ALTER", text, behind=behind)
     following = reader.peek()
     if following is None or not following.says("DEPENDS"):
         return None

@@ -79,9 +79,19 @@ class MetastoreClient:
         names = (table.database, table.name)
         self._call("alter_table_with_environment_context", *names, raw, context, repeat=False, faults=_NO_TABLE)
 
-    def drop_table(self, database: str, table: str, *, delete_data: bool = True) -> None:
-        """Raises NoSuchTableError, AnswerLostError."""
-        self._call("drop_table", database, table, delete_data, repeat=False, faults=_NO_TABLE)
+    def rename_table(self, database: str, table: str, name: str) -> None:
+        """Gives it another name; a managed table's files move along. Raises NoSuchTableError, TableExistsError."""
+        raw = self._raw_table(database, table)
+        raw.tableName = name
+        faults: Faults = {**_NO_TABLE, hive.InvalidOperationException: errors.TableExistsError}
+        context = hive.EnvironmentContext({"alterTableOpType": "RENAME"})
+        self._call("alter_table_with_environment_context", database, table, raw, context, repeat=False, faults=faults)
+
+    def drop_table(self, database: str, table: str, *, delete_data: bool = True, cascade: bool = False) -> None:
+        """`cascade`: all that depends on it, too. Raises NoSuchTableError, AnswerLostError."""
+        context = hive.EnvironmentContext({"CASCADE": "true"} if cascade else {})
+        arguments = (database, table, delete_data, context)
+        self._call("drop_table_with_environment_context", *arguments, repeat=False, faults=_NO_TABLE)
 
     def get_partition(self, database: str, table: str, values: Sequence[str]) -> structs.Partition | None:
         """The partition of these values, or None if it is not there."""
@@ -196,9 +206,12 @@ class MetastoreClient:
         faults: Faults = {hive.NoSuchObjectException: errors.NoSuchPartitionError}
         self._call("drop_partitions_req", request, repeat=False, faults=faults)
 
-    def get_views(self, database: str) -> tuple[str, ...]:
-        """The names of the views of a database, ascending; none where it is not there."""
-        return tuple(self._call("get_tables_by_type", database, "*", "VIRTUAL_VIEW", repeat=True, faults={}))
+    def rename_partition(self, database: str, table: str, old: Sequence[str], new: Sequence[str]) -> None:
+        """Gives a partition other values. Raises PartitionExistsError, AnswerLostError."""
+        raw = self._call("get_partition", database, table, list(old), repeat=True, faults=_NO_TABLE)
+        raw.values = list(new)
+        faults: Faults = {hive.InvalidOperationException: errors.PartitionExistsError}
+        self._call("rename_partition", database, table, list(old), raw, repeat=False, faults=faults)
 
     def get_partition_names(self, database: str, table: str, values: Sequence[str] = ()) -> tuple[str, ...]:
         """Names, ascending; `values`: of the first partition columns, "" for any. Raises NoSuchTableError."""
@@ -225,13 +238,19 @@ class MetastoreClient:
         self, database: str, table: str, values: Sequence[str] | None = None, *, transitive: bool = True
     ) -> structs.Dependencies:
         """What a dependent table, or those of its partitions that begin with these values, depends on."""
+        chosen = None if values is None else list(values)
         request = ours.DependenciesRequest(
-            database,
-            table,
-            ours.DependencyDirection.UP,
-            values=None if values is None else list(values),
-            transitive=transitive,
+            database, table, ours.DependencyDirection.UP, values=chosen, transitive=transitive
         )
+        return self._dependencies(request)
+
+    def get_dependents(self, database: str, table: str) -> structs.Dependencies:
+        """What depends on a table, directly or not. Raises NoSuchTableError."""
+        return self._dependencies(
+            ours.DependenciesRequest(database, table, ours.DependencyDirection.DOWN, basePartitions=False)
+        )
+
+    def _dependencies(self, request: ours.DependenciesRequest) -> structs.Dependencies:
         return convert.dependencies_of(self._call("get_dependencies", request, repeat=True, faults=_NO_TABLE))
 
     def close(self) -> None:

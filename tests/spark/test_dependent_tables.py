@@ -171,11 +171,63 @@ def test_names_and_columns_follow(spark: Session, seed: str) -> None:
     spark.sql("alter view Tdep set tblproperties ('x' = 'y')")
     spark.sql("alter table Renamed add columns (last int)")
     assert spark.table("Tdep").columns == ["key", "value", "more", "last", "ds"]
-    with pytest.raises(AnalysisException, match="tdep depends on it"):
+    spark.sql("alter table Tdep set tblproperties ('x' = 'z')")
+    spark.sql("alter table Tdep rename to Signal")
+    assert count(spark, "Signal") == 25
+    spark.sql("alter table Signal partition (ds='1') rename to partition (ds='2')")
+    assert (partitions(spark, "Signal"), count(spark, "Signal", "ds = '2'")) == (["ds=2"], 24)
+    with pytest.raises(NoSuchPartitionError, match=r"signal has no partition \(ds=1\)"):
+        spark.sql("alter table Signal partition (ds='1') rename to partition (ds='3')")
+    with pytest.raises(AnalysisException, match="signal depends on it"):
         spark.sql("drop table Renamed")
-    spark.sql("drop table Tdep")
+    spark.sql("drop table Signal")
     assert count(spark, "Renamed") == 49
     spark.sql("drop table Renamed")
+
+
+def test_a_base_is_dropped_with_all_that_depends_on_it(spark: Session, seed: str) -> None:
+    spark.sql("create dependent table Second partitioned by (ds) depends on Tdep")
+    spark.sql("create table Other (a int)")
+    with pytest.raises(AnalysisException, match=r"tdep depends on it; .*CASCADE"):
+        spark.sql("drop table T")
+    assert count(spark, "T") == 48
+    spark.sql("drop table T purge cascade")
+    assert [row.tableName for row in spark.sql("show tables").collect()] == ["other"]
+    spark.sql("drop table Other cascade")
+    spark.sql("drop table if exists T cascade")
+    with pytest.raises(NoSuchTableError, match="t table not found"):
+        spark.sql("drop table T cascade")
+
+
+def test_a_database_goes_whole_or_not_at_all(spark: Session, seed: str) -> None:
+    spark.sql("create table A_table (a int)")
+    spark.sql("create dependent table A_second partitioned by (ds) depends on Tdep")
+    other = f"{seed}_other"
+    spark.sql(f"create database {other}")
+    spark.sql(f"create dependent table {other}.far partitioned by (ds) depends on Tdep")
+    before = spark.sql("show tables").collect()
+    with pytest.raises(AnalysisException, match=rf"Cannot drop {seed}.tdep: .*{other}.far depend on it"):
+        spark.sql(f"drop database {seed} cascade")
+    assert spark.sql("show tables").collect() == before
+    assert count(spark, "T") == 48
+    spark.sql(f"drop database {other} cascade")
+    spark.sql(f"drop database {seed} cascade")
+    spark.sql(f"create database {seed}")
+
+
+def test_the_statement_that_made_it(spark: Session, seed: str) -> None:
+    spark.sql(
+        "create dependent table Second comment 'it\\'s' partitioned by (DS) depends on T tblproperties ('b'='\\\\')"
+    )
+    made = spark.sql("show create table Second").collect()[0][0]
+    assert made == (
+        f"CREATE DEPENDENT TABLE {seed}.second\nCOMMENT 'it\\'s'\nPARTITIONED BY (ds STRING)\n"
+        f"DEPENDS ON TABLE {seed}.t\nTBLPROPERTIES (\n  'b' = '\\\\')\n"
+    )
+    spark.sql("drop table Second")
+    spark.sql(made)
+    assert spark.sql("show create table Second").collect()[0][0] == made
+    assert spark.sql("show create table T").collect()[0][0].startswith(f"CREATE TABLE {seed}.t")
 
 
 @pytest.mark.parametrize(

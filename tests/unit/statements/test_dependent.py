@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.dependent import CreateDependentTable, DependsOn, DropDatabase, OfTable, parse
+from spark_client.statements.dependent import CreateDependentTable, DependsOn, DropCascade, OfTable, parse
 
 
 def test_create() -> None:
@@ -30,8 +30,8 @@ def test_create() -> None:
     [
         ("ALTER TABLE d DEPENDS ON TABLE b.t", DependsOn("d", "b.t", None)),
         ("alter table d partition (ds='1)', hr = 2) depends on t", DependsOn("d", "t", "(ds='1)', hr = 2)")),
-        ("/* c */ DROP DATABASE IF EXISTS x CASCADE", DropDatabase("x")),
-        ("drop schema x cascade", DropDatabase("x")),
+        ("/* c */ DROP TABLE IF EXISTS b.`t` PURGE CASCADE;", DropCascade("b.`t`", if_exists=True)),
+        ("drop view d cascade", DropCascade("d", if_exists=False)),
     ],
 )
 def test_what_is_claimed(text: str, expected: object) -> None:
@@ -44,6 +44,12 @@ def test_what_is_claimed(text: str, expected: object) -> None:
         ("ALTER TABLE a.d ADD PARTITION (ds=1)", "a.d", "ADD", None),
         ("alter table d add if not exists partition (ds=1)", "d", "ADD", None),
         ("ALTER VIEW d DROP IF EXISTS PARTITION (ds=1)", "d", "DROP", None),
+        ("alter table d partition (ds=1) rename to partition (ds=2)", "d", "RENAME", None),
+        ("alter table d rename to e", "d", "ALTER", None),
+        ("ALTER VIEW a.d SET TBLPROPERTIES ('x' = 'y')", "a.d", "ALTER", None),
+        ("alter table d unset tblproperties if exists ('x')", "d", "ALTER", None),
+        ("show create table a.d", "a.d", "SHOW CREATE", None),
+        ("show create table d as serde", "d", "SHOW CREATE", None),
         ("show partitions d partition (ds=1)", "d", "SHOW", None),
         ("desc extended d", "d", "DESCRIBE", None),
         ("DESCRIBE TABLE FORMATTED a.d PARTITION(ds=1)", "a.d", "DESCRIBE", "(ds=1)"),
@@ -57,6 +63,13 @@ def test_what_may_be_a_dependent_table_s(text: str, table: str, kind: str, parti
     assert parse(text) == OfTable(table, kind, text, partition)
 
 
+def test_what_is_behind_the_kind() -> None:
+    """Spark's parser gets it with another kind in front of it."""
+    statement = parse("/* alter table x */ ALTER  TABLE\n`a b`.d RENAME TO e")
+    assert isinstance(statement, OfTable)
+    assert statement.statement[statement.behind :] == "\n`a b`.d RENAME TO e"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -64,15 +77,18 @@ def test_what_may_be_a_dependent_table_s(text: str, table: str, kind: str, parti
         ";",
         "select dependent, depends from dependent",
         "create table dependent (a int)",
-        "alter table d rename to e",
-        "alter table d partition (ds=1) rename to partition (ds=2)",
+        "alter table d rename column a to b",
+        "alter table d add columns (b int)",
         "alter table d partition (ds=1) set location '/x'",
         "describe d",
         "describe extended d a",
         "describe extended d as json",
         "describe function extended depends",
         "show tables",
-        "drop database d",
+        "drop database d cascade",
+        "drop table if exists d purge",
+        "show create table",
+        "show create table d e",
         "drop table d",
         "insert overwrite directory '/x' select 1",
         "with x as (select 1) select * from x",
@@ -96,6 +112,7 @@ def test_what_is_left_to_spark(text: str) -> None:
         "alter table d depends on",
         "alter table d depends on t, t2",
         "alter table d depends t",
+        "drop table d cascade restrict",
     ],
 )
 def test_what_is_broken(text: str) -> None:
