@@ -27,7 +27,7 @@ from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
 
@@ -51,6 +51,7 @@ class PartitionAlterService:
 
         Raises InvalidOperationError when one is missing, InvalidInputError for wrong values or one partition twice.
         """
+        counted = self._count(new) if updates_statistics(context or {}) else {}
         with self._store.transaction() as work:
             stored = found(work, catalog, database, table)
             rules = PartitionRules(stored.encoded.decode())
@@ -67,7 +68,7 @@ class PartitionAlterService:
             check_distinct(changed)
             kept = leaves_data([(there[each.name].partition, each.partition) for each in changed], context or {})
             if updates_statistics(context or {}):
-                self._recount([(there[each.name], each) for each in changed])
+                self._recount([(there[each.name], each) for each in changed], counted)
             forget_columns_of_partitions(work, stored.ref, [(there[each.name], each) for each in changed])
             if kept:
                 keep_fresh(work, stored.ref, [each.id for each in there.values()])
@@ -100,14 +101,21 @@ class PartitionAlterService:
         except AlreadyExistsError:
             raise InvalidOperationError(f"Partition already exists: {database}.{table}{list(new.values)}") from None
 
-    def _recount(self, changed: Sequence[tuple[StoredPartition, NamedPartition]]) -> None:
+    def _count(self, new: Sequence[Partition]) -> dict[str, DirectoryStatistics]:
+        """The files of those that come without statistics: file systems are asked before anything is locked."""
+        bare = [each.sd for each in new if each.sd and not has_statistics(each.parameters or {})]
+        return self._warehouse.statistics(sorted({paths.normalise(sd.location) for sd in bare if sd.location}))
+
+    def _recount(
+        self, changed: Sequence[tuple[StoredPartition, NamedPartition]], counted: Mapping[str, DirectoryStatistics]
+    ) -> None:
         """Of partitions whose basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats)."""
         doubtful = []
         for old, new in changed:
             said = new.partition.parameters
             if not has_statistics(said) or any(said[key] != old.partition.parameters.get(key) for key in BASIC):
                 doubtful.append(new.partition)
-        fill_statistics(doubtful, self._warehouse)
+        fill_statistics(doubtful, self._warehouse, counted)
 
     def _successor(self, rules: PartitionRules, old: StoredPartition, new: Partition) -> NamedPartition:
         # The call may be made again: what is set here is set on copies.

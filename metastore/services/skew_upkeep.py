@@ -63,7 +63,7 @@ def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
     """Where the whole is moved, the directories of its values move along: whoever has copied it has copied them, and
     those that are not there have no rows. What lies in the new place itself is read in any case (services/scans.py).
     """
-    new.skewedInfo = copy.deepcopy(old.skewedInfo)
+    new.skewedInfo = copy.copy(old.skewedInfo)
     new.storedAsSubDirectories = old.storedAsSubDirectories
     if not (old.location and new.location) or _same_place(old, new):
         return

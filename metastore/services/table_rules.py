@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from metastore.domain.names import check_column_name, check_object_name, fold
 from metastore.domain.skew import Skew, check_skew
@@ -11,7 +12,7 @@ from metastore.domain.type_strings import check_type
 from metastore.errors import InvalidObjectError
 from metastore.services.materialized_view_rules import complete_metadata
 from metastore.storage.mapping.descriptors import complete
-from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, PrincipalType, StorageDescriptor, Table
 
 MANAGED, EXTERNAL, VIEW, MATERIALIZED_VIEW = "MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW", "MATERIALIZED_VIEW"
@@ -96,13 +97,21 @@ def has_statistics(parameters: dict[str, str]) -> bool:
     return parameters.keys() >= BASIC
 
 
-def fill_statistics(owners: Iterable[Table | Partition], warehouse: Warehouse) -> None:
-    """Gives tables and partitions whose directories are there Hive's basic statistics: files, and bytes in them."""
+def fill_statistics(
+    owners: Iterable[Table | Partition],
+    warehouse: Warehouse,
+    counted: Mapping[str, DirectoryStatistics] = MappingProxyType({}),
+) -> None:
+    """Gives tables and partitions whose directories are there Hive's basic statistics: files, and bytes in them.
+
+    `counted`: what of that is known already, by location.
+    """
     placed = [owner for owner in owners if owner.sd.location]
-    found = warehouse.statistics([owner.sd.location for owner in placed])
+    unknown = [owner.sd.location for owner in placed if owner.sd.location not in counted]
+    found = {**counted, **warehouse.statistics(unknown)}
     for owner in placed:
-        if (counted := found.get(owner.sd.location)) is not None:
-            owner.parameters |= {"numFiles": str(counted.files), "totalSize": str(counted.bytes)}
+        if (statistics := found.get(owner.sd.location)) is not None:
+            owner.parameters |= {"numFiles": str(statistics.files), "totalSize": str(statistics.bytes)}
 
 
 def is_true(parameters: dict[str, str], key: str) -> bool:

@@ -8,9 +8,9 @@ from thrift.Thrift import TType
 
 from metastore.domain.keys import KeyKind, sort_key
 from metastore.encoded import STOP, decode, encode_fields, field_header
-from metastore.storage.mapping.descriptors import own_part
+from metastore.storage.mapping.descriptors import own_part, placed
 from metastore.storage.references import ScanRow
-from thrift_idl.gen.hive_metastore.ttypes import Partition
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _DESCRIPTOR = field_header(TType.STRUCT, 6)
 
@@ -35,10 +35,23 @@ def partition_tail(descriptor: bytes, catalog: str, database: str, table: str) -
 
 
 def scan_row(head: bytes, version: int, descriptor_id: int) -> ScanRow:
-    """Decodes only a partition's own part: the structs that the head leaves open are closed here."""
-    partition = decode(Partition, head + STOP * 3)
+    """Decodes only a partition's own part."""
+    partition = _own_part(head)
     locations = partition.sd.skewedInfo.skewedColValueLocationMaps
     return ScanRow(partition.values, partition.sd.location, locations, version, descriptor_id)
+
+
+def decoded_partition(head: bytes, shared: StorageDescriptor, catalog: str, database: str, table: str) -> Partition:
+    """The whole partition. What it shares with others (`decode_descriptor`) is not copied."""
+    partition = _own_part(head)
+    partition.sd = placed(shared, partition.sd)
+    partition.catName, partition.dbName, partition.tableName = catalog, database, table
+    return partition
+
+
+def _own_part(head: bytes) -> Partition:
+    """The structs that a head leaves open are closed here."""
+    return decode(Partition, head + STOP * 3)
 
 
 def _head(partition: Partition) -> bytes:

@@ -26,7 +26,7 @@ from metastore.storage.arrays import array_literal
 from metastore.storage.binary import binary_row, compiled
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import decode_descriptor
-from metastore.storage.mapping.partitions import partition_tail, scan_row
+from metastore.storage.mapping.partitions import decoded_partition, partition_tail, scan_row
 from metastore.storage.references import ScanRow, StoredPartition, TableRef, VisibleWrites
 from metastore.storage.schema import partitions, skewed_locations
 from metastore.storage.schema.base import Texts
@@ -99,12 +99,14 @@ class Partitions:
         )
         query = _rows(table, condition, columns, None).order_by(partitions.c.name)
         rows = self._connection.execute(query.with_for_update() if lock else query).all()
-        tails = self._tails(table, [row.descriptor_id for row in rows])
-        heads = [bytes(row.encoded) for row in rows]
-        decoded = EncodedList(Partition, heads, [tails[row.descriptor_id] for row in rows]).decode()
+        tails = self._descriptors.tails([row.descriptor_id for row in rows])
+        shared = {descriptor_id: decode_descriptor(tail) for descriptor_id, tail in tails.items()}
+        names = table.catalog, table.database, table.name
         return [
-            StoredPartition(row.id, row.name, row.version, partition)
-            for row, partition in zip(rows, decoded, strict=True)
+            StoredPartition(
+                row.id, row.name, row.version, decoded_partition(bytes(row.encoded), shared[row.descriptor_id], *names)
+            )
+            for row in rows
         ]
 
     def select_scan(
