@@ -22,7 +22,7 @@ from metastore.errors import (
     MetastoreError,
     UnavailableError,
 )
-from metastore.warehouse import paths
+from metastore.warehouse import literally, paths
 
 T = TypeVar("T")
 _AT_ONCE: Final = 16  # requests to a remote file system
@@ -97,7 +97,7 @@ class Warehouse:
         self._refuse_precious(location)
         with _opened(location) as (files, path):
             try:
-                files.rm(path, recursive=True)
+                literally.remove(files, path)
             except FileNotFoundError:
                 return False
             return True
@@ -110,7 +110,7 @@ class Warehouse:
         self._refuse_precious(location)
         with _opened(location) as (files, path):
             for each in files.ls(path, detail=False) if files.isdir(path) else ():
-                files.rm(each, recursive=True)
+                literally.remove(files, each)
             files.makedirs(path, exist_ok=True)
 
     def delete_empty(self, location: str) -> bool:
@@ -140,11 +140,11 @@ class Warehouse:
         if paths.parse(source).identity[:2] != paths.parse(target).identity[:2]:
             raise InvalidOperationError(f"{source} cannot be moved to {target}: that is another file system")
         with _opened(target) as (files, path):
-            if files.exists(path):
+            if _is_there(files, path):
                 raise AlreadyExistsError(f"location {target} exists already")
         self.make_directory(paths.parent(target))
         with _opened(source) as (files, old):
-            files.mv(old, path, recursive=True)
+            literally.move(files, old, path)
 
     def files(self, location: str) -> list[FoundFile]:
         """All files below a directory, as `children`, hidden ones too. Links are not followed.
@@ -170,7 +170,7 @@ class Warehouse:
         for each in entries:
             name = each["name"].rstrip("/").removeprefix(path).strip("/")
             place = paths.join(location, name) if name else location
-            if each["type"] != "directory":
+            if each["type"] != "directory" and not (each["name"].endswith("/") and not name):
                 inside.append(FoundFile(place, each["size"] or 0, _modified(each)))
             elif name:  # a bucket may hold the directory itself, as an object
                 below.append(place)

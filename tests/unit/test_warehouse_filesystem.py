@@ -177,3 +177,24 @@ def test_what_cannot_be_listed_is_not_empty(tmp_path: Path, monkeypatch: pytest.
     for ask in (warehouse.files, warehouse.exists, warehouse.children):
         with pytest.raises(UnavailableError, match="nobody answers"):
             ask(f"{warehouse.root}/t")
+
+
+def test_a_location_is_no_pattern(warehouse: Warehouse) -> None:
+    for name in ("t[12]/k=1/a", "t[12]/b", "t1/c", "t2/d", "t*/e", "t?"):
+        write(paths.join(warehouse.root, name), 1)
+    warehouse.make_directory(paths.join(warehouse.root, "t[12]/empty/deep"))
+
+    def left() -> set[str]:
+        return {each.location.removeprefix(f"{warehouse.root}/") for each in warehouse.files(warehouse.root)}
+
+    warehouse.rename_directory(paths.join(warehouse.root, "t[12]"), paths.join(warehouse.root, "new/x*"))
+    assert left() == {"new/x*/k=1/a", "new/x*/b", "t1/c", "t2/d", "t*/e", "t?"}
+    assert warehouse.exists(paths.join(warehouse.root, "new/x*/empty/deep"))
+    warehouse.rename_directory(paths.join(warehouse.root, "t?"), paths.join(warehouse.root, "f?"))
+    for name in ("t*", "new/x*", "f?"):
+        assert warehouse.delete_directory(paths.join(warehouse.root, name))
+        assert not warehouse.delete_directory(paths.join(warehouse.root, name))
+    assert left() == {"t1/c", "t2/d"}
+    write(paths.join(warehouse.root, "u*/u*/a"), 1)
+    warehouse.empty_directory(paths.join(warehouse.root, "u*"))
+    assert left() == {"t1/c", "t2/d"}

@@ -1,0 +1,62 @@
+"""Deleting and moving where fsspec takes `*`, `?` and `[` in a path for a pattern, and would hit what matches it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from typing import Any
+
+_PATTERN = frozenset("*?[")
+
+
+def remove(files: Any, path: str) -> None:
+    """Removes a file, or a directory with all in it. Raises FileNotFoundError."""
+    if _is_literal(files, path):
+        files.rm(path, recursive=True)
+        return
+    if not files.isdir(path):
+        files.rm_file(path)
+        return
+    folders = [path]
+    for entry in _below(files, path):
+        if entry["type"] == "directory":
+            folders.append(entry["name"])
+        else:
+            files.rm_file(entry["name"])
+    for folder in reversed(folders):
+        if files.isdir(folder):  # of objects, one that holds none is not there
+            files.rmdir(folder)
+
+
+def move(files: Any, source: str, target: str) -> None:
+    """Moves a file, or a directory with all in it, to where nothing is. Raises FileNotFoundError."""
+    if _is_literal(files, source) and _is_literal(files, target):
+        files.mv(source, target, recursive=True)
+        return
+    if not files.isdir(source):
+        files.cp_file(source, target)
+    else:
+        files.makedirs(target, exist_ok=True)
+        for entry in _below(files, source):
+            place = target + entry["name"].removeprefix(source)
+            if entry["type"] == "directory":
+                files.makedirs(place, exist_ok=True)
+            else:
+                files.makedirs(posixpath.dirname(place), exist_ok=True)
+                files.cp_file(entry["name"], place)
+    remove(files, source)
+
+
+def _is_literal(files: Any, path: str) -> bool:
+    """Local files are not matched."""
+    return "file" in files.protocol or _PATTERN.isdisjoint(path)
+
+
+def _below(files: Any, path: str) -> Iterator[dict[str, Any]]:
+    """What lies in a directory, at any depth; a directory before what is in it."""
+    for entry in files.ls(path, detail=True):
+        if entry["name"].rstrip("/") == path:
+            continue
+        yield entry
+        if entry["type"] == "directory":
+            yield from _below(files, entry["name"].rstrip("/"))
