@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from metastore.domain.names import fold
 from metastore.domain.partition_names import checked_name
 from metastore.domain.skew import DEFAULT_DIRECTORY
+from metastore.domain.skew_limit import check_count
 from metastore.encoded import encode_fields
 from metastore.errors import ConflictError, InvalidInputError, InvalidObjectError
 from metastore.services.table_rules import DDL_TIME, check_columns, check_descriptor, is_view
@@ -72,7 +73,10 @@ class PartitionRules:
         if sent not in self._shapes:
             shape = complete(bare)
             check_columns(shape.cols)
-            check_descriptor(shape, self.keys, f"{self.table.dbName}.{self.table.tableName} partition {name}")
+            owner = f"{self.table.dbName}.{self.table.tableName} partition {name}"
+            check_descriptor(shape, self.keys, owner)
+            if (values := shape.skewedInfo.skewedColValues) != self.table.sd.skewedInfo.skewedColValues:
+                check_count(len(values), self.table.parameters or {}, owner)
             self._shapes[sent] = shape, shared_part(shape)
         return self._shapes[sent]
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from metastore.domain.names import check_column_name, check_object_name, fold
 from metastore.domain.skew import Skew, check_skew
+from metastore.domain.skew_limit import check_count
 from metastore.domain.skew_values import distinct_values, typed_places
 from metastore.domain.type_strings import check_type
 from metastore.errors import InvalidObjectError
@@ -29,6 +30,7 @@ def prepare(table: Table, catalog: str, database: str, now: int) -> Table:
     """Completes a new table. `now` in seconds since 1970. Raises InvalidObjectError."""
     table.createTime = now
     table = normalise(table, catalog, database)
+    check_count(len(table.sd.skewedInfo.skewedColValues), table.parameters, f"{database}.{table.tableName}")
     table.parameters.setdefault(DDL_TIME, str(now))
     return table
 

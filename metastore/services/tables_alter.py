@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from metastore.domain import table_events
 from metastore.domain.names import fold
+from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
 from metastore.errors import (
     AlreadyExistsError,
@@ -97,6 +98,8 @@ class TableAlterService:
             new.sd.location = old.sd.location
         keep_table_skew(old, new, context)
         new = normalise(new, catalog, database)
+        if (values := new.sd.skewedInfo.skewedColValues) != old.sd.skewedInfo.skewedColValues:
+            check_count(len(values), new.parameters, f"{database}.{new.tableName}")
         if not is_view(new) and new.sd.location:
             new.sd.location = paths.require_not_root(new.sd.location)
         new.parameters.setdefault(DDL_TIME, str(self._clock()))

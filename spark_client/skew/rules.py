@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
 
 from pyspark.errors import AnalysisException
 
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
-from spark_client.skew.limits import MAX_VALUES_SETTING, check_count, max_values
+from spark_client.skew.keys import as_hive_writes
+from spark_client.skew.limits import DEFAULT_MAX_VALUES, MAX_VALUES, MAX_VALUES_SETTING, check_count, max_values
 from spark_client.statements.skew_clause import SkewedBy
 from spark_client.wire.structs import Column, Skew, Table
 from spark_client.write.names import DEFAULT_PARTITION
@@ -55,6 +55,8 @@ def with_skew(context: Context, table: Table, skewed_by: SkewedBy) -> Table:
     distinct = tuple(dict.fromkeys(values))
     limit = max_values(table.parameters, context.spark.conf.get(MAX_VALUES_SETTING, None))
     check_count(f"{table.full_name}, skewed by {', '.join(skewed_by.columns)},", len(distinct), limit)
+    if len(distinct) > DEFAULT_MAX_VALUES:  # the metastore knows nothing of the session
+        parameters.setdefault(MAX_VALUES, str(limit))
     skew = Skew(skewed_by.columns, distinct, {}, skewed_by.directories)
     return replace(table, skew=skew, parameters=parameters)
 
@@ -111,15 +113,5 @@ def _cast(context: Context, literals: Sequence[tuple[str, str]]) -> list[str | N
         row = context.spark.sql(f"SELECT {', '.join(columns)}").first()
     except AnalysisException as error:
         raise InvalidStatementError(f"SKEWED BY: {str(error).splitlines()[0]}") from error
-    return [_as_hive_writes(text, type_) for text, (_, type_) in zip(row or (), literals, strict=True)]
-
-
-def _as_hive_writes(text: str | None, type_: str) -> str | None:
-    """Hive leaves out zeros at the end of a decimal: 1.50 is 1.5."""
-    if text is None or not type_.startswith("decimal"):
-        return text
-    try:
-        digits = format(Decimal(text), "f")
-    except InvalidOperation:  # NULL
-        return text
-    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+    texts = zip(row or (), literals, strict=True)
+    return [text if text in (None, DEFAULT_PARTITION) else as_hive_writes(text, type_) for text, (_, type_) in texts]
