@@ -1,0 +1,67 @@
+package spark_client;
+
+import java.util.Iterator;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.Predicate$;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Filters on partition columns, evaluated by Spark itself: what the metastore could not understand of them is found out
+ * before directories are listed, not after.
+ */
+public final class PartitionFilters {
+  private final BasePredicate predicate;
+
+  public PartitionFilters(StructType schema, Seq filters) {
+    Expression all = null;
+    for (Iterator i = CollectionConverters.asJava(filters).iterator(); i.hasNext();) {
+      Expression filter = (Expression) i.next();
+      // What only the running query knows is Spark's to apply.
+      if (filter.exists(new Dynamic())) continue;
+      Expression bound = (Expression) filter.transformUp(new Bound(schema));
+      all = all == null ? bound : new And(all, bound);
+    }
+    this.predicate = all == null ? null : Predicate$.MODULE$.createInterpreted(all);
+  }
+
+  public boolean accept(InternalRow partition) {
+    return predicate == null || predicate.eval(partition);
+  }
+
+  /** Filters that only the running query knows. */
+  public static final class Dynamic extends AbstractFunction1 {
+    public Object apply(Object node) {
+      return Boolean.valueOf(node instanceof PlanExpression);
+    }
+  }
+
+  private static final class Bound extends AbstractPartialFunction {
+    private final StructType schema;
+
+    Bound(StructType schema) {
+      this.schema = schema;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof AttributeReference;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) return otherwise.apply(node);
+      int index = schema.fieldIndex(((AttributeReference) node).name());
+      return new BoundReference(index, schema.fields()[index].dataType(), true);
+    }
+  }
+}
