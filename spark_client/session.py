@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_client import dependencies, descriptions, jvm, tables
+from spark_client import dependencies, descriptions, hive_statements, jvm, tables
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, SessionError
 from spark_client.scan.planner import Planner
-from spark_client.statements import dependent, described
+from spark_client.statements import creating, dependent, described
 from spark_client.statements.skewed import parse
 from spark_client.wire import MetastoreClient
-from spark_client.write.insert import insert_into
+from spark_client.write_questions import WriteQuestions
 
 _SETTINGS = {
     "spark.sql.catalogImplementation": "hive",
@@ -58,6 +58,8 @@ class Session(SparkSession):  # type: ignore[misc] # PySpark's types are not loo
             if answer is not None:
                 return answer
         statement = parse(sqlQuery)
+        if statement is None and (made := creating.parse(sqlQuery)) is not None:
+            return hive_statements.execute(Context(self, self.metastore), made, args, **kwargs)
         if statement is None:
             return super().sql(sqlQuery, args, **kwargs)
         if args or kwargs:
@@ -137,26 +139,13 @@ def _options(settings: Mapping[str, str], cores: int) -> dict[str, str]:
 def _handlers(context: SparkContext, metastore: MetastoreClient) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
     planner = Planner(metastore)
 
-    def insert(question: Mapping[str, Any], query: Any) -> Mapping[str, Any]:
-        """Runs an INSERT of the session that is active in this thread."""
-        classic = context._jvm.org.apache.spark.sql.classic  # noqa: SLF001
-        java_session = classic.SparkSession.active()
-        spark = Session(context, java_session, metastore=metastore)
-        table = f"{question['database']}.{question['table']}"
-        insert_into(
-            Context(spark, metastore),
-            table,
-            DataFrame(classic.Dataset.ofRows(java_session, query), spark),
-            partition=question["partition"],
-            overwrite=question["overwrite"],
-            if_not_exists=question["if_not_exists"],
-        )
-        tables.refresh(spark, question["database"], question["table"])
-        return {}
+    def session_of(java_session: Any) -> Session:
+        return Session(context, java_session, metastore=metastore)
 
     return {
         "scan": lambda question, _: planner.scan(question),
+        "buckets": lambda question, _: planner.buckets(question),
         "plain": lambda question, _: planner.plain(question),
         "load": lambda question, _: planner.load(question),
-        "insert": insert,
+        **WriteQuestions(context, metastore, session_of).handlers(),
     }

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
 
@@ -14,8 +15,10 @@ import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.ExternalCommandRunner;
 import org.apache.spark.sql.execution.command.ExternalCommandExecutor;
@@ -26,7 +29,10 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PreprocessTableInsertion$;
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.hive.execution.CreateHiveTableAsSelectCommand;
 import org.apache.spark.sql.hive.execution.InsertIntoHiveTable;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Function1;
 import scala.Option;
@@ -36,7 +42,10 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
-/** A rule of the analyzer: Hive's tables of Parquet and ORC are read through HiveTableIndex, and INSERTs go to Python. */
+/**
+ * A rule of the analyzer: Hive's tables of Parquet and ORC are read through HiveTableIndex, INSERT and CREATE TABLE AS
+ * SELECT go to Python. Spark makes the command of the latter after resolution, so the rule is applied then, too.
+ */
 public final class ResolveHiveTables extends Rule {
   private final Replacement replacement;
 
@@ -78,10 +87,12 @@ public final class ResolveHiveTables extends Rule {
     }
 
     public boolean isDefinedAt(Object plan) {
-      return table(plan) != null;
+      return table(plan) != null || inserts(plan) != null;
     }
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
+      Inserts inserts = inserts(plan);
+      if (inserts != null) return command(inserts, "INSERT");
       CatalogTable table = table(plan);
       if (table == null) return otherwise.apply(plan);
       if (plan instanceof HiveTableRelation) return scan((HiveTableRelation) plan, table);
@@ -93,9 +104,28 @@ public final class ResolveHiveTables extends Rule {
         InsertIntoHiveTable insert = (InsertIntoHiveTable) plan;
         return insert(table, insert.partition(), insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
       }
+      if (plan instanceof CreateHiveTableAsSelectCommand) {
+        return command(new Create((CreateHiveTableAsSelectCommand) plan, python), "CREATE TABLE AS SELECT");
+      }
+      check(table, (InsertIntoStatement) plan);
       // Spark's own rule matches columns, fills in defaults and casts.
       InsertIntoStatement insert = (InsertIntoStatement) PreprocessTableInsertion$.MODULE$.apply((LogicalPlan) plan);
       return insert(table, insert.partitionSpec(), insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
+    }
+
+    /** The INSERTs of FROM … INSERT … INSERT …, which Spark parses into a union, or null. */
+    private static Inserts inserts(Object plan) {
+      if (!(plan instanceof Union)) return null;
+      Inserts all = new Inserts();
+      for (Iterator i = CollectionConverters.asJava(((Union) plan).children()).iterator(); i.hasNext();) {
+        Object child = i.next();
+        LogicalPlan inner = child instanceof Project ? ((Project) child).child() : null;
+        if (!(inner instanceof ExternalCommandExecutor)) return null;
+        Object runner = ((ExternalCommandExecutor) inner).runner();
+        if (!(runner instanceof Inserts)) return null;
+        all.add((Inserts) runner);
+      }
+      return all;
     }
 
     /** The table of Hive's that this node is about, or null where it is left to Spark. */
@@ -105,6 +135,9 @@ public final class ResolveHiveTables extends Rule {
         return format(table) != null || skewed(table) ? table : null;
       }
       if (plan instanceof InsertIntoHiveTable) return writable(((InsertIntoHiveTable) plan).table());
+      if (plan instanceof CreateHiveTableAsSelectCommand) {
+        return writable(((CreateHiveTableAsSelectCommand) plan).tableDesc());
+      }
       if (plan instanceof InsertIntoStatement) {
         InsertIntoStatement insert = (InsertIntoStatement) plan;
         boolean ready = insert.table() instanceof HiveTableRelation && insert.query().resolved();
@@ -153,9 +186,35 @@ public final class ResolveHiveTables extends Rule {
       return new LogicalRelation(relation, plan.output(), Option.apply(table), false, Option.empty());
     }
 
+    /** What Hive refuses, in Hive's words: Spark's own rule has others, and knows no strict mode. */
+    private void check(CatalogTable table, InsertIntoStatement insert) {
+      Map request = request(insert.partitionSpec(), insert.overwrite(), insert.ifPartitionNotExists());
+      request.put("columns", Integer.valueOf(table.dataSchema().size()));
+      request.put("partition_columns", columns(table.partitionSchema()));
+      boolean byPosition = !insert.byName() && insert.userSpecifiedCols().isEmpty();
+      request.put("count", byPosition ? Integer.valueOf(insert.query().output().size()) : null);
+      python.ask("check", table.identifier(), request, null);
+    }
+
+    /** [name, type] of each. */
+    private List columns(StructType schema) {
+      StructField[] fields = CharVarcharUtils.getRawSchema(schema, session.sessionState().conf()).fields();
+      List columns = new ArrayList();
+      for (int i = 0; i < fields.length; i++) {
+        columns.add(new String[] {fields[i].name().toLowerCase(), fields[i].dataType().catalogString()});
+      }
+      return columns;
+    }
+
     private LogicalPlan insert(
         CatalogTable table, scala.collection.immutable.Map partition, boolean overwrite, boolean ifNotExists,
         LogicalPlan query) {
+      Inserts insert = new Inserts();
+      insert.add(table.identifier(), request(partition, overwrite, ifNotExists), query, python);
+      return command(insert, "INSERT");
+    }
+
+    private static Map request(scala.collection.immutable.Map partition, boolean overwrite, boolean ifNotExists) {
       Map spec = new LinkedHashMap();
       for (Iterator keys = CollectionConverters.asJava(partition.keySet()).iterator(); keys.hasNext();) {
         Object key = keys.next();
@@ -167,33 +226,67 @@ public final class ResolveHiveTables extends Rule {
       request.put("partition", spec);
       request.put("overwrite", Boolean.valueOf(overwrite));
       request.put("if_not_exists", Boolean.valueOf(ifNotExists));
-      Insert insert = new Insert(table.identifier(), request, query, python);
+      return request;
+    }
+
+    private static LogicalPlan command(ExternalCommandRunner runner, String name) {
       Seq noColumns = CollectionConverters.asScala(new ArrayList()).toSeq();
-      return new Project(noColumns, new ExternalCommandExecutor(insert, "INSERT", Map$.MODULE$.empty()));
+      return new Project(noColumns, new ExternalCommandExecutor(runner, name, Map$.MODULE$.empty()));
     }
   }
 
-  /** An INSERT that waits for its execution. */
-  private static final class Insert implements ExternalCommandRunner {
-    private final TableIdentifier table;
-    private final Map request;
-    private final LogicalPlan query;
-    private final Python python;
+  /** INSERTs of one statement that wait for their execution. */
+  private static final class Inserts implements ExternalCommandRunner {
+    private final List tables = new ArrayList();
+    private final List requests = new ArrayList();
+    private final List queries = new ArrayList();
+    private Python python;
 
-    Insert(TableIdentifier table, Map request, LogicalPlan query, Python python) {
-      this.table = table;
-      this.request = request;
-      this.query = query;
+    void add(TableIdentifier table, Map request, LogicalPlan query, Python python) {
+      request.put("database", table.database().get());
+      request.put("table", table.table());
+      this.tables.add(table);
+      this.requests.add(request);
+      this.queries.add(query);
       this.python = python;
     }
 
+    void add(Inserts others) {
+      tables.addAll(others.tables);
+      requests.addAll(others.requests);
+      queries.addAll(others.queries);
+      python = others.python;
+    }
+
     public String[] executeCommand(String command, CaseInsensitiveStringMap options) {
-      python.ask("insert", table, new HashMap(request), query);
+      Map request = new HashMap();
+      request.put("inserts", requests);
+      python.ask("insert", (TableIdentifier) tables.get(0), request, queries);
       return new String[0];
     }
 
     public String toString() {
-      return table.unquotedString();
+      return tables.toString();
+    }
+  }
+
+  /** A CREATE TABLE AS SELECT that waits for its execution. */
+  private static final class Create implements ExternalCommandRunner {
+    private final CreateHiveTableAsSelectCommand create;
+    private final Python python;
+
+    Create(CreateHiveTableAsSelectCommand create, Python python) {
+      this.create = create;
+      this.python = python;
+    }
+
+    public String[] executeCommand(String command, CaseInsensitiveStringMap options) {
+      python.ask("create", create.tableIdentifier(), new HashMap(), create);
+      return new String[0];
+    }
+
+    public String toString() {
+      return create.tableIdentifier().unquotedString();
     }
   }
 }

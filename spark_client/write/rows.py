@@ -38,7 +38,7 @@ def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> 
     for name, text in zip(typed, _one_row(spark, casts), strict=True):
         if text is None:
             raise InvalidInsertError(
-                f"Cannot add partition column {name} of type string as it cannot be converted to type {types[name]}: "
+                f"[Error 10248]: Cannot add partition column {name} of type string as it cannot be converted to type {types[name]}: "
                 f"{values[name]!r}"
             )
         values[name] = text
