@@ -55,7 +55,9 @@ def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> 
     loader = _compile(gateway.jvm, *_CLASSES)
     builder = loader.loadClass("spark_client.ResolveHiveTables$Builder")
     arguments = gateway.jvm.java.util.List.of(Answers(handlers)).toArray()
-    java_session.extensions().injectResolutionRule(builder.getConstructors()[0].newInstance(arguments))
+    rule = builder.getConstructors()[0].newInstance(arguments)
+    java_session.extensions().injectResolutionRule(rule)
+    java_session.extensions().injectPostHocResolutionRule(rule)
 
 
 @lru_cache(maxsize=1)
