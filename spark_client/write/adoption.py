@@ -50,6 +50,11 @@ def joined(adoptions: Iterable[Adoption]) -> Adoption:
     return Adoption(*(tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in names))
 
 
+def is_object_store(location: str) -> bool:
+    """Whether a rename is a copy there."""
+    return location.partition(":")[0] in _OBJECT_STORES
+
+
 def table_root(location: str) -> str:
     """The table's directory, also where an unpartitioned table lies in one of its own versions."""
     return location.partition(f"/{VERSIONS}/")[0].rstrip("/")
@@ -76,7 +81,7 @@ class Adopter:
 
     def wishes(self, staged: Iterable[StagedFile]) -> list[str]:
         """The directories in Hive's layout, `ds=1`, that new partitions would like to be in, unless they overwrite."""
-        copies = self._root.partition(":")[0] in _OBJECT_STORES
+        copies = is_object_store(self._root)
         if not self.in_place and (self.overwrite or copies):
             return []
         found = ((values, self.snapshot.get(values)) for values in self._by_values(staged))
