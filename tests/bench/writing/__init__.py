@@ -1,0 +1,1 @@
+"""What writing promises, tried for long: killed writers, rivals, and the time that publishing takes."""

@@ -1,0 +1,100 @@
+"""`make crash`, and the benchmark of publishing: figures, each with a metastore and a Spark session of its own."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+from pyspark.sql import SparkSession
+
+import spark_client
+from spark_client.wire import MetastoreClient
+from tests.bench.servers import postgres
+from tests.bench.writing import publishing
+from tests.bench.writing.crash import crash
+from tests.bench.writing.rivals import rivals
+from tests.fixtures.server import Server, running
+
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+@contextmanager
+def started() -> Iterator[tuple[Server, SparkSession, MetastoreClient]]:
+    """A metastore on a PostgreSQL of its own, and a session."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)  # PostgreSQL may run as another user
+        database = stack.enter_context(postgres(folder / "postgres"))
+        (folder / "ours").mkdir()
+        server = stack.enter_context(running(database.url, folder / "ours", "--log-level", "ERROR"))
+        metastore = stack.enter_context(MetastoreClient(server.uri))
+        spark = spark_client.session(server.uri, master="local[2]", conf=SETTINGS)
+        spark.sparkContext.setLogLevel("ERROR")
+        stack.callback(spark.stop)
+        yield server, spark, metastore
+
+
+def made(spark: SparkSession) -> str:
+    """A table for `crash` and `rivals`."""
+    name = f"t_{uuid.uuid4().hex[:8]}"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, k INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    return name
+
+
+@click.group()
+def main() -> None:
+    """What writing promises, tried for long."""
+
+
+@main.command("crash")
+@click.option("--kills", default=150, show_default=True, help="Of writers, while readers run.")
+@click.option("--in-place", "in_place", default=60, show_default=True, help="Kills of writers that replace in place.")
+@click.option("--readers", default=2, show_default=True)
+@click.option("--rounds", default=100, show_default=True, help="Of eight overwriters at once, and four readers.")
+def crash_command(kills: int, in_place: int, readers: int, rounds: int) -> None:
+    """Kills writers at every step, and lets writers race."""
+    wrong: list[str] = []
+    with started() as (_, spark, metastore):
+        if kills:
+            figures = crash(spark, metastore, made(spark), kills, readers=readers)
+            click.echo(f"killed writers: {figures}")
+            wrong += [*figures.tally.wrong, *figures.unreferenced]
+        if in_place:
+            figures = crash(spark, metastore, made(spark), in_place, readers=0, in_place=True)
+            click.echo(f"killed writers, in place: {figures}")
+            wrong += figures.unreferenced
+        if rounds:
+            race = rivals(spark, metastore, made(spark), rounds, writers=8, readers=4)
+            click.echo(f"eight overwriters, four readers, {rounds} rounds: {race}")
+            wrong += [*race.tally.wrong, *race.unreferenced]
+    for each in wrong:
+        click.echo(each, err=True)
+    raise SystemExit(1 if wrong else 0)
+
+
+@main.command("publishing")
+@click.option("--partitions", default=10_000, show_default=True)
+@click.option("--hive-writer", default=1_000, show_default=True, help="Partitions for Spark's Hive writer.")
+def publishing_command(partitions: int, hive_writer: int) -> None:
+    """One INSERT into many new partitions, ours beside Spark's."""
+    with started() as (server, spark, metastore):
+        publishing.ours(spark, metastore, "warm_up", 10, overwrite=False)
+        click.echo(publishing.ours(spark, metastore, "ours", partitions, overwrite=False))
+        click.echo(publishing.ours(spark, metastore, "ours", partitions, overwrite=True))
+        spark.stop()
+        for converted, count in ((True, partitions), (False, hive_writer)):
+            table = f"theirs_{converted}".lower()
+            click.echo(publishing.plain(server.uri, server.warehouse, table, count, converted=converted))
+
+
+if __name__ == "__main__":
+    main()

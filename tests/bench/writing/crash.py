@@ -1,0 +1,143 @@
+"""Writers are killed at every step while readers run; afterwards one clean-up leaves no unreferenced file."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_client.wire import MetastoreClient
+from tests.bench.writing.files import unreferenced
+from tests.bench.writing.history import History, State, Tally
+from tests.bench.writing.readers import read, reading
+from tests.bench.writing.writer import KILLED
+
+# Names of steps, and at which of them; "" is a moment by chance.
+STEPS = [
+    ("planned", 1),
+    ("staged", 1),
+    ("registered", 1),
+    *(("moved", number) for number in (1, 2, 3)),
+    ("adopted", 1),
+    ("published", 1),
+    ("cleaned", 1),
+    *[("", 1)] * 5,
+]
+LONGEST = 1.5  # seconds of a write
+PATIENCE = 60  # seconds
+
+
+@dataclass
+class Figures:
+    """What happened."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    finished: int = 0
+    became_visible: int = 0
+    tally: Tally = field(default_factory=Tally)
+    cleaned_files: int = 0
+    unreferenced: list[str] = field(default_factory=list)
+    seconds: float = 0
+
+    def __str__(self) -> str:
+        kills = ", ".join(f"{count} {step}" for step, count in sorted(self.kills.items()))
+        return (
+            f"{self.kills.total()} kills ({kills}) in {self.seconds:.0f} s, {self.finished} writes finished before; "
+            f"{self.became_visible} killed writes were visible, all of the others were not; "
+            f"{self.tally.reads} reads saw {len(self.tally.states)} states, {len(self.tally.wrong)} of them wrong; "
+            f"cleaning removed {self.cleaned_files} files and left {len(self.unreferenced)} unreferenced"
+        )
+
+
+@contextmanager
+def writers(spark: SparkSession, uri: str) -> Iterator[Any]:
+    """A function that has one write done, and says what became of it."""
+    parameters = spark.sparkContext._gateway.gateway_parameters
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+    environment |= {"PYSPARK_GATEWAY_PORT": str(parameters.port), "PYSPARK_GATEWAY_SECRET": parameters.auth_token}
+    arguments = [sys.executable, "-W", "ignore", "-m", "tests.bench.writing.writer", uri]
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(
+        arguments, cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+
+        def write(**order: Any) -> str:
+            print(json.dumps(order), file=process.stdin, flush=True)
+            return str(json.loads(process.stdout.readline())["fate"])
+
+        yield write
+        process.stdin.close()
+
+
+def crash(
+    spark: SparkSession, metastore: MetastoreClient, table: str, kills: int, *, readers: int, in_place: bool = False
+) -> Figures:
+    """`table` of the database `default` has the columns id, k and the partition column p, and is empty.
+
+    In place, a partition is between two renames for a moment, in which readers see nothing of it: there, each kill is
+    followed by a clean-up, and only then what is visible is looked at.
+    """
+    figures, began = Figures(), time.monotonic()
+    history = History()
+    steps = itertools.cycle([*STEPS, ("away", 1), ("away", 3)] if in_place else STEPS)
+    with writers(spark, str(metastore.addresses[0])) as write, reading(spark, table, history, readers) as tally:
+        figures.tally = tally
+        for number in itertools.count():
+            if figures.kills.total() >= kills:
+                break
+            overwrite = in_place or number % 3 == 2
+            step, occurrence = next(steps)
+            wanted: State = frozenset({number}) if overwrite else history.state | {number}
+            history.begin(wanted)
+            fate = write(
+                table=f"default.{table}",
+                k=number,
+                overwrite=overwrite,
+                write_mode="in-place" if in_place else "versions",
+                lease=0.5 if in_place else 3,
+                step=step,
+                number=occurrence,
+                delay=None if step else random.uniform(0, LONGEST),
+            )
+            if in_place:
+                figures.cleaned_files += clean(spark, metastore, table)
+            seen = read(spark, table)
+            assert not isinstance(seen, str), seen
+            history.end(seen)
+            if fate == KILLED:
+                figures.kills[step or "by chance"] += 1
+                figures.became_visible += seen == wanted
+            else:
+                figures.finished += 1
+            if number % 10 == 9:  # Dead writers go at once, what is replaced stays for the readers.
+                metastore.clean("default", table, grace=600)
+    figures.cleaned_files += clean(spark, metastore, table)
+    figures.unreferenced = unreferenced(spark, metastore, "default", table)
+    assert read(spark, table) == history.state
+    figures.seconds = time.monotonic() - began
+    return figures
+
+
+def clean(spark: SparkSession, metastore: MetastoreClient, table: str) -> int:
+    """One clean-up, as soon as no job of a dead writer runs and its lease is over; the number of files it removed."""
+    tracker, deadline = spark.sparkContext.statusTracker(), time.monotonic() + PATIENCE
+    while tracker.getActiveJobsIds() or metastore.clean("default", table, dry_run=True, grace=0).waiting:
+        assert time.monotonic() < deadline, "a dead writer is waited for too long"
+        time.sleep(0.05)
+    result = metastore.clean("default", table, grace=0)
+    assert not [each for each in result.locations if each.error], result
+    return sum(each.files for each in result.locations)

@@ -1,0 +1,19 @@
+"""The files of a table: those that a query reads, and those that lie there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import SparkSession
+
+from spark_client.wire import MetastoreClient
+from spark_client.write.adoption import table_root
+
+
+def unreferenced(spark: SparkSession, metastore: MetastoreClient, database: str, table: str) -> list[str]:
+    """Files below the table's directory that no query reads, checksums of such among them."""
+    root = Path(table_root(metastore.get_table(database, table).location or "").removeprefix("file:"))
+    read = {Path(unquote(urlsplit(url).path)) for url in spark.table(f"{database}.{table}").inputFiles()}
+    read |= {path.with_name(f".{path.name}.crc") for path in read}
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path not in read)

@@ -1,0 +1,92 @@
+"""A process that forks a writer for each line it is told, and kills it with SIGKILL where it is told to.
+
+The writer is an ordinary driver program with the library in it; its JVM is the one of the session that runs already,
+so that a life costs a second instead of ten.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from spark_client.context import Context
+from spark_client.wire import MetastoreClient
+from spark_client.write import journal
+from spark_client.write.insert import insert_into
+from tests.bench.writing.history import PARTITIONS, ROWS
+
+KILLED, DONE, FAILED = "killed", "done", "failed"
+
+
+def main(uri: str) -> None:
+    """Until the input ends: one write for each line, and a line that says what became of it."""
+    journal.CHUNK = 1  # a step for each rename
+    for line in sys.stdin:
+        print(json.dumps(_one(uri, json.loads(line))), flush=True)  # noqa: T201
+
+
+def _one(uri: str, order: dict[str, Any]) -> dict[str, Any]:
+    ready, begun = os.pipe()
+    process = os.fork()
+    if not process:
+        os.close(ready)
+        status = 1
+        try:
+            _write(uri, order, begun)
+            status = 0
+        except Exception:  # noqa: BLE001 - its own process ends here
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    os.close(begun)
+    os.read(ready, 1)
+    os.close(ready)
+    if order["delay"] is not None:
+        time.sleep(order["delay"])  # a moment that no step names
+        os.kill(process, signal.SIGKILL)
+    _, status = os.waitpid(process, 0)
+    if os.WIFSIGNALED(status):
+        return {"fate": KILLED}
+    return {"fate": DONE if os.WEXITSTATUS(status) == 0 else FAILED}
+
+
+def _write(uri: str, order: dict[str, Any], begun: int) -> None:
+    spark = _attached()
+    spark.conf.set("write.mode", order["write_mode"])
+    spark.conf.set("write.lease.seconds", str(order["lease"]))
+    seen: list[str] = []
+
+    def on_step(step: str) -> None:
+        seen.append(step)
+        if (step, seen.count(step)) == (order["step"], order["number"]):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    data = spark.range(len(PARTITIONS) * ROWS).selectExpr(
+        f"id DIV {len(PARTITIONS)} AS id", f"{order['k']} AS k", f"CAST(id % {len(PARTITIONS)} AS INT) AS p"
+    )
+    context = Context(spark, MetastoreClient(uri), on_step)
+    os.write(begun, b".")
+    insert_into(context, order["table"], data, partition={}, overwrite=order["overwrite"])
+
+
+def _attached() -> SparkSession:
+    """The running session's, with settings of its own."""
+    gateway = launch_gateway()  # PYSPARK_GATEWAY_PORT says where
+    java = gateway.jvm.JavaSparkContext(gateway.jvm.org.apache.spark.SparkContext.getOrCreate())
+    conf = SparkConf(_jvm=gateway.jvm, _jconf=java.getConf())
+    session = gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get().newSession()
+    return SparkSession(SparkContext(gateway=gateway, jsc=java, conf=conf), session)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
