@@ -21,7 +21,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -68,8 +67,17 @@ public final class HiveTableIndex implements FileIndex {
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
     JsonNode plan = plan(partitionFilters, dataFilters);
+    Map partitions = new HashMap();
     // Planned first, listed then: a file that comes in between belongs to a write that the plan does not see.
-    return visible(plan, directories(plan).listFiles(partitionFilters, dataFilters));
+    InMemoryFileIndex index = directories(plan, partitionFilters, partitions);
+    BucketFiles buckets = buckets(plan, index, partitions, dataFilters);
+    return buckets.of(visible(plan, index.listFiles(partitionFilters, dataFilters)));
+  }
+
+  private BucketFiles buckets(JsonNode plan, InMemoryFileIndex index, Map partitions, Seq dataFilters) {
+    BucketFiles buckets = new BucketFiles(session, table, python);
+    buckets.choose(index, new VisibleWrites(plan.get("writes")), partitions, dataFilters);
+    return buckets;
   }
 
   public String[] inputFiles() {
@@ -128,18 +136,21 @@ public final class HiveTableIndex implements FileIndex {
     return measure(seq(new ArrayList()), seq(new ArrayList()));
   }
 
-  /** What a scan with these filters reads: {partitions, directories, files, bytes}. */
+  /** What a scan with these filters reads: {partitions, directories, buckets, files, bytes}. */
   public Map measure(Seq partitionFilters, Seq dataFilters) {
     List known = new ArrayList();
     for (Iterator i = java(partitionFilters); i.hasNext();) {
       Expression filter = (Expression) i.next();
-      if (!filter.exists(new Dynamic())) known.add(filter);
+      if (!filter.exists(new PartitionFilters.Dynamic())) known.add(filter);
     }
     JsonNode plan = plan(seq(known), dataFilters);
-    InMemoryFileIndex index = directories(plan);
+    Map partitions = new HashMap();
+    InMemoryFileIndex index = directories(plan, seq(known), partitions);
+    BucketFiles buckets = buckets(plan, index, partitions, dataFilters);
     Set rows = new HashSet();
     long directories = 0, files = 0, bytes = 0;
-    for (Iterator i = java(visible(plan, index.listFiles(seq(known), dataFilters))); i.hasNext(); directories++) {
+    Seq listed = buckets.of(visible(plan, index.listFiles(seq(known), dataFilters)));
+    for (Iterator i = java(listed); i.hasNext(); directories++) {
       PartitionDirectory directory = (PartitionDirectory) i.next();
       rows.add(directory.values());
       for (Iterator j = java(directory.files()); j.hasNext(); files++) {
@@ -150,6 +161,7 @@ public final class HiveTableIndex implements FileIndex {
     Map measured = new HashMap();
     measured.put("partitions", Long.valueOf(rows.size()));
     measured.put("directories", Long.valueOf(directories));
+    measured.put("buckets", Long.valueOf(buckets.buckets()));
     measured.put("files", Long.valueOf(files));
     measured.put("bytes", Long.valueOf(bytes));
     return measured;
@@ -164,20 +176,28 @@ public final class HiveTableIndex implements FileIndex {
     request.put("filters", filters);
     request.put("padded", padded());
     request.put("serde", table.storage().serde().get());
+    request.put("buckets", new BucketFiles(session, table, python).declared());
+    request.put("keys", new ArrayList(CollectionConverters.asJava(table.partitionColumnNames())));
     return python.ask("scan", table.identifier(), request, null);
   }
 
-  /** Spark's index over the directories of a plan. */
-  private InMemoryFileIndex directories(JsonNode plan) {
+  /**
+   * Spark's index over the directories of a plan, as far as its partitions pass the filters. `partitions` is filled
+   * with what the plan says of the buckets of each directory.
+   */
+  private InMemoryFileIndex directories(JsonNode plan, Seq partitionFilters, Map partitions) {
     StructType schema = table.partitionSchema();
+    PartitionFilters filters = new PartitionFilters(schema, partitionFilters);
     Configuration conf = session.sessionState().newHadoopConf();
     List rootPaths = new ArrayList(), partitionPaths = new ArrayList();
     for (Iterator i = plan.get("partitions").elements(); i.hasNext();) {
       JsonNode partition = (JsonNode) i.next();
       InternalRow row = row(schema, partition.get("values"));
+      if (!filters.accept(row)) continue;
       for (Iterator j = partition.get("directories").elements(); j.hasNext();) {
         Path path = qualified(((JsonNode) j.next()).asText(), conf);
         rootPaths.add(path);
+        partitions.put(path, partition.get("bucketing"));
         partitionPaths.add(new PartitionPath(row, path));
       }
     }
@@ -245,13 +265,6 @@ public final class HiveTableIndex implements FileIndex {
       } catch (Exception untyped) {
         return Boolean.FALSE;
       }
-    }
-  }
-
-  /** Filters that only the running query knows. */
-  private static final class Dynamic extends AbstractFunction1 {
-    public Object apply(Object node) {
-      return Boolean.valueOf(node instanceof PlanExpression);
     }
   }
 

@@ -20,7 +20,11 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from spark_client.errors import SparkClientError
 
-_CLASSES = ("Python", "VisibleWrites", "HiveTableIndex", "ResolveHiveTables")  # each may refer to those before it
+# Each may refer to those before it.
+_CLASSES = (
+    *("Python", "PartitionFilters", "VisibleWrites", "BucketHash", "BucketFilter", "BucketFiles"),
+    *("HiveTableIndex", "ResolveHiveTables"),
+)
 _LOG = logging.getLogger(__name__)
 Answer = Callable[[Mapping[str, Any], Any], Mapping[str, Any]]
 

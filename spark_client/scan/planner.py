@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from spark_client.buckets.scanning import bucketing, chosen_files
 from spark_client.errors import InvalidStatementError, UnreadableTableError
 from spark_client.scan.predicate import predicate
 from spark_client.wire import MetastoreClient
@@ -25,8 +26,18 @@ class Planner:
         database, table = question["database"], question["table"]
         nodes = predicate(question["filters"], question["padded"])
         plan = self._metastore.plan_scan(database, table, nodes)
-        _check_formats(f"{database}.{table}", question["serde"], plan)
-        return {"partitions": [_readable(partition) for partition in plan.partitions], "writes": asdict(plan.writes)}
+        name, buckets, keys = f"{database}.{table}", question["buckets"], question["keys"]
+        _check_formats(name, question["serde"], plan)
+        partitions = [
+            {**_readable(partition), "bucketing": bucketing(name, buckets, keys, partition, plan.storages)}
+            for partition in plan.partitions
+        ]
+        return {"partitions": partitions, "writes": asdict(plan.writes)}
+
+    def buckets(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Which files of its directories a scan of a bucketed table opens."""
+        name = f"{question['database']}.{question['table']}"
+        return chosen_files(name, question["directories"], question["hashes"])
 
     def plain(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Refuses a table in a format that is left to Spark's own reader, if that would miss directories of it."""

@@ -11,17 +11,19 @@ from pyspark.sql import DataFrame
 from spark_client.scan.lineage import DependentScan, dependent_scans
 
 _INDEX = "spark_client.HiveTableIndex"
+_COUNTS = ("partitions", "directories", "files", "bytes", "buckets")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much there is to read. `directories` that do not exist, or are empty, count."""
+    """How much there is to read. `directories` that do not exist, or are empty, count; so do buckets."""
 
     partitions: int
     directories: int
     files: int
     bytes: int
+    buckets: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class TableScan:
 
     def __str__(self) -> str:
         """One line."""
-        parts = [f"{self._of_total(name)} {name}" for name in ("partitions", "directories", "files")]
+        names = ("partitions", "directories", *(("buckets",) if self.total.buckets else ()), "files")
+        parts = [f"{self._of_total(name)} {name}" for name in names]
         return f"{self.table}: {', '.join(parts)}, {self._of_total('bytes')}"
 
     def _of_total(self, name: str) -> str:
@@ -99,7 +102,7 @@ def _scan(node: Any) -> TableScan:
 
 
 def _extent(measured: Mapping[str, int]) -> Extent:
-    return Extent(**{name: int(measured[name]) for name in ("partitions", "directories", "files", "bytes")})
+    return Extent(**{name: int(measured[name]) for name in _COUNTS})
 
 
 def readable_size(size: int) -> str:

@@ -1,0 +1,65 @@
+"""What a scan of a bucketed table needs: each partition's buckets, and the files that a set of hashes leaves. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spark_client.buckets.rules import MEND, bucket_numbers, buckets_of_hashes, mismatch, refuse_directory
+from spark_client.errors import UnreadableTableError
+from spark_client.wire.structs import Buckets, ScanPartition, ScanStorage
+from spark_client.write.names import value_path
+
+# As Trino calls the one place of a table without partitions.
+_UNPARTITIONED = "<UNPARTITIONED>"
+
+
+def bucketing(
+    table: str,
+    declared: Mapping[str, Any] | None,
+    keys: Sequence[str],
+    partition: ScanPartition,
+    storages: Sequence[ScanStorage],
+) -> Mapping[str, Any] | None:
+    """What is to be known of a partition when its files are listed; None where the table has no buckets.
+
+    `declared`: {columns, count} of the table; `keys`: its partition columns.
+    """
+    if declared is None:
+        return None
+    of_table = Buckets(tuple(declared["columns"]), declared["count"])
+    of_partition = of_table
+    if partition.values and partition.storage is not None:
+        storage = storages[partition.storage]
+        of_partition = Buckets(storage.bucket_columns, max(storage.buckets, 0) if storage.bucket_columns else 0)
+    name = value_path(keys, partition.values) or _UNPARTITIONED
+    return {
+        "name": name,
+        "count": of_partition.count,
+        "mismatch": mismatch(table, of_table, of_partition, name),
+    }
+
+
+def chosen_files(
+    table: str, directories: Sequence[Mapping[str, Any]], hashes: Sequence[int] | None
+) -> Mapping[str, Any]:
+    """For each directory the positions of the files that may hold rows of these hashes, unless they are None: any.
+
+    A directory is {partition: as `bucketing` says, names of files, directory: one that lies in it, or None}.
+    `buckets` is how many that are, over all directories. Raises UnreadableTableError for what does not fit together.
+    """
+    keep, total = [], 0
+    for each in directories:
+        partition, names = each["partition"], each["names"]
+        if partition["mismatch"]:
+            raise UnreadableTableError(partition["mismatch"] + MEND)
+        if each["directory"]:
+            raise refuse_directory(table, partition["name"], each["directory"])
+        numbers = bucket_numbers(table, partition["name"], names, partition["count"])
+        if hashes is None:
+            total += partition["count"]
+            continue
+        wanted = buckets_of_hashes(hashes, partition["count"])
+        total += len(wanted)
+        keep.append([position for position, number in enumerate(numbers) if number in wanted])
+    return {"keep": keep, "buckets": total}

@@ -1,0 +1,216 @@
+package spark_client;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Not;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampNTZType;
+import org.apache.spark.sql.types.TimestampType;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The hashes that the bucketing columns of matching rows can have: where the filters leave each of them a finite set of
+ * values. The hash is that of writing.
+ */
+public final class BucketFilter {
+  private static final int FIRST_GREGORIAN_DAY = -141427;
+
+  private final StructType types;
+  private final Expression hash;
+
+  /** `types`: the bucketing columns, of Hive's types. */
+  public BucketFilter(BucketHash hasher, StructType types) {
+    this.types = types;
+    List columns = new ArrayList();
+    for (int i = 0; i < types.length(); i++) {
+      DataType type = CharVarcharUtils.replaceCharVarcharWithString(types.fields()[i].dataType());
+      columns.add(new BoundReference(i, type, true));
+    }
+    Expression hash;
+    try {
+      hash = hasher.hash(columns, types);
+    } catch (IllegalArgumentException unknown) {
+      hash = null;
+    }
+    this.hash = hash;
+  }
+
+  /** Null where any hash is possible, or more than `limit` combinations are. */
+  public List hashes(Seq filters, int limit) {
+    if (hash == null) return null;
+    Set[] values = new Set[types.length()];
+    for (Iterator i = CollectionConverters.asJava(filters).iterator(); i.hasNext();) {
+      values = both(values, values((Expression) i.next()));
+    }
+    long combinations = 1;
+    for (int i = 0; i < values.length; i++) {
+      if (values[i] == null) return null;
+      combinations *= values[i].size();
+      if (combinations > limit) return null;
+    }
+    Set found = new HashSet();
+    add(found, values, new Object[values.length], 0);
+    return new ArrayList(found);
+  }
+
+  private void add(Set found, Set[] values, Object[] row, int column) {
+    if (column == row.length) {
+      found.add(hash.eval(new GenericInternalRow(row)));
+      return;
+    }
+    for (Iterator i = values[column].iterator(); i.hasNext();) {
+      row[column] = i.next();
+      add(found, values, row, column + 1);
+    }
+  }
+
+  /** For each column the values for which the filter can be true, null where it can be for any. */
+  private Set[] values(Expression filter) {
+    if (filter instanceof And) return both(values(((And) filter).left()), values(((And) filter).right()));
+    if (filter instanceof Or) return either(values(((Or) filter).left()), values(((Or) filter).right()));
+    if (filter instanceof EqualTo) return equal(((EqualTo) filter).left(), ((EqualTo) filter).right(), false);
+    if (filter instanceof EqualNullSafe) {
+      return equal(((EqualNullSafe) filter).left(), ((EqualNullSafe) filter).right(), true);
+    }
+    if (filter instanceof IsNull) return only(((IsNull) filter).child(), Arrays.asList(new Object[] {null}), null);
+    if (filter instanceof In) return in((In) filter);
+    if (filter instanceof InSet) {
+      InSet in = (InSet) filter;
+      return only(in.child(), without(CollectionConverters.asJava(in.hset())), in.child().dataType());
+    }
+    if (filter instanceof Not) return flag(((Not) filter).child(), Boolean.FALSE);
+    return flag(filter, Boolean.TRUE);
+  }
+
+  private Set[] equal(Expression left, Expression right, boolean nullSafe) {
+    if (left instanceof Literal) return equal(right, left, nullSafe);
+    if (!(right instanceof Literal)) return any();
+    Literal literal = (Literal) right;
+    if (right instanceof Literal && literal.value() == null && !nullSafe) return any();
+    return only(left, Arrays.asList(new Object[] {literal.value()}), literal.dataType());
+  }
+
+  private Set[] in(In in) {
+    List values = new ArrayList();
+    for (Iterator i = CollectionConverters.asJava(in.list()).iterator(); i.hasNext();) {
+      Expression item = (Expression) i.next();
+      if (!(item instanceof Literal) || !item.dataType().sameType(in.value().dataType())) return any();
+      values.add(((Literal) item).value());
+    }
+    return only(in.value(), without(values), in.value().dataType());
+  }
+
+  /** A column of booleans, or its negation, as a filter. */
+  private Set[] flag(Expression column, Boolean value) {
+    if (!(column instanceof Attribute) || !(column.dataType() instanceof BooleanType)) return any();
+    return only(column, Arrays.asList(new Object[] {value}), column.dataType());
+  }
+
+  /** Nothing is equal to null. */
+  private static List without(Iterable values) {
+    List known = new ArrayList();
+    for (Iterator i = values.iterator(); i.hasNext();) {
+      Object value = i.next();
+      if (value != null) known.add(value);
+    }
+    return known;
+  }
+
+  /** The column restricted to the values, if it is one of ours and equal values have equal hashes. */
+  private Set[] only(Expression expression, Iterable values, DataType type) {
+    Set[] all = any();
+    Expression column = unpadded(expression);
+    if (!(column instanceof Attribute) || type != null && !type.sameType(expression.dataType())) return all;
+    for (int i = 0; i < all.length; i++) {
+      if (types.fields()[i].name().equalsIgnoreCase(((Attribute) column).name())) all[i] = alike(column, values);
+    }
+    return all;
+  }
+
+  /** The values, with those that compare as equal to them; null where that is not known. */
+  private static Set alike(Expression column, Iterable values) {
+    DataType type = column.dataType();
+    // What Hive's clock was when it wrote is not known; what is equal is more than Java's equals tells.
+    if (type instanceof TimestampType || type instanceof TimestampNTZType) return null;
+    if (type instanceof ArrayType || type instanceof MapType || type instanceof StructType) return null;
+    if (type instanceof BinaryType) return null;
+    if (type instanceof StringType && !((StringType) type).supportsBinaryEquality()) return null;
+    Set found = new HashSet();
+    for (Iterator i = values.iterator(); i.hasNext();) {
+      Object value = i.next();
+      // Before the reform of the calendar a day may have been another one for the writer.
+      if (type instanceof DateType && value != null && ((Integer) value).intValue() < FIRST_GREGORIAN_DAY) return null;
+      found.add(value);
+      if (type instanceof FloatType && value != null && ((Float) value).floatValue() == 0) {
+        found.addAll(Arrays.asList(new Object[] {Float.valueOf(0.0f), Float.valueOf(-0.0f)}));
+      }
+      if (type instanceof DoubleType && value != null && ((Double) value).doubleValue() == 0) {
+        found.addAll(Arrays.asList(new Object[] {Double.valueOf(0.0), Double.valueOf(-0.0)}));
+      }
+    }
+    return found;
+  }
+
+  /** char(n) as Spark pads it: the hash forgets the blanks again. */
+  private static Expression unpadded(Expression expression) {
+    if (!(expression instanceof StaticInvoke)) return expression;
+    StaticInvoke invoke = (StaticInvoke) expression;
+    return invoke.functionName().equals("readSidePadding") ? (Expression) invoke.arguments().head() : expression;
+  }
+
+  private Set[] any() {
+    return new Set[types.length()];
+  }
+
+  private static Set[] both(Set[] left, Set[] right) {
+    Set[] values = new Set[left.length];
+    for (int i = 0; i < values.length; i++) {
+      if (left[i] == null || right[i] == null) {
+        values[i] = left[i] == null ? right[i] : left[i];
+      } else {
+        values[i] = new HashSet(left[i]);
+        values[i].retainAll(right[i]);
+      }
+    }
+    return values;
+  }
+
+  private static Set[] either(Set[] left, Set[] right) {
+    Set[] values = new Set[left.length];
+    for (int i = 0; i < values.length; i++) {
+      if (left[i] == null || right[i] == null) continue;
+      values[i] = new HashSet(left[i]);
+      values[i].addAll(right[i]);
+    }
+    return values;
+  }
+}

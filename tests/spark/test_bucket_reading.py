@@ -1,0 +1,297 @@
+"""Filters on bucketing columns open the files of the buckets that can match, whoever wrote and named them."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import QueryExecutionException
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_client import scan_report
+from spark_client.buckets.names import bucket_of
+from spark_client.context import Context
+from spark_client.scan.report import Extent
+from spark_client.wire.structs import NOT_BUCKETED, Buckets, Table
+from spark_client.write.insert import insert_into
+from tests.spark.tables import ORC, folder, frame, make_table
+
+VERSION_2 = {"bucketing_version": "2"}
+
+
+def kept(df: DataFrame) -> Extent:
+    (scan,) = scan_report(df).scans
+    return scan.kept
+
+
+def rows(df: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in df.collect())
+
+
+@pytest.fixture(scope="module")
+def shop(spark: SparkSession, metastore: Any) -> Table:
+    """Two partitions of 8 buckets; ids 0 … 99 in each."""
+    table = make_table(
+        metastore, "bucketed_shop", "id int, v string", "ds int", parameters=VERSION_2, buckets=Buckets(("id",), 8)
+    )
+    data = frame(spark, "id int, v string, ds int", *((n % 100, f"v{n}", n // 100) for n in range(200)))
+    insert_into(Context(spark, metastore), table.full_name, data)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("condition", "buckets"),
+    [
+        ("id = 7", 1),
+        ("7 = id", 1),
+        ("id <=> 7", 1),
+        ("id IN (1, 2)", 2),  # 1321152925 and 1798566404, mod 8: 5 and 4
+        ("id = 1 OR id = 2", 2),
+        ("(id = 1 OR id = 2) AND v = 'v1'", 2),
+        ("id IN (1, 2) AND id = 1", 1),
+        ("id = 1 AND id IN (2, 3) AND rand() >= 0", 0),
+        ("id IS NULL", 1),
+        ("id = CAST(7 AS BIGINT)", 1),
+        ("id = 1 OR v = 'v2'", 8),
+        ("id > 7", 8),
+        ("NOT id = 7", 8),
+        ("v = 'v1'", 8),
+        ("id = 1 AND rand() >= 0", 1),
+    ],
+)
+def test_only_the_files_of_buckets_that_can_match_are_opened(
+    spark: SparkSession, shop: Table, condition: str, buckets: int
+) -> None:
+    where = f"ds = 1 AND ({condition})"
+    df = spark.table(shop.name).where(where)
+    extent = kept(df)
+    assert extent.buckets == buckets
+    assert extent.files <= buckets
+    assert rows(df) == rows(spark.table(shop.name).where(f"({where}) IS NOT DISTINCT FROM TRUE AND length(v) > 0"))
+
+
+def test_buckets_are_pruned_in_every_partition(spark: SparkSession, shop: Table) -> None:
+    df = spark.table(shop.name).where("id = 7")
+    assert (kept(df).partitions, kept(df).files, kept(df).buckets) == (2, 2, 2)
+    assert rows(df) == [(7, "v107", 1), (7, "v7", 0)]
+
+
+def test_a_long_list_is_pruned_too_but_not_an_endless_one(spark: SparkSession, shop: Table) -> None:
+    few = ", ".join(map(str, range(0, 100, 5)))
+    df = spark.table(shop.name).where(f"id IN ({few})")
+    assert len(rows(df)) == 40
+    assert kept(spark.table(shop.name).where("id IN (" + ", ".join(["7"] * 20) + ")")).buckets == 2
+    assert kept(spark.table(shop.name).where(f"id IN ({', '.join(map(str, range(2000)))})")).buckets == 16
+
+
+def test_the_report_tells_buckets(spark: SparkSession, shop: Table) -> None:
+    (scan,) = scan_report(spark.table(shop.name).where("id = 7 AND ds = 0")).scans
+    assert scan.kept.files == 1
+    assert scan.total.buckets == 16
+    assert f"1 of 16 buckets, 1 of {scan.total.files} files" in str(scan)
+    assert 0 < scan.kept.bytes < scan.total.bytes / 8
+
+
+CASES: list[tuple[str, list[Any], Callable[[Any], str]]] = [
+    ("string", ["a", "é", "", "日本"], lambda value: f"'{value}'"),
+    ("char(4)", ["a", "bc", "def"], lambda value: f"'{value}'"),
+    ("varchar(4)", ["a", "bc", "def"], lambda value: f"'{value}'"),
+    ("bigint", [1, -1, 2**62], str),
+    ("smallint", [1, -1, 300], str),
+    ("decimal(12,3)", [Decimal("1.500"), Decimal("-7"), Decimal(0)], str),
+    ("double", [0.0, -0.0, 1.5, float("nan")], lambda value: f"CAST('{value}' AS DOUBLE)"),
+    ("date", [datetime.date(2020, 1, 1), datetime.date(1950, 11, 19)], lambda value: f"DATE'{value}'"),
+    ("boolean", [True, False], str),
+]
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_no_match_is_lost_whatever_the_type(context: Context, table_name: str, version: str) -> None:
+    """All types are columns of one table, each the bucketing column in its turn: files need not be written anew."""
+    spark, count = context.spark, 512
+    for kind, values, literal in CASES:
+        name = f"{table_name}_{kind.split('(')[0]}"
+        table = make_table(
+            context.metastore,
+            name,
+            f"x {kind}",
+            parameters={"bucketing_version": version},
+            buckets=Buckets(("x",), count),
+        )
+        plain = "string" if "char" in kind else kind
+        insert_into(context, table.full_name, frame(spark, f"x {plain}", *((value,) for value in [*values, None])))
+        whole = spark.table(name)
+        for value in values:
+            df = whole.where(f"x = {literal(value)}")
+            wanted = sum(other == value or (value != value and other != other) for other in values)
+            assert df.count() == wanted, (kind, value)
+            assert kept(df).buckets <= 2, (kind, value)
+        assert kept(whole.where(f"x = {literal(values[0])}")).files < len(values) + 1
+
+
+def test_several_columns_are_pruned_only_together(context: Context, table_name: str) -> None:
+    table = make_table(
+        context.metastore,
+        table_name,
+        "a int, b tinyint",
+        storage=ORC,
+        buckets=Buckets(("a", "b"), 8),
+        parameters=VERSION_2,
+    )
+    pairs = [(a, b) for a in (1, 10) for b in (5, 6, 7)]
+    insert_into(context, table.full_name, frame(context.spark, "a int, b tinyint", *pairs))
+    both = context.spark.table(table_name).where("a IN (1, 10) AND b IN (5, 6)")
+    assert kept(both).buckets == 4  # {0, 1, 5, 6}, as in Trino's test
+    assert rows(both) == [(1, 5), (1, 6), (10, 5), (10, 6)]
+    assert kept(context.spark.table(table_name).where("a = 1")).buckets == 8
+
+
+@pytest.fixture
+def small(context: Context, table_name: str) -> tuple[Table, Path]:
+    """A table of 4 buckets with one file each, version 2: 2 lies in bucket 0; 0, 1 and 5 elsewhere."""
+    table = make_table(
+        context.metastore,
+        table_name,
+        "id int",
+        "ds int",
+        parameters={**VERSION_2, "create_empty_bucket_files": "true"},
+        buckets=Buckets(("id",), 4),
+    )
+    data = frame(context.spark, "id int, ds int", *((n, 0) for n in range(20))).coalesce(1)
+    insert_into(context, table.full_name, data)
+    (partition,) = context.metastore.get_partitions("default", table_name)
+    return table, folder(partition.location)
+
+
+def rename_all(place: Path, name: Callable[[int], str]) -> None:
+    for file in [file for file in place.iterdir() if not file.name.startswith(".")]:
+        bucket = bucket_of(file.name)
+        assert bucket is not None
+        file.rename(file.with_name(name(bucket)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        lambda bucket: f"{bucket:06d}_0",
+        lambda bucket: f"20180102_030405_00641_x1y2z_bucket-{bucket:05d}",
+        lambda bucket: f"20180102_030405_00641_x1y2z_bucket-{bucket:05d}.gz" if bucket % 2 else f"0{bucket}_0_copy_1",
+        lambda bucket: f"part-{'abcd'[bucket]}",
+        lambda bucket: f"{bucket}_0",  # the seed: not beginning with 0, so in their order
+    ],
+)
+def test_all_conventions_are_read(spark: SparkSession, small: tuple[Table, Path], name: Callable[[int], str]) -> None:
+    table, place = small
+    rename_all(place, name)
+    df = spark.table(table.name)
+    for id_ in (0, 2, 13):
+        assert rows(df.where(f"id = {id_}")) == [(id_, 0)]
+    assert kept(df.where("id = 2")).files == 1
+    assert df.count() == 20
+
+
+def test_empty_files_count_in_the_original_scheme(spark: SparkSession, small: tuple[Table, Path]) -> None:
+    table, place = small
+    rename_all(place, lambda bucket: f"part-{'abcd'[bucket]}")
+    for checksum in place.glob(".*.crc"):
+        checksum.unlink()
+    (place / "part-d").write_bytes(b"")
+    assert rows(spark.table(table.name).where("id = 2")) == [(2, 0)]
+
+
+def break_name(place: Path) -> None:
+    next(place.glob("000001_0*")).rename(place / "part-1")
+    next(place.glob("000003_0*")).unlink()
+
+
+def break_number(place: Path) -> None:
+    next(place.glob("000001_0*")).rename(place / "000004_0")
+
+
+def break_directory(place: Path) -> None:
+    (place / "more").mkdir()
+    shutil.copy(next(place.glob("000001_0*")), place / "more" / "000001_0")
+
+
+UNMATCHED = (
+    r"is corrupt. File 'part-1' does not match the standard naming pattern, and the number of files in the directory "
+    r"\(3\) does not match the declared bucket count \(4\) for partition: ds=0"
+)
+TOO_HIGH = (
+    r"is corrupt. The highest bucket number in the directory \(4\) exceeds the bucket number range defined by the "
+    r"declared bucket count \(4\) for partition: ds=0"
+)
+
+
+@pytest.mark.parametrize(
+    ("damage", "error"),
+    [
+        (break_name, UNMATCHED),
+        (break_number, TOO_HIGH),
+        (break_directory, r"is corrupt. Found sub-directory 'more' in bucket directory for partition: ds=0"),
+    ],
+)
+def test_a_corrupt_directory_is_refused_unless_buckets_are_ignored(
+    spark: SparkSession, small: tuple[Table, Path], damage: Callable[[Path], None], error: str
+) -> None:
+    table, place = small
+    damage(place)
+    for df in (spark.table(table.name), spark.table(table.name).where("id = 2")):
+        with pytest.raises(QueryExecutionException, match=f"Hive table 'default.{table.name}' {error}"):
+            df.collect()
+    with ignoring(spark):
+        df = spark.table(table.name).where("id = 2")
+        assert rows(df) == [(2, 0)]
+        assert kept(df).buckets == 0
+
+
+@pytest.fixture
+def ignored(spark: SparkSession) -> Iterator[None]:
+    with ignoring(spark):
+        yield
+
+
+class ignoring:  # noqa: N801 - a context, read as a word
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def __enter__(self) -> None:
+        self._spark.conf.set("hive.bucket_execution_enabled", "false")
+
+    def __exit__(self, *_: object) -> None:
+        self._spark.conf.unset("hive.bucket_execution_enabled")
+
+
+def test_a_partition_with_other_buckets(context: Context, small: tuple[Table, Path]) -> None:
+    """Twice or half as many: its own files are found; another number: refused, as is none."""
+    table, _ = small
+    spark, metastore = context.spark, context.metastore
+    now = metastore.get_table("default", table.name)
+    for count in (1, 2, 8, 64):
+        metastore.alter_table(replace(now, buckets=Buckets(("id",), count)))
+        spark.catalog.refreshTable(table.name)
+        df = spark.table(table.name).where("id = 2")
+        assert (kept(df).files, rows(df)) == (1, [(2, 0)])
+    for count, error in ((3, r"bucketing \(columns=\[id\], buckets=3\) is not compatible with partition \(ds=0\)"),):
+        metastore.alter_table(replace(now, buckets=Buckets(("id",), count)))
+        spark.catalog.refreshTable(table.name)
+        with pytest.raises(QueryExecutionException, match=error):
+            spark.table(table.name).collect()
+    metastore.alter_table(replace(now, buckets=NOT_BUCKETED))
+    spark.catalog.refreshTable(table.name)
+    assert spark.table(table.name).count() == 20
+
+
+def test_a_partition_without_buckets_is_refused(context: Context, table_name: str) -> None:
+    table = make_table(context.metastore, table_name, "id int", "ds int")
+    insert_into(context, table.full_name, frame(context.spark, "id int, ds int", (1, 0)))
+    now = context.metastore.get_table("default", table_name)
+    context.metastore.alter_table(replace(now, buckets=Buckets(("id",), 4)))
+    with pytest.raises(QueryExecutionException, match=r"is bucketed but partition \(ds=0\) is not bucketed"):
+        context.spark.table(table_name).collect()
