@@ -12,6 +12,7 @@ from tests.fixtures.server import Server
 from tests.interop.hive import (
     contract,
     databases,
+    dependents,
     hiveserver,
     notifications,
     objects,
@@ -42,6 +43,7 @@ GROUPS: list[Callable[[Hive, Path], None]] = [
     transactions.transactions,
     hiveserver.hiveserver,
     notifications.notifications,
+    dependents.dependents,
 ]
 
 

@@ -1,0 +1,116 @@
+"""Dependent tables, as Hive's client sees them: views with partitions that can be waited for; changes are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from tests.interop.hive.client import Hive, equal, values
+from tests.wire.builders import unique
+from tests.wire.dependencies.asking import create, depend, reads
+from thrift_idl.gen.metastore import Metastore
+
+GROUP = "dependent tables"
+KEYS = ("ds", "string"), ("hr", "string")
+
+
+@contextmanager
+def our_client(uri: str) -> Iterator[Any]:
+    """Our own service's, which makes dependent tables."""
+    address = urlsplit(uri)
+    transport = TBufferedTransport(TSocket(address.hostname, address.port))
+    transport.open()
+    try:
+        yield Metastore.Client(TBinaryProtocolAccelerated(transport))
+    finally:
+        transport.close()
+
+
+def dependents(hive: Hive, _: Path) -> None:
+    """Made by our client, used by Hive's."""
+    with our_client(hive.uri) as ours, hive.database(unique("dependents")) as database:
+        for name in ("t", "t2"):
+            hive.client.createTable(hive.table(database, name, *KEYS))
+        hive.client.add_partition(hive.partition(database, "t", "1", "1"))
+        create(ours, database, "tdep", "t")
+        create(ours, database, "a_second", "tdep")
+        _wait(hive, database)
+        _follow(hive, ours, database)
+        _are_told(hive, ours, database)
+        _drop(hive, database)
+
+
+def _wait(hive: Hive, database: str) -> None:
+    client = hive.client
+    with hive.attempt(GROUP, "getTable"):
+        view = client.getTable(database, "tdep")
+        equal((view.getTableType(), view.getSd().getLocation()), ("VIRTUAL_VIEW", None))
+        equal([key.getName() for key in view.getPartitionKeys()], ["ds"])
+        equal([column.getName() for column in view.getSd().getCols()], ["a", "x"])
+    with hive.refused(GROUP, "getPartition, before it is there,", "NoSuchObjectException"):
+        client.getPartition(database, "tdep", ["1"])
+    with hive.attempt(GROUP, "add_partition, as ALTER VIEW ADD PARTITION sends it"):
+        added = hive.partition(database, "tdep", "1")
+        added.setSd(view.getSd())
+        client.add_partition(added)
+    with hive.attempt(GROUP, "getPartition, listPartitionNames, listPartitionsByFilter"):
+        equal(client.getPartition(database, "tdep", ["1"]).getSd().getLocation(), None)
+        equal(client.listPartitionNames(database, "tdep", -1), ["ds=1"])
+        equal(values(client.listPartitionsByFilter(database, "tdep", "ds = '1'", -1)), ["1"])
+    with hive.refused(GROUP, "a partition with a location", "MetaException", "LOCATION clause illegal"):
+        placed = hive.partition(database, "tdep", "2")
+        placed.getSd().setLocation("file:/tmp/somewhere")
+        client.add_partition(placed)
+
+
+def _follow(hive: Hive, ours: Any, database: str) -> None:
+    with hive.attempt(GROUP, "alter_table of a base: columns are propagated"):
+        for name in ("t",):
+            base = hive.client.getTable(database, name)
+            base.getSd().setCols([*hive.columns(("a", "int"), ("x", "string"), ("more", "int"))])
+            hive.client.alter_table(database, name, base)
+        for name in ("tdep", "a_second"):
+            columns = hive.client.getTable(database, name).getSd().getCols()
+            equal([column.getName() for column in columns], ["a", "x", "more"])
+    with hive.attempt(GROUP, "add_partition of a base: it is read"):
+        hive.client.add_partition(hive.partition(database, "t", "1", "25"))
+        equal(reads(ours, database, "tdep"), {"ds=1": ("t", ["ds=1/hr=1", "ds=1/hr=25"])})
+
+
+def _are_told(hive: Hive, ours: Any, database: str) -> None:
+    base = hive.client.getTable(database, "t2")
+    base.getSd().setCols([*hive.columns(("a", "int"), ("x", "string"), ("more", "int"))])
+    hive.client.alter_table(database, "t2", base)
+    start = hive.client.getCurrentNotificationEventId().getEventId()
+    depend(ours, database, "tdep", "t2", ["1"])
+    with hive.attempt(GROUP, "getNextNotification of a changed dependency"):
+        events = hive.client.getNextNotification(start, 0, None).getEvents()
+        equal([each.getEventType() for each in events], ["ALTER_PARTITION", "ALTER_TABLE"])
+    if not hive.is_4:
+        with hive.attempt(GROUP, "its messages, read by Hive"):
+            reader = hive.metastore.messaging.json.JSONMessageDeserializer()
+            partition, table = (each.getMessage() for each in events)
+            message = reader.getAlterPartitionMessage(partition)
+            bases = [
+                each.getParameters()["dependent.on"] for each in (message.getPtnObjBefore(), message.getPtnObjAfter())
+            ]
+            equal(bases, [f"{database}.t", f"{database}.t2"])
+            after = reader.getAlterTableMessage(table).getTableObjAfter()
+            equal(after.getParameters()["dependent.on"], f"{database}.t2,{database}.t")
+
+
+def _drop(hive: Hive, database: str) -> None:
+    for name, dependent in (("t", "tdep"), ("tdep", "a_second")):
+        said = f"Cannot drop {database}.{name}: {database}.{dependent} depends on it"
+        with hive.refused(GROUP, f"dropTable {name}", "MetaException", said):
+            hive.client.dropTable(database, name, True, False)
+    with hive.attempt(GROUP, "dropDatabase with all of them"):
+        hive.client.dropDatabase(database, True, False, True)
+        hive.client.createDatabase(hive.make("Database", name=database))

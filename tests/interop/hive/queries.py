@@ -1,0 +1,95 @@
+"""Hive itself in a virtual machine: what HiveServer2 runs statements with, its jobs on Hadoop's local runner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from tests.interop.report import Report
+
+# What Hive's own start script opens, and Hadoop's.
+OPENED = ("java.io", "java.time", "java.util.regex", "sun.nio.ch")
+JAVA = tuple(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED)
+
+
+class HiveError(Exception):
+    """What Hive said of a statement that failed."""
+
+
+class HiveSession:
+    """A session on a metastore."""
+
+    def __init__(self, gateway: Any, version: str, uri: str, folder: Path, report: Report) -> None:
+        self.report = report
+        self._answers_errors = version < "4"  # later ones raise them
+        self._jvm = jvm = gateway.jvm
+        thread = jvm.java.lang.Thread.currentThread()
+        none = gateway.new_array(jvm.java.net.URL, 0)
+        # Hive wants a class loader that jars can be added to.
+        thread.setContextClassLoader(jvm.java.net.URLClassLoader(none, thread.getContextClassLoader()))
+        self._configuration = jvm.org.apache.hadoop.hive.conf.HiveConf()
+        self._configuration.setClassLoader(thread.getContextClassLoader())
+        for key, value in _settings(uri, folder).items():
+            self._configuration.set(key, value)
+        session = jvm.org.apache.hadoop.hive.ql.session.SessionState
+        session.start(session(self._configuration))
+
+    def run(self, statement: str) -> list[str]:
+        """The rows, values between tabs. Raises HiveError."""
+        driver = self._jvm.org.apache.hadoop.hive.ql.Driver(self._configuration)
+        try:
+            answer = driver.run(statement)
+            if self._answers_errors and answer.getResponseCode():
+                raise HiveError(answer.getErrorMessage())
+            rows = self._jvm.java.util.ArrayList()
+            while driver.getResults(rows):
+                pass
+            return [str(row) for row in rows]
+        except Py4JJavaError as error:
+            raise HiveError(error.java_exception.toString()) from None
+        finally:
+            driver.close()
+
+    def do(self, *statements: str) -> None:
+        """Statements that must be carried out."""
+        for statement in statements:
+            with self.report.attempt("statements", statement):
+                self.run(statement)
+
+    def ask(self, statement: str, *expected: str) -> None:
+        """The rows, in any order."""
+        with self.report.attempt("queries", statement):
+            rows = sorted(self.run(statement))
+            if rows != sorted(expected):
+                raise AssertionError(f"{rows} instead of {list(expected)}")
+
+    def refuse(self, statement: str, said: str) -> None:
+        """Must fail, and say this."""
+        with self.report.attempt("refused", statement):
+            try:
+                self.run(statement)
+            except HiveError as error:
+                if said not in str(error):
+                    raise
+            else:
+                raise AssertionError(f"it was not refused with {said}")
+
+
+def _settings(uri: str, folder: Path) -> dict[str, str]:
+    return {
+        "hive.metastore.uris": uri,
+        "hive.metastore.client.capability.check": "false",
+        "hive.exec.scratchdir": f"{folder}/scratch",
+        "hive.exec.local.scratchdir": f"{folder}/local",
+        "hive.downloaded.resources.dir": f"{folder}/resources",
+        "hadoop.tmp.dir": f"{folder}/hadoop",
+        "fs.defaultFS": "file:///",
+        "hive.execution.engine": "mr",  # the others need more than jars
+        "mapreduce.framework.name": "local",
+        "hive.exec.mode.local.auto": "true",
+        "hive.support.concurrency": "false",
+        "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DummyTxnManager",
+        "hive.stats.autogather": "false",
+    }

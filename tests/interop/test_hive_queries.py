@@ -1,0 +1,121 @@
+"""Hive runs queries on dependent tables: partitioned views, whose text follows what they depend on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server
+from tests.interop.hive.dependents import our_client
+from tests.interop.hive.queries import JAVA, HiveSession
+from tests.interop.java import java_home, running_jvm
+from tests.interop.maven import UnavailableError, class_path
+from tests.interop.report import Report
+from tests.wire.builders import unique
+from tests.wire.dependencies.asking import add_to_dependent, create, depend
+
+HADOOP = "org.apache.hadoop:hadoop-client"
+# Hive 3.1 does not start on Java newer than 8: it takes the system's class loader for one that jars can be added to.
+VERSIONS = {
+    "2.3.10": ("org.apache.hive:hive-exec:2.3.10", f"{HADOOP}:3.1.0"),
+    "4.1.0": ("org.apache.hive:hive-exec:4.1.0", f"{HADOOP}:3.4.1", "org.apache.hadoop:hadoop-hdfs:3.4.1"),
+}
+UNWANTED = "slf4j-log4j12"  # two bridges call each other
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_hive(version: str, metastore_server: Server, tmp_path: Path, new_report: Callable[[str], Report]) -> None:
+    report = new_report(f"Hive {version}")
+    try:
+        found = class_path(*VERSIONS[version]).split(os.pathsep)
+        jars = os.pathsep.join(jar for jar in found if UNWANTED not in jar)
+        home = java_home(17, 17)
+    except UnavailableError as error:
+        report.missing = str(error)
+        pytest.skip(report.missing)
+    with running_jvm(home, jars, tmp_path, *JAVA) as gateway, our_client(metastore_server.uri) as client:
+        hive = HiveSession(gateway, version, metastore_server.uri, tmp_path, report)
+        database = unique("hive")
+        hive.do(f"CREATE DATABASE {database}", f"USE {database}")
+        _make_bases(hive, tmp_path)
+        _days(hive, client, database)
+        _values(hive, client, database, tmp_path)
+        _changes(hive, client, database)
+    assert report.failures == []
+
+
+def _make_bases(hive: HiveSession, folder: Path) -> None:
+    """t with two hours of day 1 and one of day 2, t2 with a minute of day 11: `k` names hour and minute."""
+    for name, keys, places in (
+        ("t", ("ds", "hr"), (("1", "1"), ("1", "2"), ("2", "1"))),
+        ("t2", ("ds", "hr", "min"), (("11", "1", "1"),)),
+    ):
+        columns = ", ".join(f"{key} STRING" for key in keys)
+        hive.do(f"CREATE TABLE {name} (k STRING) PARTITIONED BY ({columns})")
+        for place in places:
+            _load(hive, folder, name, dict(zip(keys, place, strict=True)), "-".join(place))
+
+
+def _load(hive: HiveSession, folder: Path, table: str, partition: dict[str, str], row: str) -> None:
+    file = folder / "row"
+    file.write_text(f"{row}\n")
+    spec = ", ".join(f"{key}='{value}'" for key, value in partition.items())
+    hive.do(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE {table} PARTITION ({spec})")
+
+
+def _days(hive: HiveSession, client: Any, database: str) -> None:
+    create(client, database, "tdep", "t")
+    create(client, database, "second", "tdep")
+    hive.ask("SHOW PARTITIONS tdep")
+    hive.ask("SELECT * FROM tdep")
+    hive.do("ALTER VIEW tdep ADD PARTITION (ds='1')")
+    hive.ask("SHOW PARTITIONS tdep", "ds=1")
+    hive.ask("SELECT * FROM tdep", "1-1\t1", "1-2\t1")
+    hive.ask("SELECT count(1) FROM tdep WHERE ds = '1'", "2")
+    depend(client, database, "tdep", "t2")
+    add_to_dependent(client, database, "tdep", ["11"])
+    add_to_dependent(client, database, "second", ["11"])
+    hive.ask("SELECT * FROM tdep", "1-1\t1", "1-2\t1", "11-1-1\t11")
+    hive.ask("SELECT k FROM tdep WHERE ds = '1' OR ds = '11'", "1-1", "1-2", "11-1-1")
+    hive.ask("SELECT k FROM second", "11-1-1")
+    with hive.report.attempt("queries", "EXPLAIN DEPENDENCY names the view and the base partitions"):
+        (said,) = hive.run("EXPLAIN DEPENDENCY SELECT * FROM tdep WHERE ds = '11'")
+        inputs = json.loads(said)
+        assert {each["tablename"] for each in inputs["input_tables"]} >= {f"{database}@tdep", f"{database}@t2"}
+        assert f"{database}@t2@ds=11/hr=1/min=1" in {each["partitionName"] for each in inputs["input_partitions"]}
+
+
+def _values(hive: HiveSession, client: Any, database: str, folder: Path) -> None:
+    """Of other types, odd texts, and none."""
+    hive.do("CREATE TABLE odd (k STRING) PARTITIONED BY (d DATE, n INT, s STRING)")
+    rows = {
+        "quote": {"d": "2024-01-31", "n": "-5", "s": "it\\'s"},
+        "backslash": {"d": "2024-02-01", "n": "1", "s": "a\\\\b"},
+        "default": {"d": "2024-02-01", "n": "1", "s": "__HIVE_DEFAULT_PARTITION__"},
+    }
+    for row, partition in rows.items():
+        _load(hive, folder, "odd", partition, row)
+    create(client, database, "odd_dep", "odd", "d", "n", "s")
+    for name in client.get_partition_names(database, "odd", -1):
+        add_to_dependent(client, database, "odd_dep", client.get_partition_by_name(database, "odd", name).values)
+    hive.ask("SELECT k FROM odd_dep", *rows)
+    hive.ask("SELECT k FROM odd_dep WHERE d = DATE '2024-01-31'", "quote")
+
+
+def _changes(hive: HiveSession, client: Any, database: str) -> None:
+    hive.report.left_out.append("ALTER TABLE … DROP PARTITION: Hive's serialized expressions are not read")
+    client.drop_partition(database, "t", ["1", "2"], True)
+    hive.ask("SELECT k FROM tdep", "1-1", "11-1-1")
+    hive.do("ALTER TABLE t2 RENAME TO t3")
+    hive.ask("SELECT k FROM tdep", "1-1", "11-1-1")
+    hive.refuse("DROP TABLE t3", "tdep depends on it")
+    depend(client, database, "tdep", "t3", ["1"])
+    hive.do("ALTER TABLE t3 ADD COLUMNS (extra INT)")
+    hive.ask("SELECT * FROM tdep", "11-1-1\tNULL\t11")
+    hive.do(f"DROP DATABASE {database} CASCADE")
