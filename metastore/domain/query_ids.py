@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 CHARACTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
-LENGTH: Final = 16  # 80 random bits: no name holds one by chance
+LENGTH: Final = 16  # 64 random bits at least: no name holds one by chance
 
 _QUERY_ID: Final = re.compile(rf"[{CHARACTERS}]{{{LENGTH}}}-[0-9]+")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
-from metastore.domain.skew import DEFAULT_DIRECTORY, Skew, directories_to_read
+from metastore.domain.skew import DEFAULT_DIRECTORY, FLAT_END, Skew, directories_to_read, pruned_prefixes
 from metastore.errors import InvalidOperationError
 from metastore.services.table_rules import VIEW
 from metastore.services.tables import missing
@@ -50,11 +50,11 @@ class ScanService:
         partitions = [_partition(row, shapes[row.descriptor_id], order[row.descriptor_id]) for row in rows]
         return ScanPlan(
             partitions=partitions,
-            storages=[_storage(sd) for sd in descriptors.values()],
+            storages=[_storage(sd, shapes[number]) for number, sd in descriptors.items()],
             partitionsTotal=total,
             directoriesTotal=sum(partition.directoriesTotal for partition in partitions),
             tableVersion=stored.ref.version,
-            writeToken=writes.token,
+            writeToken=stored.ref.write_token,
             highestWrite=writes.highest,
             openWrites=writes.open,
         )
@@ -102,14 +102,11 @@ def _directories(
         ScanDirectory(location=place, skewedValue=list(value))
         for value, place in places.items()
         # A directory for a value that is not declared was made for another list: nothing is known of it.
-        if value in shape.kept or value not in shape.skew.values
+        if (value in shape.kept or value not in shape.skew.values) and not place.endswith(FLAT_END)
     ]
     if shape.keeps_default:
         default = paths.join(location, *[DEFAULT_DIRECTORY] * len(shape.skew.columns))
         kept.append(ScanDirectory(location=default))
-    if not places:
-        # Somebody who knows nothing of skew may have put files into the partition itself (Hive reads all of it, too).
-        kept.append(ScanDirectory(location=location))
     return kept, len(places) + 1
 
 
@@ -118,7 +115,8 @@ def _whole_table(stored: StoredTable) -> ScanRow:
     return ScanRow([], sd.location, sd.skewedInfo.skewedColValueLocationMaps, stored.ref.version, None)
 
 
-def _storage(sd: StorageDescriptor) -> ScanStorage:
+def _storage(sd: StorageDescriptor, shape: _Shape) -> ScanStorage:
+    pruned = pruned_prefixes(shape.skew, shape.kept, keeps_default=shape.keeps_default) if shape.skew else None
     return ScanStorage(
         columns=sd.cols,
         inputFormat=sd.inputFormat or "",
@@ -126,4 +124,5 @@ def _storage(sd: StorageDescriptor) -> ScanStorage:
         serdeParameters=sd.serdeInfo.parameters,
         numBuckets=sd.numBuckets,
         bucketCols=sd.bucketCols,
+        prunedFiles=pruned or None,
     )

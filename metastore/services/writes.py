@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from typing import Final
 
-from metastore.domain.query_ids import CHARACTERS, LENGTH, is_registered_form, names_write
+from metastore.domain.query_ids import is_registered_form, names_write
 from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError, NotFoundError
 from metastore.services.dependency_upkeep import check_writable
 from metastore.services.tables import found
@@ -35,7 +34,7 @@ class WriteService:
         with self._store.transaction() as work:
             stored = found(work, catalog, database, table, lock="share")
             check_writable(stored.encoded.decode(), "Cannot begin a write")
-            return work.writes.begin(stored.ref.id, _new_token(), root_of(stored), lease_millis)
+            return work.writes.begin(stored.ref.id, stored.ref.write_token, root_of(stored), lease_millis)
 
     def renew(
         self, query_id: str, locations: Sequence[str], shared: Sequence[str], renames: Sequence[tuple[str, str]]
@@ -142,7 +141,3 @@ def _rename(query_id: str, source: str, target: str) -> RenamedPath:
 
 def _place(location: str) -> str:
     return paths.canonical(paths.require_not_root(location))
-
-
-def _new_token() -> str:
-    return "".join(secrets.choice(CHARACTERS) for _ in range(LENGTH))

@@ -39,6 +39,7 @@ class TableRef:
     location: str | None
     keys: tuple[Key, ...]
     version: int
+    write_token: str
 
     @property
     def key_names(self) -> list[str]:
@@ -84,8 +85,7 @@ class ScanRow:
 
 @dataclass(frozen=True, slots=True)
 class VisibleWrites:
-    """Which writes are visible: numbers up to `highest`, but for the open ones. None: the table has no such writes."""
+    """Which writes of a table are visible: numbers up to `highest`, but for the open ones, which are ascending."""
 
-    token: str | None
-    highest: int | None
+    highest: int
     open: list[int]

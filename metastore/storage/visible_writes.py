@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, func, select
+from sqlalchemy import TextClause, text
 
 from metastore.storage.references import VisibleWrites
-from metastore.storage.schema import open_writes, write_tokens
+
+# As texts: a statement that holds them is found in SQLAlchemy's cache sooner.
+_HIGHEST: Final = "(SELECT last_number FROM write_counters WHERE write_counters.table_id = {}) AS highest_write"
+_OPEN: Final = "ARRAY(SELECT number FROM open_writes WHERE open_writes.table_id = {} ORDER BY number) AS open_writes"
 
 
-def visible_writes(table_id: ColumnElement[int]) -> tuple[ColumnElement[Any], ...]:
-    """Columns for `VisibleWrites`, for the select list of any statement."""
-    token, last = (
-        select(column).where(write_tokens.c.table_id == table_id).scalar_subquery()
-        for column in (write_tokens.c.token, write_tokens.c.last_number)
-    )
-    numbers = select(func.array_agg(open_writes.c.number)).where(open_writes.c.table_id == table_id).scalar_subquery()
-    return token.label("write_token"), last.label("highest_write"), numbers.label("open_writes")
+def visible_writes(table_id: str) -> tuple[TextClause, ...]:
+    """The last columns of any select list, for `as_read`. `table_id` is a column or parameter, as SQL."""
+    return text(_HIGHEST.format(table_id)), text(_OPEN.format(table_id))
 
 
-def as_read(row: Row[Any]) -> VisibleWrites:
-    """From a row that has these columns."""
-    return VisibleWrites(row.write_token, row.highest_write, sorted(row.open_writes or ()))
+def as_read(row: Any) -> VisibleWrites:
+    """From a row that ends with these columns."""
+    *_, highest, open_writes = row
+    return VisibleWrites(highest or 0, open_writes)

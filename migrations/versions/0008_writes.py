@@ -20,6 +20,11 @@ def upgrade() -> None:
     for table in ("tables", "partitions", "skewed_locations"):
         op.alter_column(table, "location", type_=_NAME)
         op.create_index(f"{table}_location_idx", table, ["location"])
+    op.add_column("tables", sa.Column("write_token", sa.Text))
+    # 64 random bits, in the characters of tokens.
+    op.execute("UPDATE tables SET write_token = translate(left(md5(gen_random_uuid()::text), 16), '0189', 'ghij')")
+    op.alter_column("tables", "write_token", nullable=False)
+    op.create_unique_constraint("tables_write_token_key", "tables", ["write_token"])
     _writes()
     _parts_of_writes()
     _retired()
@@ -27,13 +32,11 @@ def upgrade() -> None:
 
 def _writes() -> None:
     op.create_table(
-        "write_tokens",
+        "write_counters",
         sa.Column("table_id", sa.BigInteger, autoincrement=False, nullable=False),
-        sa.Column("token", sa.Text, nullable=False),
         sa.Column("last_number", sa.BigInteger, nullable=False),
-        sa.ForeignKeyConstraint(["table_id"], ["tables.id"], name="write_tokens_table_id_fkey", ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("table_id", name="write_tokens_pkey"),
-        sa.UniqueConstraint("token", name="write_tokens_token_key"),
+        sa.ForeignKeyConstraint(["table_id"], ["tables.id"], name="write_counters_table_id_fkey", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("table_id", name="write_counters_pkey"),
     )
     op.create_table(
         "open_writes",

@@ -43,7 +43,7 @@ _ENCODED = select(
 ).where(partitions.c.table_id == bindparam("table_id"))
 _SCAN = _ENCODED.add_columns(
     func.array_agg(aggregate_order_by(partitions.c.version, partitions.c.name)),
-    *visible_writes(bindparam("table_id")),
+    *visible_writes(":table_id"),
 )
 _CHOSEN = "FROM partitions WHERE partitions.table_id = %(table_id)s"
 _ALL = f"""

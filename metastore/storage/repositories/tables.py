@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, insert, select, text, tuple_, update
 
+from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.tables import encoded_table, table_row
@@ -37,6 +39,7 @@ _REFERENCE = (
     tables.c.location,
     tables.c.partition_keys,
     tables.c.version,
+    tables.c.write_token,
 )
 _WHOLE = (*_REFERENCE, tables.c.descriptor_id, tables.c.encoded)
 _JOINED = tables.join(databases, databases.c.id == tables.c.database_id)
@@ -48,7 +51,7 @@ _NAMED = and_(
 # Made once: to put a statement together costs more than to run it, and nothing is asked as often as a table.
 _REFER = select(*_REFERENCE).select_from(_JOINED).where(_NAMED)
 _FIND = select(*_WHOLE).select_from(_JOINED).where(_NAMED)
-_FIND_SCAN = _FIND.add_columns(*visible_writes(tables.c.id))
+_FIND_SCAN = _FIND.add_columns(*visible_writes("tables.id"))
 _FIND_LOCKED: dict[str | None, Select[Any]] = {
     None: _FIND,
     "share": _FIND.with_for_update(of=tables, key_share=True, read=True),
@@ -153,6 +156,7 @@ class Tables:
         """Stores a table; returns its id. Raises AlreadyExistsError."""
         (descriptor_id,) = self._descriptors.store([shared_part(table.sd)])
         row = table_row(table) | {"database_id": database_id, "descriptor_id": descriptor_id, "version": 1}
+        row["write_token"] = _new_token()
         table_id: int = self._connection.execute(insert(tables).values(row).returning(tables.c.id)).scalar_one()
         self._insert_locations(table_id, table)
         return table_id
@@ -206,7 +210,11 @@ def _named(query: Select[Any], catalog: str, database: str) -> Select[Any]:
     return query.where(databases.c.catalog == catalog, databases.c.name == database)
 
 
+def _new_token() -> str:
+    return "".join(secrets.choice(CHARACTERS) for _ in range(LENGTH))
+
+
 def _reference(row: Any) -> TableRef:
     keys = tuple(Key(key["name"], key["type"]) for key in row.partition_keys)
     identity = (row.id, row.database_id, row.catalog, row.database, row.name, row.type)
-    return TableRef(*identity, location=row.location, keys=keys, version=row.version)
+    return TableRef(*identity, location=row.location, keys=keys, version=row.version, write_token=row.write_token)

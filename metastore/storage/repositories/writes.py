@@ -28,12 +28,12 @@ class OpenWrite(NamedTuple):
 # The counter's row stays locked until the commit: who sees a number sees all smaller ones.
 _BEGIN = text("""
     WITH counter AS (
-        INSERT INTO write_tokens AS known (table_id, token, last_number) VALUES (:table_id, :token, 1)
+        INSERT INTO write_counters AS known (table_id, last_number) VALUES (:table_id, 1)
         ON CONFLICT (table_id) DO UPDATE SET last_number = known.last_number + 1
-        RETURNING known.token || '-' || known.last_number AS query_id, known.last_number
+        RETURNING known.last_number
     )
     INSERT INTO open_writes (query_id, table_id, number, roots, lease_millis, lease_ends_at, swept)
-    SELECT counter.query_id, :table_id, counter.last_number, ARRAY[:root], :lease_millis,
+    SELECT :token || '-' || counter.last_number, :table_id, counter.last_number, ARRAY[:root], :lease_millis,
            clock_timestamp() + :lease, false
     FROM counter
     RETURNING query_id
@@ -88,7 +88,7 @@ class Writes:
         self._connection = connection
 
     def begin(self, table_id: int, token: str, root: str, lease_millis: int) -> str:
-        """A new write; its query id. `token` is the table's if it has none yet."""
+        """A new write; its query id. `token` is the table's."""
         lease = timedelta(milliseconds=lease_millis)
         given = {"table_id": table_id, "token": token, "root": root, "lease_millis": lease_millis, "lease": lease}
         query_id: str = self._connection.execute(_BEGIN, given).scalar_one()

@@ -32,7 +32,7 @@ from metastore.storage.schema.writes import (
     open_write_renames,
     open_writes,
     retired_locations,
-    write_tokens,
+    write_counters,
 )
 
 __all__ = [
@@ -74,8 +74,8 @@ __all__ = [
     "transaction_counter",
     "transactions",
     "types",
+    "write_counters",
     "write_id_counters",
     "write_ids",
     "write_notifications",
-    "write_tokens",
 ]

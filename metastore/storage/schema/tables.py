@@ -25,6 +25,8 @@ tables = Table(
     Column("descriptor_id", BigInteger, ForeignKey("storage_descriptors.id"), nullable=False, index=True),
     Column("version", BigInteger, nullable=False),
     encoded_column(),
+    # What the ids of its writes begin with (`domain.query_ids`): there before the first, for readers that saw none.
+    Column("write_token", Text, nullable=False, unique=True),
     UniqueConstraint("database_id", "name"),
 )
 

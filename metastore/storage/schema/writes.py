@@ -10,11 +10,10 @@ from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, 
 from metastore.storage.schema.base import Name, Texts, metadata, time_column
 
 # Of tables that were ever written through our library.
-write_tokens = Table(
-    "write_tokens",
+write_counters = Table(
+    "write_counters",
     metadata,
     Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column("token", Text, nullable=False, unique=True),
     Column("last_number", BigInteger, nullable=False),
 )
 
