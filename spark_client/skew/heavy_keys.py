@@ -16,8 +16,8 @@ from spark_client.skew.split import Heaviness, Key
 from spark_client.wire import MetastoreClient
 from spark_client.wire.structs import Table
 from spark_client.write.names import DEFAULT_PARTITION
+from spark_client.write.skew_choice import AUTO
 
-AUTO = "skew.auto"
 _CHAR = re.compile(r"char\((\d+)\)")
 # Zeros of two signs are equal, and so are the many that are no number: Spark's sets of values do not know it.
 _FLOATING = ("FLOAT", "DOUBLE")

@@ -60,11 +60,12 @@ def directory_number_by_partition(
 
 def is_in(partitions: Sequence[tuple[str, ...]], table: Table) -> SparkColumn:
     """Whether a row belongs to one of the partitions of these values."""
-    partition = _key([F.col(quote(column.name)).cast("string") for column in table.partition_columns])
-    return partition.isin(["".join(f"{len(value)}:{value}" for value in values) for values in partitions])
+    keys = ["".join(f"{len(value)}:{value}" for value in values) for values in partitions]
+    return partition_key(table).isin(keys)
 
 
-def _key(texts: Sequence[SparkColumn]) -> SparkColumn:
-    """One text for several, with lengths, so that no two are alike; null and empty are the default partition."""
+def partition_key(table: Table) -> SparkColumn:
+    """One text for all values, with lengths, so that no two are alike; null and empty are the default partition."""
+    texts = [F.col(quote(column.name)).cast("string") for column in table.partition_columns]
     named = [F.when(text != "", text).otherwise(DEFAULT_PARTITION) for text in texts]
     return F.concat(*(part for text in named for part in (F.length(text).cast("string"), F.lit(":"), text)))

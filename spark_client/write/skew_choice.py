@@ -1,0 +1,104 @@
+"""skew.auto: each load picks the heavy values of the partitions that it makes, from its own rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import StructField
+
+from spark_client.errors import InvalidInsertError
+from spark_client.skew.keys import key_of, values_of
+from spark_client.skew.limits import MAX_VALUES_SETTING, max_values
+from spark_client.skew.sketch import DEFAULT_SHARE, Sketch
+from spark_client.wire.structs import NOT_SKEWED, Skew, Table
+from spark_client.write.names import DEFAULT_PARTITION
+from spark_client.write.rows import quote
+from spark_client.write.skewed_directory import is_in, partition_key
+from spark_client.write.snapshot import Values
+
+# Properties of a table. Without columns, those that it is skewed by are taken.
+AUTO, COLUMNS, SHARE = "skew.auto", "skew.auto.columns", "skew.auto.share"
+_NUMBERS = "map<string, map<string, int>>"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The skew of each new partition, and for each the directory's number of each heavy key (skew/keys.py)."""
+
+    skews: Mapping[Values, Skew] = field(default_factory=dict)
+    numbers: Mapping[Values, Mapping[str, int]] = field(default_factory=dict)
+    fields: tuple[StructField, ...] = ()
+
+    def directory_number(self, table: Table, otherwise: SparkColumn | None) -> SparkColumn | None:
+        """The directory of a row; `otherwise` is that in the partitions that are not new."""
+        if not any(self.numbers.values()):
+            return otherwise
+        known = {_text(values): numbers for values, numbers in self.numbers.items()}
+        numbers = F.from_json(F.lit(json.dumps(known)), _NUMBERS)
+        of_partition = F.try_element_at(numbers, partition_key(table))
+        number = F.coalesce(F.try_element_at(of_partition, key_of(self.fields)), F.lit(0))
+        if otherwise is None:
+            return number
+        return F.when(is_in(list(self.skews), table), number).otherwise(otherwise)
+
+
+def is_auto(table: Table) -> bool:
+    """Whether its loads pick their own heavy values. Raises InvalidInsertError where they cannot."""
+    if table.parameters.get(AUTO, "").lower() != "true":
+        return False
+    if not table.partition_columns or table.buckets.count:
+        kind = "CLUSTERED BY" if table.buckets.count else "not partitioned"
+        raise InvalidInsertError(f"{table.full_name} is {kind}: {AUTO} gives each new partition directories of its own")
+    if not _columns(table):
+        raise InvalidInsertError(f"{table.full_name} has {AUTO}, but neither {COLUMNS} nor SKEWED BY to say of what")
+    return True
+
+
+def choose(table: Table, rows: DataFrame, kept: Collection[Values]) -> Choice:
+    """The heavy values of each partition that has rows, but those that are `kept` as they are. Reads the rows once."""
+    fields = {each.name.lower(): each for each in rows.schema.fields}
+    data = {column.name for column in table.columns}
+    if unknown := [name for name in _columns(table) if name not in data]:
+        raise InvalidInsertError(f"{COLUMNS} of {table.full_name}: {', '.join(unknown)} is no data column")
+    keys = tuple(fields[name] for name in _columns(table))
+    sketch = _sketch(table, rows)
+    new = rows.filter(~is_in(list(kept), table)) if kept else rows
+    counted = new.groupBy(*_partition_texts(table)).agg(F.count(F.lit(1)), sketch.aggregate(keys))
+    skews, numbers = {}, {}
+    for *values, count, top in counted.collect():
+        heavy = [key for key, found in top if found >= sketch.share * count]
+        texts = {key: text for key in heavy if (text := values_of(key, keys)) is not None}
+        declared = tuple(dict.fromkeys(texts.values()))
+        skews[tuple(values)] = Skew(_columns(table), declared, {}, directories=True) if declared else NOT_SKEWED
+        numbers[tuple(values)] = {key: declared.index(text) + 1 for key, text in texts.items()}
+    return Choice(skews, numbers, keys)
+
+
+def _columns(table: Table) -> tuple[str, ...]:
+    listed = table.parameters.get(COLUMNS, "")
+    return tuple(name.strip().lower() for name in listed.split(",") if name.strip()) or table.skew.columns
+
+
+def _sketch(table: Table, rows: DataFrame) -> Sketch:
+    text = table.parameters.get(SHARE, str(DEFAULT_SHARE))
+    try:
+        share = float(text)
+    except ValueError:
+        raise InvalidInsertError(f"{SHARE} of {table.full_name} is {text!r}, which is no number") from None
+    setting = rows.sparkSession.conf.get(MAX_VALUES_SETTING, None)
+    return Sketch(share, max_values(table.parameters, setting))
+
+
+def _partition_texts(table: Table) -> list[SparkColumn]:
+    """The values as partitions are named by them."""
+    texts = [F.col(quote(column.name)).cast("string") for column in table.partition_columns]
+    return [F.when(text != "", text).otherwise(DEFAULT_PARTITION).alias(f"_{n}") for n, text in enumerate(texts)]
+
+
+def _text(values: Sequence[str]) -> str:
+    return "".join(f"{len(value)}:{value}" for value in values)
