@@ -72,10 +72,7 @@ def _wait(hive: Hive, database: str) -> None:
 
 def _follow(hive: Hive, ours: Any, database: str) -> None:
     with hive.attempt(GROUP, "alter_table of a base: columns are propagated"):
-        for name in ("t",):
-            base = hive.client.getTable(database, name)
-            base.getSd().setCols([*hive.columns(("a", "int"), ("x", "string"), ("more", "int"))])
-            hive.client.alter_table(database, name, base)
+        _widen(hive, database, "t")
         for name in ("tdep", "a_second"):
             columns = hive.client.getTable(database, name).getSd().getCols()
             equal([column.getName() for column in columns], ["a", "x", "more"])
@@ -84,10 +81,14 @@ def _follow(hive: Hive, ours: Any, database: str) -> None:
         equal(reads(ours, database, "tdep"), {"ds=1": ("t", ["ds=1/hr=1", "ds=1/hr=25"])})
 
 
+def _widen(hive: Hive, database: str, name: str) -> None:
+    base = hive.client.getTable(database, name)
+    base.getSd().setCols(hive.columns(("a", "int"), ("x", "string"), ("more", "int")))
+    hive.client.alter_table(database, name, base)
+
+
 def _are_told(hive: Hive, ours: Any, database: str) -> None:
-    base = hive.client.getTable(database, "t2")
-    base.getSd().setCols([*hive.columns(("a", "int"), ("x", "string"), ("more", "int"))])
-    hive.client.alter_table(database, "t2", base)
+    _widen(hive, database, "t2")
     start = hive.client.getCurrentNotificationEventId().getEventId()
     depend(ours, database, "tdep", "t2", ["1"])
     with hive.attempt(GROUP, "getNextNotification of a changed dependency"):
