@@ -12,8 +12,9 @@ import click
 from pyspark.sql import SparkSession
 
 import spark_client
+from metastore.storage.embedded import EmbeddedPostgres
+from migrations import runner
 from spark_client.wire import MetastoreClient
-from tests.bench.servers import postgres
 from tests.bench.writing import publishing
 from tests.bench.writing.crash import crash
 from tests.bench.writing.rivals import rivals
@@ -33,7 +34,8 @@ def started() -> Iterator[tuple[Server, SparkSession, MetastoreClient]]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)  # PostgreSQL may run as another user
-        database = stack.enter_context(postgres(folder / "postgres"))
+        database = stack.enter_context(EmbeddedPostgres(folder / "postgres", connections=200))
+        runner.upgrade(database.url)
         (folder / "ours").mkdir()
         server = stack.enter_context(running(database.url, folder / "ours", "--log-level", "ERROR"))
         metastore = stack.enter_context(MetastoreClient(server.uri))
