@@ -1,4 +1,4 @@
-"""`make bench`: ours and the real Hive Metastore side by side; tables here, JSON and plots in build/bench."""
+"""`make bench`: ours and the real Hive Metastore side by side; tables here, JSON, Markdown and plots in build/bench."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -19,23 +20,26 @@ from tests.bench.workload import Workload
 from tests.fixtures.real_hive import why_not
 
 COLUMNS = 40
+LARGE = 100_000  # partitions from which on there is enough for a large reply
 
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Under three minutes: 1,000 partitions, little time for each operation.")
 @click.option("--partitions", "sizes", multiple=True, type=int, help="Of the table; may be given several times.")
 @click.option("--hive-up-to", default=10_000, show_default=True, help="Partitions; with more, ours alone is measured.")
-@click.option("--seconds", default=3.0, show_default=True, help="For each operation and side.")
+@click.option("--seconds", default=2.0, show_default=True, help="For each operation and side.")
 @click.option("--idle", default=10_000, show_default=True, help="Idle connections beside the busy ones.")
 @click.option("--output", type=click.Path(path_type=Path), default=Path("build/bench"), show_default=True)
 def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, idle: int, output: Path) -> None:
     """Measures both metastores on one PostgreSQL."""
-    sizes = sizes or ((1_000,) if quick else (10_000,))
+    sizes = sizes or ((1_000,) if quick else (10_000, 100_000, 1_000_000))
     seconds, idle = (0.5, 1_000) if quick else (seconds, idle)
+    begun = time.perf_counter()
     console = Console(width=170)
     output.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     facts: list[Fact] = []
+    about: dict[str, Any] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)  # PostgreSQL may run as another user
@@ -45,30 +49,30 @@ def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, i
             console.print(reason)
         else:
             sides.append(stack.enter_context(theirs(database, folder / "theirs")))
+        about = report.machine(database.scalar("SHOW server_version"), _kind(sides))
+        console.print(about)
         for size in sorted(sizes):
-            workload = Workload(f"file:{folder}/wide", size, COLUMNS, min(1_000, size // 2), size > 100_000)
+            workload = Workload(f"file:{folder}/wide", size, COLUMNS, min(1_000, size // 2), size > 10_000)
             measured = sides if size <= hive_up_to else sides[:1]
             for found in _of_size(workload, measured, database, seconds):
-                if isinstance(found, Row):
-                    rows.append(found)
-                else:
-                    facts.append(found)
-                console.print(f"[dim]{found}[/dim]", soft_wrap=True)
+                (rows if isinstance(found, Row) else facts).append(found)  # type: ignore[arg-type]
+                console.print(f"[dim]{time.perf_counter() - begun:,.0f} s: {found}[/dim]", soft_wrap=True)
+            report.write(output, about, rows, facts)  # so that a run that is stopped has not been for nothing
         facts += _of_servers(sides, database, folder, idle, seconds)
-        about = report.machine(database.scalar("SHOW server_version"), _kind(sides))
-    console.print(about)
     report.tables(console, rows, facts)
-    report.write_json(output / "bench.json", about, rows, facts)
-    report.plot(output, rows)
-    console.print(f"written to {output}")
+    report.write(output, about, rows, facts)
+    console.print(f"written to {output}, after {time.perf_counter() - begun:,.0f} s")
 
 
 def _of_size(workload: Workload, sides: Sequence[Side], database: Postgres, seconds: float) -> Iterator[Row | Fact]:
     yield from measures.fill(workload, sides, database)
     yield from measures.read(workload, sides, database, seconds)
     yield measures.plan(workload, sides[0], database, seconds)
-    yield measures.large_reply(workload, sides)
+    if workload.partitions >= LARGE:
+        yield measures.large_reply(workload, sides[0])
     yield from measures.write(workload, sides, database)
+    for side in sides:
+        database.vacuum(side, full=True)
 
 
 def _of_servers(sides: Sequence[Side], database: Postgres, folder: Path, idle: int, seconds: float) -> Iterator[Fact]:

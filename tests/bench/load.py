@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -102,12 +102,32 @@ def timing(latencies: Sequence[float], elapsed: float) -> Timing:
     return Timing(len(ordered) / elapsed, p50, p99, len(ordered))
 
 
-def sequence(server: Address, requests: Sequence[bytes]) -> Timing:
-    """Each of the requests once, over one connection."""
-    with closing(Connection(server)) as connection:
-        start = time.perf_counter()
-        latencies = [_timed(connection, request) for request in requests]
-        return timing(latencies, time.perf_counter() - start)
+def spread(server: Address, requests: Iterator[bytes], connections: int) -> Timing:
+    """Each of the requests once, over so many connections. Over one, the time to make requests is not counted."""
+    latencies: list[float] = []
+    failures: list[Exception] = []
+    turn, start = threading.Lock(), time.perf_counter()
+
+    def work() -> None:
+        try:
+            with closing(Connection(server)) as connection:
+                while True:
+                    with turn:
+                        request = next(requests, None)
+                    if request is None:
+                        return
+                    latencies.append(_timed(connection, request))
+        except Exception as error:  # noqa: BLE001 - raised below
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return timing(latencies, sum(latencies) if connections == 1 else time.perf_counter() - start)
 
 
 class Load:

@@ -1,4 +1,7 @@
-"""The measurements. Sides take turns, operation by operation, so that what else the machine does hits both."""
+"""The measurements. Sides take turns, operation by operation, so that what else the machine does hits both.
+
+What the other side cannot do, or not in time, is left out for it.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 
-from tests.bench.load import Connection, Load, Timing, encode, timing
+from tests.bench.load import Connection, Load, Timing, encode, spread, timing
 from tests.bench.servers import Postgres, Side
 from tests.bench.workload import Workload
 
 ROUNDS = 3
 _LISTENING = 0.005  # seconds between two looks at a worker's memory
+_MANY = 100_000  # partitions from which on two connections add them
+_SLOW = 2_000  # partitions up to which the other side is asked to change all of them in one call
+_SLOW_CALLS = ("alter_table, CASCADE", "drop_table")
 
 
 @dataclass
@@ -51,21 +57,25 @@ class Fact:
 
 def fill(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Iterator[Row | Fact]:
     """Makes the table and adds all partitions, on one side after the other."""
-    row = Row(f"add_partitions, {workload.batch}", workload.partitions, units=workload.batch)
+    connections = 2 if workload.partitions > _MANY else 1
+    name = f"add_partitions, {workload.batch:,} a call" + (f", {connections} connections" if connections > 1 else "")
+    row = Row(name, workload.partitions, units=workload.batch)
     sizes: dict[str, float] = {}
     for side in sides:
         before = _size(postgres, side)
         with closing(Connection(side)) as connection:
             for request in workload.create():
                 connection.call(request)
-            cpu = side.cpu()
-            latencies = [_timed(connection, request) for request in workload.add()]
-        row.timings[side.name] = timing(latencies, sum(latencies))
-        row.cpu[side.name] = 1000 * (side.cpu() - cpu) / len(latencies)
+        cpu = side.cpu()
+        row.timings[side.name] = spread(side, workload.add(), connections)
+        row.cpu[side.name] = 1000 * (side.cpu() - cpu) / row.timings[side.name].calls
+        postgres.vacuum(side)
         if side.database:
             sizes[side.name] = (_size(postgres, side) - before) / workload.partitions
     yield row
     yield Fact(f"bytes per partition in the database, {workload.partitions:,}", "bytes", sizes)
+    indexes = postgres.sum_of(sides[0], "max(pg_indexes_size('partitions'))") / postgres.sum_of(sides[0], "count(*)")
+    yield Fact(f"of these, in indexes, {workload.partitions:,}", "bytes", {sides[0].name: indexes})
 
 
 def read(workload: Workload, sides: Sequence[Side], postgres: Postgres, seconds: float) -> Iterator[Row]:
@@ -86,12 +96,13 @@ def write(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Iter
     """Calls that can be made once; the last drops the table."""
     for operation, (request, units) in workload.writes().items():
         row = Row(operation, workload.partitions, units=units)
-        for side in sides:
+        slow = operation in _SLOW_CALLS and workload.partitions > _SLOW
+        for side in sides[:1] if slow else sides:
             cpu = side.cpu()
-            with closing(Connection(side)) as connection:
-                elapsed = _timed(connection, request)
+            row.timings[side.name], statements = _once(side, request, postgres)
             row.cpu[side.name] = 1000 * (side.cpu() - cpu)
-            row.timings[side.name] = timing([elapsed], elapsed)
+            if statements is not None:
+                row.statements[side.name] = statements
         yield row
 
 
@@ -115,34 +126,32 @@ def peak(side: Side, found: list[float]) -> Iterator[None]:
         found.append(max(0.0, most - before))
 
 
-def large_reply(workload: Workload, sides: Sequence[Side]) -> Fact:
-    """Memory for a reply of all partitions, as a part of the reply's size."""
-    request, _ = workload.reads()["get_partitions, all"]
-    parts = {}
-    for side in sides:
-        grown: list[float] = []
-        with closing(Connection(side)) as connection, peak(side, grown):
-            size = connection.call(request)
-        parts[side.name] = grown[0] / (size / 1e6)
-    return Fact(f"memory while a reply of {size / 1e6:,.0f} MB is sent", "× its size", parts)
+def large_reply(workload: Workload, ours: Side) -> Fact:
+    """Memory that a reply of some hundred megabytes takes while it is sent."""
+    grown: list[float] = []
+    with closing(Connection(ours)) as connection, peak(ours, grown):
+        size = connection.call(workload.large_reply())
+    return Fact(f"memory that a reply of {size / 1e6:,.0f} MB adds while it is sent", "MB", {ours.name: grown[0]})
 
 
 def idle(ours: Side, request: bytes, connections: int, seconds: float) -> Fact:
     """The p99 of 16 busy connections, with so many idle ones beside them as a multiple of that without."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    load = Load(ours, request, 16)
-    load.round(seconds / 2, counts=False)
-    load.round(seconds)
-    alone = load.result().p99
+    alone, beside = Load(ours, request, 16), Load(ours, request, 16)
+    alone.round(seconds / 2, counts=False)
+    alone.round(seconds)
     with ExitStack() as opened:
         for _ in range(connections):
             opened.enter_context(closing(Connection(ours)))
-        load = Load(ours, request, 16)
-        load.round(seconds)
-        beside = load.result().p99
+        beside.round(seconds / 2, counts=False)
+        for _ in range(2):
+            beside.round(seconds)
+    alone.round(seconds / 2, counts=False)
+    alone.round(seconds)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return Fact(f"p99 of 16 busy connections beside {connections:,} idle ones", "× alone", {"ours": beside / alone})
+    ratio = beside.result().p99 / alone.result().p99
+    return Fact(f"p99 of 16 busy connections beside {connections:,} idle ones", "× alone", {"ours": ratio})
 
 
 def _interleaved(
@@ -178,10 +187,15 @@ def _statements(side: Side, request: bytes, postgres: Postgres) -> int:
     return min(counts)
 
 
-def _timed(connection: Connection, request: bytes) -> float:
-    start = time.perf_counter()
-    connection.call(request)
-    return time.perf_counter() - start
+def _once(side: Side, request: bytes, postgres: Postgres) -> tuple[Timing, int | None]:
+    """A call, and what it sends to the database; that is counted for ours: theirs sends thousands."""
+    with ExitStack() as stack:
+        connection = stack.enter_context(closing(Connection(side)))
+        counted = stack.enter_context(postgres.counting("ours")) if side.database == "ours" else None
+        start = time.perf_counter()
+        connection.call(request)
+        elapsed = time.perf_counter() - start
+    return timing([elapsed], elapsed), counted[0] if counted else None
 
 
 def _size(postgres: Postgres, side: Side) -> int:

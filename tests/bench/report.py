@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,15 @@ TARGETS = {
     "alter_partitions": 50,
     "drop_partitions": 50,
 }
+# At most so many milliseconds a call (p50), by the beginning of the operation's name and the number of partitions.
+LATENCIES = {
+    ("alter_table, CASCADE", 100_000): 2_000,
+    ("drop_table", 100_000): 2_000,
+    ("plan_scan", 1_000_000): 10,
+}
 LIMITS = {
     "memory of a worker": "≤ 150",
-    "memory while": "≤ 2.5",
+    "memory that a reply": "≤ 250",
     "start to first answer": "≤ 1",
     "p99 of 16 busy": "≤ 1.5",
 }
@@ -55,9 +61,8 @@ def tables(console: Console, rows: Sequence[Row], facts: Sequence[Fact]) -> None
         grid.add_column(name, justify="right")
     for row in rows:
         ratio = "" if row.ratio is None else f"{row.ratio:,.1f}"
-        target = _first(TARGETS, row.operation)
         cells = [cell for side in ("ours", "theirs") for cell in _cells(row, side)]
-        grid.add_row(row.operation, f"{row.partitions:,}", *cells, ratio, f"{target} ×" if target else "")
+        grid.add_row(row.operation, f"{row.partitions:,}", *cells, ratio, _target(row))
     console.print(grid)
     figures = Table("figure", "unit", "ours", "theirs", "target")
     for fact in facts:
@@ -66,14 +71,42 @@ def tables(console: Console, rows: Sequence[Row], facts: Sequence[Fact]) -> None
     console.print(figures)
 
 
-def write_json(path: Path, about: dict[str, Any], rows: Sequence[Row], facts: Sequence[Fact]) -> None:
-    """Everything, for programs."""
+def write(folder: Path, about: dict[str, Any], rows: Sequence[Row], facts: Sequence[Fact]) -> None:
+    """bench.json (everything), bench.md (the tables, for documents), throughput.png and growth.png."""
     content = {"machine": about, "operations": [asdict(row) for row in rows], "figures": [asdict(f) for f in facts]}
-    path.write_text(json.dumps(content, indent=1))
+    (folder / "bench.json").write_text(json.dumps(content, indent=1))
+    (folder / "bench.md").write_text("\n".join(_markdown(rows, facts)) + "\n")
+    _plot(folder, rows)
 
 
-def plot(folder: Path, rows: Sequence[Row]) -> None:
-    """throughput.png (both sides, the smallest size) and growth.png (ours, by number of partitions)."""
+def _markdown(rows: Sequence[Row], facts: Sequence[Fact]) -> Iterator[str]:
+    sides = [f"{side} {of}" for side in ("ours,", "Hive,") for of in ("per s", "p50 ms", "p99 ms", "cpu ms", "SQL")]
+    for size in dict.fromkeys(row.partitions for row in rows):
+        yield f"| {size:,} partitions | {' | '.join(sides)} | ratio | target |"
+        yield "| --- |" + " --: |" * (len(sides) + 2)
+        for row in rows:
+            if row.partitions == size:
+                cells = [cell or "–" for side in ("ours", "theirs") for cell in _cells(row, side)]
+                ratio = "–" if row.ratio is None else f"{row.ratio:,.1f}"
+                yield f"| `{row.operation}` | {' | '.join(cells)} | {ratio} | {_target(row) or '–'} |"
+        yield ""
+    yield "| figure | unit | ours | Hive | target |"
+    yield "| --- | --- | --: | --: | --: |"
+    for fact in facts:
+        values = [f"{fact.values[side]:,.2f}" if side in fact.values else "–" for side in ("ours", "theirs")]
+        yield f"| {fact.name} | {fact.unit} | {' | '.join(values)} | {_first(LIMITS, fact.name) or '–'} |"
+
+
+def _target(row: Row) -> str:
+    slow = next(
+        (ms for (name, n), ms in LATENCIES.items() if row.operation.startswith(name) and row.partitions >= n), 0
+    )
+    times = _first(TARGETS, row.operation) if "theirs" in row.timings else None
+    return f"≤ {slow:,} ms" if slow else f"{times} ×" if times else ""
+
+
+def _plot(folder: Path, rows: Sequence[Row]) -> None:
+    """Throughput of both sides at the smallest size; times by number of partitions."""
     import matplotlib as mpl
 
     mpl.use("Agg")

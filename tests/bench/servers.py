@@ -42,6 +42,17 @@ class Postgres:
         """Bytes of a database, indexes included."""
         return int(self.scalar(f"SELECT pg_database_size('{database}')"))
 
+    def vacuum(self, side: Side, *, full: bool = False) -> None:
+        """What PostgreSQL does by itself within a minute; `full`: what was deleted takes no room any more."""
+        if side.database:
+            url = make_url(self.url).set(database=side.database).render_as_string(hide_password=False)
+            execute(url, "VACUUM FULL" if full else "VACUUM ANALYZE")
+
+    def sum_of(self, side: Side, expression: str) -> float:
+        """An aggregate, or the size of something, over all partitions of our metastore."""
+        url = make_url(self.url).set(database=side.database).render_as_string(hide_password=False)
+        return float(Postgres(url, self.log).scalar(f"SELECT {expression} FROM partitions"))
+
     @contextmanager
     def counting(self, database: str) -> Iterator[list[int]]:
         """The list that it gives holds, afterwards, how many statements the database was sent in the block."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from tests.bench.load import encode
 from tests.wire.builders import PARQUET
@@ -23,6 +24,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 from thrift_idl.gen.metastore.ttypes import PredicateNode, PredicateOperator, ScanRequest
 
 DAY = 86_400
+_WHOLE = 100_000  # partitions that are asked for at once, at most
 CASCADE = EnvironmentContext({"CASCADE": "true"})
 
 
@@ -60,7 +62,7 @@ class Workload:
     def reads(self) -> dict[str, tuple[bytes, int]]:
         """Calls that change nothing, each with the connections that make it."""
         wanted = self.database, self.table
-        return {
+        calls = {
             "get_table": (encode("get_table", *wanted), 1),
             "get_table, 16 connections": (encode("get_table", *wanted), 16),
             "get_partitions_by_filter, one day": (
@@ -72,8 +74,12 @@ class Workload:
                 1,
             ),
             "get_partition_names, all": (encode("get_partition_names", *wanted, -1), 1),
-            "get_partitions, all": (encode("get_partitions", *wanted, -1), 1),
         }
+        return calls if self.partitions > _WHOLE else {**calls, "get_partitions, all": (self.large_reply(-1), 1)}
+
+    def large_reply(self, partitions: int = 45_000) -> bytes:
+        """A call whose reply is so many partitions; of 40 columns, a hundred megabytes."""
+        return encode("get_partitions", self.database, self.table, partitions)
 
     def writes(self) -> dict[str, tuple[bytes, int]]:
         """Calls in the order in which they are made once, each with the partitions that it changes."""
@@ -164,9 +170,14 @@ def _day(number: int) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(number * DAY))
 
 
+@cache
+def _columns(count: int) -> list[FieldSchema]:
+    return [FieldSchema(f"c{i}", "string" if i % 3 else "bigint", f"column {i}") for i in range(count)]
+
+
 def _descriptor(columns: int, location: str) -> StorageDescriptor:
     return StorageDescriptor(
-        cols=[FieldSchema(f"c{i}", "string" if i % 3 else "bigint", f"column {i}") for i in range(columns)],
+        cols=_columns(columns),
         location=location,
         inputFormat=PARQUET[0],
         outputFormat=PARQUET[1],
