@@ -26,7 +26,6 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
-import org.apache.spark.sql.execution.datasources.NoopCache$;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionPath;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
@@ -190,10 +189,16 @@ public final class HiveTableIndex implements FileIndex {
     PartitionFilters filters = new PartitionFilters(schema, partitionFilters);
     Configuration conf = session.sessionState().newHadoopConf();
     List rootPaths = new ArrayList(), partitionPaths = new ArrayList();
+    FilesBeside beside = new FilesBeside(conf);
     for (Iterator i = plan.get("partitions").elements(); i.hasNext();) {
       JsonNode partition = (JsonNode) i.next();
       InternalRow row = row(schema, partition.get("values"));
       if (!filters.accept(row)) continue;
+      if (!partition.get("beside").isNull()) {
+        Path own = qualified(partition.get("beside").asText(), conf);
+        JsonNode pruned = (JsonNode) plan.get("pruned").get(partition.get("storage").asInt());
+        beside.ask(own, new PartitionPath(row, own), pruned);
+      }
       for (Iterator j = partition.get("directories").elements(); j.hasNext();) {
         Path path = qualified(((JsonNode) j.next()).asText(), conf);
         rootPaths.add(path);
@@ -201,9 +206,10 @@ public final class HiveTableIndex implements FileIndex {
         partitionPaths.add(new PartitionPath(row, path));
       }
     }
+    beside.list(rootPaths, partitionPaths);
     PartitionSpec spec = new PartitionSpec(schema, seq(partitionPaths));
     return new InMemoryFileIndex(
-        session, seq(rootPaths), Map$.MODULE$.empty(), Option.apply(schema), NoopCache$.MODULE$, Option.apply(spec),
+        session, seq(rootPaths), Map$.MODULE$.empty(), Option.apply(schema), beside, Option.apply(spec),
         Option.empty());
   }
 

@@ -22,7 +22,7 @@ from spark_client.errors import SparkClientError
 
 # Each may refer to those before it.
 _CLASSES = (
-    *("Python", "PartitionFilters", "VisibleWrites", "BucketHash", "BucketFilter", "BucketFiles"),
+    *("Python", "PartitionFilters", "FilesBeside", "VisibleWrites", "BucketHash", "BucketFilter", "BucketFiles"),
     *("HiveTableIndex", "ResolveHiveTables"),
 )
 _LOG = logging.getLogger(__name__)

@@ -32,7 +32,8 @@ class Planner:
             {**_readable(partition), "bucketing": bucketing(name, buckets, keys, partition, plan.storages)}
             for partition in plan.partitions
         ]
-        return {"partitions": partitions, "writes": asdict(plan.writes)}
+        pruned = [storage.pruned_files for storage in plan.storages]
+        return {"partitions": partitions, "pruned": pruned, "writes": asdict(plan.writes)}
 
     def buckets(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Which files of its directories a scan of a bucketed table opens."""
@@ -63,7 +64,10 @@ class Planner:
 
 
 def _readable(partition: ScanPartition) -> Mapping[str, Any]:
-    return {"values": partition.values, "directories": [directory.location for directory in partition.directories]}
+    """`beside`: the partition's own location, where skew directories lie in it and files may lie beside them."""
+    directories = [directory.location for directory in partition.directories]
+    beside = None if partition.location in directories else partition.location
+    return {"values": partition.values, "directories": directories, "beside": beside, "storage": partition.storage}
 
 
 def _check_formats(table: str, serde: str, plan: ScanPlan) -> None:

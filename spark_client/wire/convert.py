@@ -169,6 +169,7 @@ def _scan_storage(storage: ours.ScanStorage) -> structs.ScanStorage:
         serde_parameters=dict(storage.serdeParameters or {}),
         buckets=storage.numBuckets,
         bucket_columns=tuple(storage.bucketCols or ()),
+        pruned_files=tuple(storage.prunedFiles or ()),
     )
 
 

@@ -148,7 +148,10 @@ class ScanPartition:
 
 @dataclass(frozen=True, slots=True)
 class ScanStorage:
-    """How partitions of a plan are stored: many share one."""
+    """How partitions of a plan are stored: many share one.
+
+    `pruned_files`: beginnings of names of files that lie in a partition's own location and hold no match.
+    """
 
     columns: tuple[Column, ...]
     input_format: str
@@ -156,6 +159,7 @@ class ScanStorage:
     serde_parameters: Mapping[str, str]
     buckets: int
     bucket_columns: tuple[str, ...]
+    pruned_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

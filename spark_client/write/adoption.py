@@ -13,13 +13,15 @@ from itertools import chain, groupby
 
 from spark_client.wire.structs import NOT_SKEWED, PublishMode, PublishPartition, Rename, Skew, Table
 from spark_client.write.files import is_below, name_of, parent
-from spark_client.write.names import skew_directories, value_path
+from spark_client.write.names import flat_prefixes, inside, is_flat, skew_directories, value_path
 from spark_client.write.snapshot import Existing, Snapshot, Values
 from spark_client.write.staging import StagedFile
 
 # The write that changed a partition last, in its parameters: how a writer recognises its own publication.
 QUERY_ID = "spark_query_id"
 VERSIONS = "_versions"
+# A table's property: `flat` keeps the files of heavy values in the partition's directory, where every engine looks.
+LAYOUT, DIRECTORIES, FLAT = "skew.layout", "directories", "flat"
 # Renaming is copying there, file by file.
 _OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "oss", "cosn", "obs", "swift", "wasb", "wasbs"})
 
@@ -99,11 +101,12 @@ class Adopter:
     def wishes_within(self, staged: Iterable[StagedFile]) -> list[str]:
         """The directories that skewed values which had no rows yet would like to have in partitions that are there."""
         return [
-            _directories(existing.location, existing.skew)[number]
+            place
             for values, files in self._by_values(staged).items()
             if (existing := self.snapshot.get(values)) and not self.overwrite
             for number in _numbers(files)
             if number and tuple(existing.skew.values[number - 1]) not in existing.skew.locations
+            if not is_flat(place := self._directories(existing.location, existing.skew, existing)[number])
         ]
 
     def plan(
@@ -137,8 +140,8 @@ class Adopter:
         plain = bool(stays) or self._plain(values) in granted
         location = stays or (self._plain(values) if plain else self._own(values))
         away = self._away(stays, contents.get(stays, ()))
-        targets = _directories(location, skew)
-        used = tuple(targets[number] for number in _numbers(files))
+        targets = self._directories(location, skew)
+        used = tuple(targets[number] for number in _numbers(files) if not is_flat(targets[number]))
         publication = PublishPartition(
             values=values,
             mode=PublishMode.OVERWRITE if self.overwrite else PublishMode.CREATE,
@@ -150,7 +153,7 @@ class Adopter:
         )
         return Adoption(
             away=tuple(Rename(source, target) for source, target in away.items()),
-            moves=_by_file(files, targets) if plain else _by_directory(files, targets),
+            moves=_by_file(files, targets) if plain or any(map(is_flat, targets)) else _by_directory(files, targets),
             made=(*used, location) if plain else (),
             empty=() if files else (location,),
             publications=(publication,),
@@ -174,11 +177,11 @@ class Adopter:
     def _append(self, values: Values, files: list[StagedFile], existing: Existing, granted: Set[str]) -> Adoption:
         """Files go where the files of their directory are, or a new one to where Hive puts it, if that is free."""
         skew, numbers = existing.skew, _numbers(files)
-        inside, own = _directories(existing.location, skew), _directories(self._own(values), skew)
+        within, own = (self._directories(each, skew, existing) for each in (existing.location, self._own(values)))
         known = ["", *(skew.locations.get(tuple(value), "") for value in skew.values)]
         targets = [
-            known[number] or (place if not number or place in granted else own[number])
-            for number, place in enumerate(inside)
+            known[number] or (place if not number or is_flat(place) or place in granted else own[number])
+            for number, place in enumerate(within)
         ]
         publication = PublishPartition(
             values=values,
@@ -192,10 +195,22 @@ class Adopter:
         )
         return Adoption(
             moves=_by_file(files, targets),
-            made=tuple(inside[n] for n in numbers if n and targets[n] == inside[n] and not known[n]),
-            shared=tuple(targets[n] for n in numbers if targets[n] != own[n]),
+            made=tuple(within[n] for n in numbers if n and targets[n] in granted and not known[n]),
+            shared=tuple(dict.fromkeys(_holder(targets[n]) for n in numbers if targets[n] != own[n])),
             publications=(publication,),
         )
+
+    def _directories(self, location: str, skew: Skew, existing: Existing | None = None) -> list[str]:
+        """Directory 0 is the default one, or the only one. In the flat layout all are beginnings of names of files.
+
+        A partition that is there keeps its layout.
+        """
+        if not skew.is_list_bucketed:
+            return [location]
+        known = list(existing.skew.locations.values()) if existing else []
+        flat = any(map(is_flat, known)) if known else self.table.parameters.get(LAYOUT) == FLAT
+        names = flat_prefixes if flat else skew_directories
+        return [f"{location}/{name}" for name in names(skew.columns, skew.values)]
 
     def _name(self, values: Values) -> str:
         return value_path([column.name for column in self.table.partition_columns], values)
@@ -226,16 +241,14 @@ class Adopter:
         }
 
 
-def _directories(location: str, skew: Skew) -> list[str]:
-    """Directory 0 is the default one, or the only one."""
-    if not skew.is_list_bucketed:
-        return [location]
-    return [f"{location}/{name}" for name in skew_directories(skew.columns, skew.values)]
+def _holder(place: str) -> str:
+    """The directory in which its files are."""
+    return parent(place) if is_flat(place) else place
 
 
 def _by_file(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
     """Each file for itself, so that the directory may be others' as well."""
-    return tuple(Rename(file.location, f"{targets[file.directory]}/{name_of(file.location)}") for file in files)
+    return tuple(Rename(file.location, inside(targets[file.directory], name_of(file.location))) for file in files)
 
 
 def _by_directory(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:

@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 # Where rows go whose skew columns hold no declared value; once per skew column (Hive's ListBucketingPrunerUtils).
 DEFAULT_DIRECTORY = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
+# In the flat layout, the beginnings of the names of files, by the value of their rows. Hive escapes each other `=`.
+_FLAT, _FLAT_DEFAULT, _FLAT_END = "skew.", "skew=", "="
+_LONGEST_PREFIX = 150  # bytes: most file systems allow 255 for a name, and the rest of it is needed
 # Hive's FileUtils: control characters and these.
 _ESCAPED = {*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{[]^"}
 _HEX = set("0123456789abcdefABCDEF")
@@ -47,6 +50,28 @@ def skew_directories(columns: Sequence[str], values: Sequence[Sequence[str]]) ->
         path = value_path(columns, value)
         names.append(next(name for name in _candidates(path) if name not in names))
     return tuple(names)
+
+
+def flat_prefixes(columns: Sequence[str], values: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """How, in the flat layout, names of files begin: those of all other values, then those of each value in its order.
+
+    A value whose name is too long for that has a directory.
+    """
+    names = [f"{_FLAT}{value_path(columns, value).replace('/', ',')}{_FLAT_END}" for value in values]
+    directories = skew_directories(columns, values)[1:]
+    short = (len(name.encode()) <= _LONGEST_PREFIX for name in names)
+    pairs = zip(names, directories, short, strict=True)
+    return (_FLAT_DEFAULT, *(name if fits else directory for name, directory, fits in pairs))
+
+
+def is_flat(place: str) -> bool:
+    """True for the beginning of names of files, false for a directory."""
+    return place.endswith(_FLAT_END)
+
+
+def inside(place: str, name: str) -> str:
+    """A file of this name in a directory, or with that beginning."""
+    return f"{place}{name}" if is_flat(place) else f"{place}/{name}"
 
 
 def _candidates(path: str) -> Iterator[str]:
