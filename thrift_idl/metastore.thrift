@@ -56,7 +56,12 @@ struct ScanDirectory {
   2: optional list<string> skewedValue,
 }
 
-/** What must be read of one partition; of an unpartitioned table, the one entry without values. */
+/**
+ * What must be read of one partition; of an unpartitioned table, the one entry without values.
+ * Where the partition has skew directories, its `location` is not among them, but files may lie in it, too (not below
+ * it): those of heavy values in the flat layout, and those of writers that know nothing of skew. They are to be read
+ * but for ScanStorage.prunedFiles.
+ */
 struct ScanPartition {
   1: required list<string> values,
   2: required list<ScanDirectory> directories,
@@ -74,6 +79,7 @@ struct ScanStorage {
   4: required map<string, string> serdeParameters,
   5: required i32 numBuckets,
   6: required list<string> bucketCols,
+  7: optional list<string> prunedFiles,        // beginnings of names of files, in a partition's location, without a match
 }
 
 struct ScanPlan {

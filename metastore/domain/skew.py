@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from metastore.domain.expression import And, Constant, Expression, Or, push_not
 from metastore.domain.in_lists import gathered
 from metastore.domain.keys import kind_of
 from metastore.domain.names import fold
-from metastore.domain.partition_names import first_invalid_character
+from metastore.domain.partition_names import DEFAULT_PARTITION, escape, first_invalid_character
 from metastore.domain.skew_axis import Axis, Literal, atom_of
 from metastore.domain.skew_search import Search
 from metastore.errors import InvalidObjectError
 
 # Where rows lie whose values are not listed, once per skewed column (Hive's ListBucketingPrunerUtils).
 DEFAULT_DIRECTORY = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
+
+
+# Beginnings of the names of files in the flat layout; what Hive escapes never holds a `=`.
+FLAT, FLAT_END = "skew.", "="
+FLAT_DEFAULT = "skew="
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,23 @@ def directories_to_read(
     cells = {value: [axes[column].cell(text) for column, text in zip(columns, value, strict=True)] for value in values}
     search = Search(tree, axes)
     return search.declared(cells) | malformed, search.default(cells.values())
+
+
+def flat_prefix(columns: Sequence[str], value: Sequence[str]) -> str:
+    """How, in the flat layout, the names of the files of a declared value begin: `skew.x=1,s=a=`."""
+    parts = (
+        f"{escape(fold(name))}={escape(text) or DEFAULT_PARTITION}" for name, text in zip(columns, value, strict=True)
+    )
+    return f"{FLAT}{','.join(parts)}{FLAT_END}"
+
+
+def pruned_prefixes(skew: Skew, kept: Collection[tuple[str, ...]], *, keeps_default: bool) -> list[str]:
+    """The beginnings of names of files that need not be read, where the values in `kept` must be."""
+    legal = [value for value in skew.values if len(value) == len(skew.columns)]
+    # The empty text and null have one name.
+    needed = {flat_prefix(skew.columns, value) for value in legal if value in kept}
+    pruned = {flat_prefix(skew.columns, value) for value in legal if value not in kept} - needed
+    return sorted(pruned) if keeps_default else [*sorted(pruned), FLAT_DEFAULT]
 
 
 def _literals(tree: Expression) -> Iterator[Literal]:

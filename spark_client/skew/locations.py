@@ -19,7 +19,7 @@ from spark_client.skew.rules import DEFAULT_KEY, check_own_format, typed
 from spark_client.statements.skewed import SetSkewedLocation
 from spark_client.wire.structs import Partition, Skew, Table
 from spark_client.write.files import is_below
-from spark_client.write.names import DEFAULT_PARTITION, skew_directories
+from spark_client.write.names import DEFAULT_PARTITION, is_flat, skew_directories
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*", re.DOTALL)
 
@@ -84,6 +84,8 @@ def _with_locations(
                 f"{address} is not absolute or has no scheme information. Please specify a complete absolute uri with "
                 f"scheme information. ({what}, skewed by {', '.join(skew.columns)})"
             )
+        if is_flat(address):
+            raise InvalidStatementError(f"{what}: {address} cannot be a location, as it ends with =")
         if [literal(context, text) for text in literals] == [DEFAULT_KEY] * len(literals):
             _check_default(what, address, default)
         else:

@@ -14,6 +14,7 @@ from spark_client.skew.keys import as_hive_writes
 from spark_client.skew.limits import DEFAULT_MAX_VALUES, MAX_VALUES, MAX_VALUES_SETTING, check_count, max_values
 from spark_client.statements.skew_clause import SkewedBy
 from spark_client.wire.structs import Column, Skew, Table
+from spark_client.write.adoption import DIRECTORIES, FLAT, LAYOUT
 from spark_client.write.names import DEFAULT_PARTITION
 
 # Spark's own ALTER TABLE forgets what it does not know, a table's skew among it, but keeps parameters. Partitions keep
@@ -80,6 +81,9 @@ def _check_list_bucketing(table: Table, skewed_by: SkewedBy) -> None:
         raise InvalidStatementError(
             f"{where} is CLUSTERED BY {', '.join(table.bucket_columns)}, which STORED AS DIRECTORIES excludes"
         )
+    layout = table.parameters.get(LAYOUT, DIRECTORIES)
+    if layout not in (DIRECTORIES, FLAT):
+        raise InvalidStatementError(f"{where}: {LAYOUT} is {layout!r}; it must be {DIRECTORIES} or {FLAT}")
     if not _FORMATS.search(table.storage.serde):
         raise InvalidStatementError(f"{where}: STORED AS DIRECTORIES needs STORED AS PARQUET or ORC")
     if table.parameters.get("transactional", "").lower() == "true":

@@ -119,9 +119,26 @@ def test_partitions_of_every_kind_stand_side_by_side(metastore_client: Any, skew
     assert stored.sd.skewedInfo.skewedColValues == other
 
 
-def test_a_partition_without_any_place_is_read_whole(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
+def test_files_beside_directories_are_named_where_they_hold_no_match(
+    metastore_client: Any, skewed_table: tuple[str, str]
+) -> None:
     metastore_client.append_partition(*skewed_table, ["1"])
-    assert planned(metastore_client, skewed_table, [equal("dest", "BOS")]) == {"1": [DEFAULT, ""]}
+    assert planned(metastore_client, skewed_table, [equal("dest", "BOS")]) == {"1": [DEFAULT]}
+    for predicate, pruned in (
+        ([equal("dest", "BOS")], ["skew.dest=ATL=", "skew.dest=LAX="]),
+        ([equal("dest", "ATL")], ["skew.dest=LAX=", "skew="]),
+        ([], None),
+    ):
+        (storage,) = metastore_client.plan_scan(ScanRequest(*skewed_table, predicate)).storages
+        assert storage.prunedFiles == pruned
+
+
+def test_a_place_that_is_the_beginning_of_names_is_no_directory(
+    metastore_client: Any, skewed_table: tuple[str, str]
+) -> None:
+    flat = [SkewedLocation(["ATL"], "file:/w/t/month=1/skew.dest=ATL=")]
+    publish(metastore_client, skewed_table, PublishPartition(["1"], PublishMode.CREATE, "file:/w/t/month=1", flat))
+    assert planned(metastore_client, skewed_table, [equal("dest", "ATL")]) == {"1": []}
 
 
 def test_unpartitioned_tables(metastore_client: Any) -> None:

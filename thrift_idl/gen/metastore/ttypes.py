@@ -192,6 +192,9 @@ class ScanDirectory(TBase):
 class ScanPartition(TBase):
     """
     What must be read of one partition; of an unpartitioned table, the one entry without values.
+    Where the partition has skew directories, its `location` is not among them, but files may lie in it, too (not below
+    it): those of heavy values in the flat layout, and those of writers that know nothing of skew. They are to be read
+    but for ScanStorage.prunedFiles.
 
     Attributes:
      - values
@@ -233,6 +236,7 @@ class ScanStorage(TBase):
      - serdeParameters
      - numBuckets
      - bucketCols
+     - prunedFiles
 
     """
 
@@ -243,16 +247,18 @@ class ScanStorage(TBase):
         'serdeParameters',
         'numBuckets',
         'bucketCols',
+        'prunedFiles',
     )
 
 
-    def __init__(self, columns=None, inputFormat=None, serializationLib=None, serdeParameters=None, numBuckets=None, bucketCols=None,):
+    def __init__(self, columns=None, inputFormat=None, serializationLib=None, serdeParameters=None, numBuckets=None, bucketCols=None, prunedFiles=None,):
         self.columns = columns
         self.inputFormat = inputFormat
         self.serializationLib = serializationLib
         self.serdeParameters = serdeParameters
         self.numBuckets = numBuckets
         self.bucketCols = bucketCols
+        self.prunedFiles = prunedFiles
 
 
 class ScanPlan(TBase):
@@ -899,6 +905,7 @@ ScanStorage.thrift_spec = (
     (4, TType.MAP, 'serdeParameters', (TType.STRING, 'UTF8', TType.STRING, 'UTF8', False), None, ),  # 4
     (5, TType.I32, 'numBuckets', None, None, ),  # 5
     (6, TType.LIST, 'bucketCols', (TType.STRING, 'UTF8', False), None, ),  # 6
+    (7, TType.LIST, 'prunedFiles', (TType.STRING, 'UTF8', False), None, ),  # 7
 )
 all_structs.append(ScanPlan)
 ScanPlan.thrift_spec = (

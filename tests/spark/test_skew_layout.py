@@ -1,0 +1,192 @@
+"""Where the rows of heavy values lie for all engines: in the flat layout; and what others put beside directories."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame
+
+from metastore.domain.skew import flat_prefix
+from spark_client import Session, scan_report
+from spark_client.errors import InvalidStatementError
+from spark_client.wire import MetastoreClient
+from spark_client.write.names import flat_prefixes, is_flat
+from tests.spark.tables import folder
+
+FLAT = "TBLPROPERTIES ('skew.layout' = 'flat')"
+
+
+def rows(df: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in df.collect()), key=repr)
+
+
+def names(location: str) -> list[str]:
+    """What is in it, up to the last `=` of a name."""
+    found = (path for path in folder(location).iterdir() if not path.name.startswith((".", "_")))
+    return sorted(f"{path.name.rpartition('=')[0]}=" if path.is_file() else f"{path.name}/" for path in found)
+
+
+def read(df: DataFrame) -> tuple[int, int]:
+    """Directories and files that the scan keeps."""
+    (scan,) = scan_report(df).scans
+    return scan.kept.directories, scan.kept.files
+
+
+@pytest.fixture
+def flat(spark: Session, table_name: str) -> Iterator[str]:
+    """Flat, by month; two partitions."""
+    spark.sql(
+        f"CREATE TABLE {table_name} (id INT, dest STRING, n INT) PARTITIONED BY (month INT) SKEWED BY (dest, n) "
+        f"ON (('ATL', 1), ('a,b=c/d', 2), (NULL, 3)) STORED AS DIRECTORIES STORED AS PARQUET {FLAT}"
+    )
+    spark.sql(
+        f"INSERT INTO {table_name} VALUES (1, 'ATL', 1, 1), (2, 'ATL', 2, 1), (3, 'a,b=c/d', 2, 1), (4, NULL, 3, 1), "
+        "(5, 'rare', 1, 2)"
+    )
+    yield table_name
+    spark.sql(f"DROP TABLE {table_name}")
+
+
+def test_files_of_heavy_values_lie_in_the_partition_and_are_pruned(
+    spark: Session, flat: str, metastore: MetastoreClient
+) -> None:
+    first, second = metastore.get_partitions("default", flat)
+    values = ["skew.dest=ATL,n=1=", "skew.dest=a,b%3Dc%2Fd,n=2=", "skew.dest=__HIVE_DEFAULT_PARTITION__,n=3="]
+    assert names(first.location) == sorted([*values, "skew="])
+    assert names(second.location) == ["skew="]
+    assert sorted(first.skew.locations.values()) == sorted(f"{first.location}/{name}" for name in values)
+    table = spark.table(flat)
+    for condition, ids, files in (
+        ("dest = 'ATL' AND n = 1", [1], 1),
+        ("dest = 'ATL'", [1, 2], 3),
+        ("dest = 'a,b=c/d' AND n = 2", [3], 1),
+        ("dest IS NULL AND n = 3", [4], 3),  # null and the empty text share a name: the default is read as well
+        ("dest = 'rare' AND n = 1", [5], 2),
+        ("n > 2 AND month = 1", [4], 2),
+        ("month = 1", [1, 2, 3, 4], 4),
+        ("true", [1, 2, 3, 4, 5], 5),
+    ):
+        found = table.where(condition)
+        assert sorted(row.id for row in found.collect()) == ids, condition
+        assert read(found)[1] == files, condition
+
+
+def test_every_reader_of_the_directory_sees_every_row(spark: Session, flat: str, metastore: MetastoreClient) -> None:
+    """Without our library, and without looking into sub-directories."""
+    spark.sql(f"INSERT OVERWRITE {flat} PARTITION (month = 2) VALUES (6, 'ATL', 1), (7, 'x', 1)")
+    spark.sql(f"INSERT INTO {flat} VALUES (8, 'ATL', 1, 2), (9, 'a,b=c/d', 2, 2)")
+    first, second = metastore.get_partitions("default", flat)
+    for partition, ids in ((first, [1, 2, 3, 4]), (second, [6, 7, 8, 9])):
+        assert not any(path.is_dir() for path in folder(partition.location).iterdir())
+        files = [str(path) for path in folder(partition.location).glob("*.parquet")]
+        assert sorted(row.id for row in spark.read.parquet(*files).collect()) == ids
+    found = spark.table(flat).where("dest = 'ATL' AND n = 1")
+    assert rows(found.select("id")) == [(1,), (6,), (8,)]
+    assert read(found) == (2, 3)
+
+
+def test_a_partition_keeps_its_layout(spark: Session, table_name: str, metastore: MetastoreClient) -> None:
+    spark.sql(
+        f"CREATE TABLE {table_name} (x INT) PARTITIONED BY (p INT) SKEWED BY (x) ON (1, 2) STORED AS DIRECTORIES "
+        "STORED AS ORC"
+    )
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (9, 1)")
+    spark.sql(f"ALTER TABLE {table_name} SET {FLAT}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 1), (1, 2), (9, 2)")
+    spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('skew.layout' = 'directories')")
+    spark.sql(f"INSERT INTO {table_name} VALUES (2, 2), (9, 2), (1, 3)")
+    layouts = [
+        sorted(map(is_flat, each.skew.locations.values())) for each in metastore.get_partitions("default", table_name)
+    ]
+    assert layouts == [[False, False], [True, True], [False]]
+    assert rows(spark.table(table_name)) == sorted(
+        [(1, 1), (9, 1), (1, 1), (2, 1), (1, 2), (9, 2), (2, 2), (9, 2), (1, 3)], key=repr
+    )
+    found = spark.table(table_name).where("x = 2")
+    assert rows(found) == [(2, 1), (2, 2)]
+    assert read(found) == (2, 2)
+
+
+def test_a_table_without_partitions_and_long_values(
+    spark: Session, table_name: str, metastore: MetastoreClient
+) -> None:
+    long = "é" * 100
+    spark.sql(
+        f"CREATE TABLE {table_name} (x STRING) SKEWED BY (x) ON ('{long}', 'a') STORED AS DIRECTORIES "
+        f"STORED AS PARQUET {FLAT}"
+    )
+    spark.sql(f"INSERT INTO {table_name} VALUES ('{long}'), ('a'), ('b')")
+    table = metastore.get_table("default", table_name)
+    assert sorted(map(is_flat, table.skew.locations.values())) == [False, True]
+    for value, files in ((long, 1), ("a", 1), ("b", 1)):
+        found = spark.table(table_name).where(f"x = '{value}'")
+        assert (rows(found), read(found)[1]) == ([(value,)], files)
+    assert spark.table(table_name).count() == 3
+
+
+def test_files_of_writers_that_know_nothing_of_skew_are_read(
+    spark: Session, table_name: str, metastore: MetastoreClient
+) -> None:
+    spark.sql(
+        f"CREATE TABLE {table_name} (x INT) PARTITIONED BY (p INT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES "
+        "STORED AS PARQUET"
+    )
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 1)")
+    (partition,) = metastore.get_partitions("default", table_name)
+    source = next(folder(partition.skew.locations["1",]).glob("*.parquet"))
+    shutil.copy(source, folder(partition.location) / "foreign.parquet")
+    found = spark.table(table_name).where("x = 1")
+    assert (rows(found), read(found)) == ([(1, 1), (1, 1)], (2, 2))
+    found = spark.table(table_name).where("x = 2")
+    assert (rows(found), read(found)) == ([(2, 1)], (2, 2))
+    assert spark.table(table_name).where("p = 2").count() == 0
+
+
+def test_a_partition_that_was_moved_is_read_with_what_lies_there(
+    spark: Session, table_name: str, metastore: MetastoreClient, tmp_path: Path
+) -> None:
+    """SET LOCATION by a client that knows nothing of skew, to a copy, and to plain files."""
+    spark.sql(
+        f"CREATE TABLE {table_name} (x INT) PARTITIONED BY (p INT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES "
+        "STORED AS PARQUET"
+    )
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 1)")
+    (before,) = metastore.get_partitions("default", table_name)
+    shutil.copytree(folder(before.location), tmp_path / "copy")
+    (tmp_path / "plain").mkdir()
+    shutil.copy(next(folder(before.location).rglob("x=1/*.parquet")), tmp_path / "plain" / "a.parquet")
+    for place, expected in (("copy", [(1, 1), (2, 1)]), ("plain", [(1, 1)])):
+        spark.sql(f"ALTER TABLE {table_name} PARTITION (p = 1) SET LOCATION '{tmp_path}/{place}'")
+        (moved,) = metastore.get_partitions("default", table_name)
+        assert folder(moved.location) == tmp_path / place
+        assert moved.skew.locations["1",] == f"{moved.location}/x=1"
+        assert rows(spark.table(table_name)) == expected
+        assert rows(spark.table(table_name).where("x = 1")) == [(1, 1)]
+
+
+def test_another_layout_is_refused(spark: Session, table_name: str) -> None:
+    with pytest.raises(
+        InvalidStatementError, match=f"{table_name} .*skew.layout is 'square'; it must be directories or"
+    ):
+        spark.sql(
+            f"CREATE TABLE {table_name} (x INT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES STORED AS ORC "
+            "TBLPROPERTIES ('skew.layout' = 'square')"
+        )
+
+
+@given(st.lists(st.tuples(st.text(max_size=12), st.text(max_size=12)), max_size=4, unique=True))
+def test_both_sides_give_files_the_same_names(values: list[tuple[str, str]]) -> None:
+    given_names = flat_prefixes(["A", "b c"], values)
+    assert given_names[0] == "skew="
+    for value, name in zip(values, given_names[1:], strict=True):
+        if is_flat(name):
+            assert name == flat_prefix(["A", "b c"], value)
+            assert "/" not in name
+            for other in given_names[1:]:
+                assert other == name or not other.startswith(name)
