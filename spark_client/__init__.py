@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spark_client.buckets.check import BucketProblem, check_buckets
 from spark_client.scan.report import ScanReport, scan_report
 from spark_client.session import Session, session
 from spark_client.skew.find import find_skew, survey_skew
@@ -12,10 +13,14 @@ __all__ = [
     "HeavyValue",
     "ScanReport",
     "Session",
+    "BucketProblem",
     "SkewSuggestion",
     "find_skew",
     "scan_report",
     "session",
+    "WriteResult",
+    "WrittenPartition",
+    "check_buckets",
     "skew_join",
     "survey_skew",
 ]

@@ -7,11 +7,11 @@ from typing import Any
 
 from spark_client.buckets.rules import MEND, bucket_numbers, buckets_of_hashes, mismatch, refuse_directory
 from spark_client.errors import UnreadableTableError
-from spark_client.wire.structs import Buckets, ScanPartition, ScanStorage
+from spark_client.wire.structs import NOT_BUCKETED, Buckets, ScanPartition, ScanStorage
 from spark_client.write.names import value_path
 
 # As Trino calls the one place of a table without partitions.
-_UNPARTITIONED = "<UNPARTITIONED>"
+UNPARTITIONED = "<UNPARTITIONED>"
 
 
 def bucketing(
@@ -30,14 +30,20 @@ def bucketing(
     of_table = Buckets(tuple(declared["columns"]), declared["count"])
     of_partition = of_table
     if partition.values and partition.storage is not None:
-        storage = storages[partition.storage]
-        of_partition = Buckets(storage.bucket_columns, max(storage.buckets, 0) if storage.bucket_columns else 0)
-    name = value_path(keys, partition.values) or _UNPARTITIONED
+        of_partition = buckets_of(storages[partition.storage])
+    name = value_path(keys, partition.values) or UNPARTITIONED
     return {
         "name": name,
         "count": of_partition.count,
         "mismatch": mismatch(table, of_table, of_partition, name),
     }
+
+
+def buckets_of(storage: ScanStorage) -> Buckets:
+    """Those of a partition; Hive has -1 and 0 for none."""
+    if not storage.bucket_columns or storage.buckets <= 0:
+        return NOT_BUCKETED
+    return Buckets(storage.bucket_columns, storage.buckets)
 
 
 def chosen_files(

@@ -88,6 +88,16 @@ class Files:
         children = [f"{location}/{status.getPath().getName()}" for status in statuses]
         return [child for child in children if not name_of(child).startswith(("_", "."))]
 
+    def inside(self, location: str) -> tuple[list[str], list[str]]:
+        """As `visible`: the files, and the directories."""
+        path, system = self._at(location)
+        found: tuple[list[str], list[str]] = [], []
+        for status in system.listStatus(path) if system.exists(path) else ():
+            name = str(status.getPath().getName())
+            if not name.startswith(("_", ".")):
+                found[bool(status.isDirectory())].append(f"{location}/{name}")
+        return found
+
     def _check(self, operation: str, places: Sequence[tuple[str, str]]) -> None:
         for (location, target), error in zip(places, self._run(operation, places), strict=True):
             if error:

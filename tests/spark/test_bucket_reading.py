@@ -98,41 +98,45 @@ def test_the_report_tells_buckets(spark: SparkSession, shop: Table) -> None:
     assert 0 < scan.kept.bytes < scan.total.bytes / 8
 
 
-CASES: list[tuple[str, list[Any], Callable[[Any], str]]] = [
-    ("string", ["a", "é", "", "日本"], lambda value: f"'{value}'"),
-    ("char(4)", ["a", "bc", "def"], lambda value: f"'{value}'"),
-    ("varchar(4)", ["a", "bc", "def"], lambda value: f"'{value}'"),
-    ("bigint", [1, -1, 2**62], str),
-    ("smallint", [1, -1, 300], str),
-    ("decimal(12,3)", [Decimal("1.500"), Decimal("-7"), Decimal(0)], str),
-    ("double", [0.0, -0.0, 1.5, float("nan")], lambda value: f"CAST('{value}' AS DOUBLE)"),
-    ("date", [datetime.date(2020, 1, 1), datetime.date(1950, 11, 19)], lambda value: f"DATE'{value}'"),
-    ("boolean", [True, False], str),
+# Hive's type; the values of three rows, and how a query writes them.
+COLUMNS: list[tuple[str, list[Any], list[str]]] = [
+    ("string", ["é", "", "日本"], ["'é'", "''", "'日本'"]),
+    ("char(4)", ["a", "bc", "def"], ["'a'", "'bc  '", "'def'"]),
+    ("varchar(4)", ["a", "bc", "def"], ["'a'", "'bc'", "'def'"]),
+    ("bigint", [1, -1, 2**62], ["1", "-1", str(2**62)]),
+    ("smallint", [1, -1, 300], ["1", "-1", "300"]),
+    ("decimal(12,3)", [Decimal("1.500"), Decimal(-7), Decimal(0)], ["1.5", "-7", "0.000"]),
+    ("double", [1.5, -0.0, float("nan")], ["1.5", "CAST(0 AS DOUBLE)", "CAST('NaN' AS DOUBLE)"]),
+    ("date", [datetime.date(2020, 1, day) for day in (1, 2, 3)], [f"DATE'2020-01-0{day}'" for day in (1, 2, 3)]),
+    ("boolean", [True, False, True], ["true", "false", "true"]),
 ]
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
-def test_no_match_is_lost_whatever_the_type(context: Context, table_name: str, version: str) -> None:
-    """All types are columns of one table, each the bucketing column in its turn: files need not be written anew."""
-    spark, count = context.spark, 512
-    for kind, values, literal in CASES:
-        name = f"{table_name}_{kind.split('(')[0]}"
-        table = make_table(
-            context.metastore,
-            name,
-            f"x {kind}",
-            parameters={"bucketing_version": version},
-            buckets=Buckets(("x",), count),
-        )
-        plain = "string" if "char" in kind else kind
-        insert_into(context, table.full_name, frame(spark, f"x {plain}", *((value,) for value in [*values, None])))
-        whole = spark.table(name)
-        for value in values:
-            df = whole.where(f"x = {literal(value)}")
-            wanted = sum(other == value or (value != value and other != other) for other in values)
-            assert df.count() == wanted, (kind, value)
-            assert kept(df).buckets <= 2, (kind, value)
-        assert kept(whole.where(f"x = {literal(values[0])}")).files < len(values) + 1
+def test_what_was_written_is_found_whatever_the_type(context: Context, table_name: str, version: str) -> None:
+    """All types are bucketing columns of one table: were the hash of one literal another, its row would be lost."""
+    names = [f"c{number}" for number in range(len(COLUMNS))]
+    table = make_table(
+        context.metastore,
+        table_name,
+        ", ".join(f"{name} {kind}" for name, (kind, _, _) in zip(names, COLUMNS, strict=True)),
+        parameters={"bucketing_version": version},
+        buckets=Buckets(tuple(names), 512),
+    )
+    plain = ", ".join(
+        f"{n} {'string' if 'char' in kind else kind}" for n, (kind, _, _) in zip(names, COLUMNS, strict=True)
+    )
+    rows_ = [[values[row] for _, values, _ in COLUMNS] for row in range(3)]
+    insert_into(context, table.full_name, frame(context.spark, plain, *rows_, [None] * len(names)))
+    for row in range(3):
+        where = " AND ".join(f"{name} = {texts[row]}" for name, (_, _, texts) in zip(names, COLUMNS, strict=True))
+        df = context.spark.table(table_name).where(where)
+        assert df.count() == 1, where
+        # 0.0 is -0.0, which in version 1 differs in the sign only, and that does not count.
+        assert kept(df).buckets == (2 if row == 1 and version == "2" else 1)
+        assert kept(df).files == 1
+    nothing = context.spark.table(table_name).where(" AND ".join(f"{name} IS NULL" for name in names))
+    assert (nothing.count(), kept(nothing).buckets) == (1, 1)
 
 
 def test_several_columns_are_pruned_only_together(context: Context, table_name: str) -> None:

@@ -1,0 +1,93 @@
+"""`metastore check`: whether the files of a bucketed table are named as its buckets are declared."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from metastore.cli.client import connected
+from metastore.cli.printing import print_table
+from metastore.cli.spark import require_java, require_packages
+from metastore.domain.buckets import Buckets, buckets, disorder, mismatch
+from metastore.domain.partition_names import partition_name
+from metastore.errors import InvalidInputError, MetastoreError, UnavailableError
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.metastore.ttypes import ScanPlan, ScanRequest
+
+_AT_ONCE: Final = 16  # directories that are listed
+_COMMAND: Final = "metastore check --rows"
+Finding = tuple[str, str]  # partition, what is wrong
+
+
+def check(uri: str, name: str, *, rows: bool, master: str) -> tuple[int, str]:
+    """Prints what is wrong; returns the exit status and a summary. `name`: DATABASE.TABLE.
+
+    `rows`: Spark, at `master`, also reads them all, and looks whether each lies in its bucket.
+    Raises InvalidInputError for a table that has no buckets.
+    """
+    database, separator, table_name = name.rpartition(".")
+    with connected(uri) as client:
+        table = client.get_table(database if separator else "default", table_name)
+        full_name = f"{table.dbName}.{table.tableName}"
+        declared = buckets(table.sd.bucketCols, table.sd.numBuckets)
+        if not declared.number:
+            raise InvalidInputError(f"{full_name} has no buckets to check: it is not CLUSTERED BY")
+        plan = client.plan_scan(ScanRequest(table.dbName, table.tableName))
+    keys = [key.name for key in table.partitionKeys]
+    found = list(_findings(full_name, keys, declared, plan))
+    if rows and not found:
+        found = _ask(full_name, uri, master)
+    print_table(f"What is wrong with the buckets of {full_name}", ("partition", "problem"), found)
+    what = f"the buckets of {len(plan.partitions)} partitions" if keys else "the buckets"
+    seen = "rows and names" if rows else "names"
+    return (1, f"{len(found)} problems") if found else (0, f"{full_name}: {what} are in order, by {seen} of files")
+
+
+def _findings(table: str, keys: list[str], declared: Buckets, plan: ScanPlan) -> Iterator[Finding]:
+    def look(partition: Any) -> Finding | None:
+        name = partition_name(keys, partition.values) if keys else "<UNPARTITIONED>"
+        own = declared
+        if keys and partition.storageIndex is not None:
+            storage = plan.storages[partition.storageIndex]
+            own = buckets(storage.bucketCols, storage.numBuckets)
+        problem = mismatch(table, declared, name, own) or _disorder(table, name, partition.location, own.number, plan)
+        return (name, problem) if problem else None
+
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        yield from filter(None, threads.map(look, plan.partitions))
+
+
+def _disorder(table: str, partition: str, location: str, number: int, plan: ScanPlan) -> str | None:
+    files, directories = Warehouse(location).children(location)
+    names = [[paths.name(place) for place in places] for places in ([each.location for each in files], directories)]
+    seen = [[name for name in each if not name.startswith(("_", "."))] for each in names]
+    published = [name for name in seen[0] if not _is_open(name, plan)]
+    return disorder(table, partition, published, seen[1], number)
+
+
+def _is_open(name: str, plan: ScanPlan) -> bool:
+    """Whether a file belongs to a write that is not published yet."""
+    found = re.search(rf"{re.escape(plan.writeToken)}-(\d+)", name) if plan.writeToken else None
+    return found is not None and (int(found[1]) > (plan.highestWrite or 0) or int(found[1]) in (plan.openWrites or ()))
+
+
+def _ask(name: str, uri: str, master: str) -> list[Finding]:
+    """What the Spark client finds. Raises MetastoreError with its text where it refuses."""
+    require_packages(_COMMAND, "spark", "pyspark")
+    require_java(_COMMAND)
+    command = [sys.executable, "-m", "spark_client.buckets", name, f"--uri={uri}", f"--master={master}"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        reply = json.loads(answer.stdout.strip().rpartition("\n")[2])
+    except ValueError:
+        reason = answer.stderr.strip().rpartition("\n")[2]
+        raise UnavailableError(f"Spark ended with status {answer.returncode}: {reason}") from None
+    if "error" in reply:
+        raise MetastoreError(reply["error"])
+    return [(each["partition"], each["problem"]) for each in reply["problems"]]

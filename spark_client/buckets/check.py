@@ -1,0 +1,126 @@
+"""Whether files of a bucketed table are named as its buckets are declared, and whether rows lie in their buckets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from spark_client.buckets.hash import bucket_number
+from spark_client.buckets.rules import MEND, bucket_numbers, mismatch, refuse_directory
+from spark_client.buckets.scanning import UNPARTITIONED, buckets_of
+from spark_client.errors import InvalidInsertError, UnreadableTableError
+from spark_client.wire import MetastoreClient
+from spark_client.wire.structs import Buckets, ScanPlan, Table, VisibleWrites
+from spark_client.write.files import Files, name_of, parent
+from spark_client.write.names import value_path
+from spark_client.write.rows import quote
+from spark_client.write.staging import file_format
+
+_FILE_SYSTEM = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class BucketProblem:
+    """What is wrong with a partition, or with the one place of a table without partitions."""
+
+    partition: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    partition: str
+    location: str
+    buckets: Buckets
+    format: str
+
+
+def check_buckets(spark: Any, table: str, *, rows: bool = False) -> tuple[BucketProblem, ...]:
+    """What is wrong with the names of the files of `table` (`db.t`); empty: nothing.
+
+    `rows`: all rows are read as well, and each is looked for in its bucket. `spark` is a session of this library's.
+    Raises InvalidInsertError for a table that has no buckets, or whose hashes nobody can compute.
+    """
+    metastore: MetastoreClient = spark.metastore
+    database, _, name = table.rpartition(".")
+    target = metastore.get_table(database or spark.catalog.currentDatabase(), name)
+    if not target.buckets.count:
+        raise InvalidInsertError(f"{target.full_name} has no buckets to check: it is not CLUSTERED BY")
+    plan = metastore.plan_scan(target.database, target.name)
+    files = Files(spark)
+    problems: list[BucketProblem] = []
+    numbers: dict[tuple[int, str], dict[str, tuple[int, str]]] = {}
+    for place in _places(target, plan):
+        try:
+            found = _numbers(files, target, place, plan.writes)
+        except UnreadableTableError as error:
+            problems.append(BucketProblem(place.partition, str(error).removesuffix(MEND)))
+        else:
+            known = numbers.setdefault((place.buckets.count, place.format), {})
+            known |= {_path(file): (number, place.partition) for file, number in found.items()}
+    if rows:
+        for (count, format_), by_file in numbers.items():
+            of_partition = replace(target, buckets=replace(target.buckets, count=count))
+            problems += _wrong_rows(spark, of_partition, format_, by_file)
+    return tuple(sorted(problems, key=lambda each: (each.partition, each.problem)))
+
+
+def _places(table: Table, plan: ScanPlan) -> Iterator[_Place]:
+    keys = [column.name for column in table.partition_columns]
+    for partition in plan.partitions:
+        name = value_path(keys, partition.values) or UNPARTITIONED
+        buckets, storage = table.buckets, table.storage
+        if keys and partition.storage is not None:
+            own = plan.storages[partition.storage]
+            buckets, storage = buckets_of(own), replace(storage, input_format=own.input_format)
+        yield _Place(name, partition.location, buckets, file_format(storage, f"{table.full_name} {name}"))
+
+
+def _numbers(files: Files, table: Table, place: _Place, writes: VisibleWrites) -> Mapping[str, int]:
+    """Location → bucket, of the visible files of a partition. Raises UnreadableTableError."""
+    if text := mismatch(table.full_name, table.buckets, place.buckets, place.partition):
+        raise UnreadableTableError(text)
+    inside, directories = files.inside(place.location)
+    if directories:
+        raise refuse_directory(table.full_name, place.partition, name_of(directories[0]))
+    seen = [file for file in inside if not _is_hidden(name_of(file), writes)]
+    numbers = bucket_numbers(table.full_name, place.partition, [name_of(file) for file in seen], place.buckets.count)
+    return dict(zip(seen, numbers, strict=True))
+
+
+def _is_hidden(name: str, writes: VisibleWrites) -> bool:
+    """Whether a file belongs to a write that is not published yet (see VisibleWrites.java)."""
+    found = re.search(rf"{re.escape(writes.token)}-(\d+)", name) if writes.token else None
+    return found is not None and (int(found[1]) > (writes.highest or 0) or int(found[1]) in writes.open)
+
+
+def _wrong_rows(
+    spark: SparkSession, table: Table, format_: str, by_file: Mapping[str, tuple[int, str]]
+) -> Iterable[BucketProblem]:
+    """One job over all files: which buckets the rows of each are of."""
+    if not by_file:
+        return
+    ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in table.columns)
+    read = spark.read.format(format_).schema(ddl).option("__globPaths__", "false")
+    data = read.option("recursiveFileLookup", "true").load(sorted({parent(file) for file in by_file}))
+    number = bucket_number(table, data).alias("bucket")
+    for url, bucket, count in data.groupBy(F.col("_metadata.file_path"), number).count().collect():
+        file = _path(unquote(url))
+        wanted, partition = by_file.get(file, (bucket, ""))
+        if bucket != wanted:
+            yield BucketProblem(
+                partition,
+                f"Hive table is corrupt. File '{file}' is for bucket {wanted}, but contains {count} rows for bucket "
+                f"{bucket}.",
+            )
+
+
+def _path(location: str) -> str:
+    """Without the file system's name, which has several spellings."""
+    return _FILE_SYSTEM.sub("", location)

@@ -1,0 +1,56 @@
+"""check_buckets finds files of wrong names, and rows in wrong files."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_client import check_buckets
+from spark_client.buckets.names import bucket_of
+from spark_client.context import Context
+from spark_client.errors import InvalidInsertError
+from spark_client.wire.structs import Buckets, Table
+from spark_client.write.insert import insert_into
+from tests.spark.tables import folder, frame, make_table
+
+
+@pytest.fixture
+def table(context: Context, table_name: str) -> Table:
+    made = make_table(
+        context.metastore,
+        table_name,
+        "id int",
+        "ds string",
+        parameters={"bucketing_version": "2"},
+        buckets=Buckets(("id",), 4),
+    )
+    rows = ((number, ds) for number in range(20) for ds in ("a b", "c"))
+    insert_into(context, made.full_name, frame(context.spark, "id int, ds string", *rows).coalesce(1))
+    return made
+
+
+def test_names_and_rows_are_checked(context: Context, table: Table) -> None:
+    spark, name = context.spark, table.full_name
+    assert check_buckets(spark, name) == check_buckets(spark, name, rows=True) == ()
+    _, partition = context.metastore.get_partitions("default", table.name)
+    place = folder(partition.location)
+    (file,) = (file for file in place.iterdir() if bucket_of(file.name) == 2)
+    moved = file.rename(file.with_name("000003_0_copy_1"))
+    assert check_buckets(spark, name) == ()
+    (problem,) = check_buckets(spark, table.name, rows=True)
+    assert problem.partition == "ds=c"
+    assert f"File '{moved}' is for bucket 3, but contains" in problem.problem
+    assert problem.problem.endswith("rows for bucket 2.")
+    moved.rename(moved.with_name("000007_0"))
+    (problem,) = check_buckets(spark, name, rows=True)
+    assert problem.problem.endswith("by the declared bucket count (4) for partition: ds=c")
+    (place / "000007_0").unlink()
+    (place / "x").mkdir()
+    assert [each.problem for each in check_buckets(spark, name)] == [
+        f"Hive table '{name}' is corrupt. Found sub-directory 'x' in bucket directory for partition: ds=c"
+    ]
+
+
+def test_a_table_without_buckets_is_refused(context: Context, table_name: str) -> None:
+    make_table(context.metastore, table_name, "id int")
+    with pytest.raises(InvalidInsertError, match="has no buckets to check"):
+        check_buckets(context.spark, table_name)
