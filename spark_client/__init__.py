@@ -8,19 +8,24 @@ from spark_client.session import Session, session
 from spark_client.skew.find import find_skew, survey_skew
 from spark_client.skew.join import skew_join
 from spark_client.skew.suggestion import HeavyValue, SkewSuggestion
+from spark_client.write.directory_names import register_directory_function
+from spark_client.write.result import WriteResult, WrittenPartition
+from spark_client.writer import write
 
 __all__ = [
+    "BucketProblem",
     "HeavyValue",
     "ScanReport",
     "Session",
-    "BucketProblem",
     "SkewSuggestion",
-    "find_skew",
-    "scan_report",
-    "session",
     "WriteResult",
     "WrittenPartition",
     "check_buckets",
+    "find_skew",
+    "register_directory_function",
+    "scan_report",
+    "session",
     "skew_join",
     "survey_skew",
+    "write",
 ]

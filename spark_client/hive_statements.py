@@ -11,7 +11,7 @@ from spark_client.creating import create_as_select
 from spark_client.errors import InvalidStatementError
 from spark_client.names import analyzed
 from spark_client.statements.creating import CreateTableAsSelect, ShowCreateDatabase, Statement
-from spark_client.write.rows import quote
+from spark_client.write.rows import literal, quote
 
 _DEFAULT_FORMAT = "hive.default.fileformat"
 # What the metastore's own databases have.
@@ -52,10 +52,10 @@ def _show_create_database(context: Context, statement: ShowCreateDatabase) -> Da
     database = state.catalog().getDatabaseMetadata(name)
     text = f"CREATE DATABASE {quote(database.name())}"
     if database.description():
-        text += f" COMMENT {_literal(database.description())}"
-    text += f" LOCATION {_literal(database.locationUri().toString())}"
+        text += f" COMMENT {literal(database.description())}"
+    text += f" LOCATION {literal(database.locationUri().toString())}"
     properties = {name: database.properties().apply(name) for name in _names(database.properties())}
-    if shown := [f"{_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items())]:
+    if shown := [f"{literal(key)} = {literal(value)}" for key, value in sorted(properties.items())]:
         text += f" WITH DBPROPERTIES ({', '.join(shown)})"
     schema = "Database string, `Create Database` string"
     return context.spark.createDataFrame([(str(database.name()), text)], schema)
@@ -66,7 +66,3 @@ def _names(properties: Any) -> list[str]:
     while keys.hasNext():
         names.append(str(keys.next()))
     return [name for name in names if name not in _OWN]
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

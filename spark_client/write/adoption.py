@@ -7,13 +7,14 @@ readers hide them by their names until they are published. See docs/writing.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields
 from itertools import chain, groupby
 
 from spark_client.wire.structs import NOT_SKEWED, PublishMode, PublishPartition, Rename, Skew, Table
+from spark_client.write.directory_names import directory_path
 from spark_client.write.files import is_below, name_of, parent
-from spark_client.write.names import flat_prefixes, inside, is_flat, skew_directories, value_path
+from spark_client.write.names import flat_prefixes, inside, is_flat, skew_directories
 from spark_client.write.snapshot import Existing, Snapshot, Values
 from spark_client.write.staging import StagedFile
 
@@ -69,17 +70,19 @@ def own_directory(table: Table, query_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Adopter:
-    """Plans one write; `static` is the partition that the statement names in full: it is there even without rows.
+    """Plans one write; `required` are the partitions that the statement is about even if they receive no rows.
 
-    `in_place`: what is overwritten keeps its directory, as tools expect that know `ds=1` only.
+    `in_place`: what is overwritten keeps its directory, as tools expect that know `ds=1` only. `skews`: of partitions
+    that are brought and do not have the table's.
     """
 
     table: Table
     snapshot: Snapshot
     query_id: str
     overwrite: bool
-    static: Values | None
+    required: Collection[Values]
     in_place: bool = False
+    skews: Mapping[Values, Skew] = field(default_factory=dict)
 
     def wishes(self, staged: Iterable[StagedFile]) -> list[str]:
         """The directories in Hive's layout, `ds=1`, that new partitions would like to be in, unless they overwrite."""
@@ -122,8 +125,9 @@ class Adopter:
 
     def _by_values(self, staged: Iterable[StagedFile]) -> dict[Values, list[StagedFile]]:
         by_values = {values: list(files) for values, files in groupby(sorted(staged, key=_values), key=_values)}
-        if self.static is not None and (self.overwrite or self.static not in self.snapshot):
-            by_values.setdefault(self.static, [])
+        for values in self.required:
+            if self.overwrite or values not in self.snapshot:
+                by_values.setdefault(values, [])
         return by_values
 
     def _bring(
@@ -135,7 +139,7 @@ class Adopter:
         contents: Mapping[str, Sequence[str]],
     ) -> Adoption:
         """A new partition, or all of an old one anew."""
-        skew = self.table.skew
+        skew = self.skews.get(values, self.table.skew)
         stays = self._place(existing) if existing and self._stays(existing) else ""
         plain = bool(stays) or self._plain(values) in granted
         location = stays or (self._plain(values) if plain else self._own(values))
@@ -213,7 +217,7 @@ class Adopter:
         return [f"{location}/{name}" for name in names(skew.columns, skew.values)]
 
     def _name(self, values: Values) -> str:
-        return value_path([column.name for column in self.table.partition_columns], values)
+        return directory_path(self.table, values)
 
     @property
     def _root(self) -> str:

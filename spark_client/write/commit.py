@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -16,7 +16,7 @@ from spark_client.errors import (
     WriteFailedError,
     WriteUncertainError,
 )
-from spark_client.wire.structs import PublishPartition, Table
+from spark_client.wire.structs import PublishPartition, Skew, Table
 from spark_client.write.adoption import QUERY_ID, Adopter, Adoption, own_directory, table_root
 from spark_client.write.files import FILE_ERRORS, Files, is_below, parent
 from spark_client.write.journal import Journal
@@ -38,6 +38,12 @@ class Write:
     table: Table
     static: Mapping[str, str]
     overwrite: bool
+    whole: bool = False  # overwrites all partitions below the static values, also those that receive no rows
+
+    def required(self, snapshot: Snapshot) -> Collection[Values]:
+        """The partitions that it is about even if they receive no rows."""
+        named = () if self.static_partition is None else (self.static_partition,)
+        return dict.fromkeys((*named, *snapshot)) if self.whole else named
 
     @property
     def static_partition(self) -> Values | None:
@@ -61,6 +67,7 @@ class Commit:
         self._lease = Lease(context.metastore, write.table, lease_seconds(context.spark, write.table))
         self._journal = Journal(self._files, table_root(write.table.location or ""), context.on_step)
         self._published: Adoption | None = None
+        self._skews: Mapping[Values, Skew] = {}
         self._may_be_visible = self._is_closed = False
         self.query_id = self._lease.query_id
         self.directory = own_directory(write.table, self.query_id)
@@ -89,8 +96,14 @@ class Commit:
         elif not self._may_be_visible and self._journal.undo() and self._delete():
             self._lease.end()
 
-    def run(self, staged: Sequence[StagedFile], snapshot: Snapshot) -> Adoption:
-        """Raises PublishConflictError, WriteFailedError, WriteUncertainError, and what the file system raises."""
+    def run(
+        self, staged: Sequence[StagedFile], snapshot: Snapshot, skews: Mapping[Values, Skew] | None = None
+    ) -> Adoption:
+        """`skews`: of new partitions that do not have the table's.
+
+        Raises PublishConflictError, WriteFailedError, WriteUncertainError, and what the file system raises.
+        """
+        self._skews = skews or {}
         try:
             for _ in range(_APPEND_ATTEMPTS - 1):
                 try:
@@ -107,7 +120,9 @@ class Commit:
 
     def _try(self, staged: Sequence[StagedFile], snapshot: Snapshot) -> Adoption:
         write = self._write
-        adopter = Adopter(write.table, snapshot, self.query_id, write.overwrite, write.static_partition, self._in_place)
+        adopter = Adopter(
+            write.table, snapshot, self.query_id, write.overwrite, write.required(snapshot), self._in_place, self._skews
+        )
         adoption = adopter.plan(staged, self._granted(adopter, staged), self._contents(adopter.replaced(staged)))
         self._lease.share(adoption.shared)
         if adoption.away:
@@ -139,7 +154,8 @@ class Commit:
         write = self._write
         after = take_snapshot(self._context.metastore, write.table, write.static, with_skew=True)
         for values in {file.values for file in staged}:
-            if not same_layout(values, before, after, write.table):
+            is_new = values in self._skews and values not in after
+            if not is_new and (values in self._skews or not same_layout(values, before, after, write.table)):
                 raise PublishConflictError(
                     f"the skew or the buckets of {write.table.full_name}{list(values)} were changed meanwhile; "
                     "run the INSERT again"

@@ -20,10 +20,13 @@ from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError
 from spark_client.wire.structs import Table
 from spark_client.write.commit import Commit, Write
+from spark_client.write.directory_names import FUNCTION, check_distinct, directory_path, has_own_names
 from spark_client.write.limits import check_dynamic_partitions, check_files, dynamic_partitions
 from spark_client.write.partition_spec import resolve_partition
 from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
+from spark_client.write.settings import max_file_size
+from spark_client.write.skew_choice import Choice, choose, is_auto
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import other_skews, take_snapshot
 from spark_client.write.staging import StagedFile, file_format, write_staging
@@ -45,6 +48,10 @@ class Insert:
     overwrite: bool = False
     if_not_exists: bool = False
     columns: Sequence[str] | None = None
+    # Overwriting empties the partitions below the clause that receive no rows.
+    whole: bool = False
+    # Bytes; otherwise the session or the table says it.
+    max_file_size: int | None = None
 
 
 def insert_into(context: Context, table: str, data: DataFrame, **how: Any) -> WriteResult:
@@ -76,7 +83,7 @@ class _Running:
 
     def __init__(self, context: Context, insert: Insert) -> None:
         database, _, name = insert.table.rpartition(".")
-        self._context = context
+        self._context, self._insert = context, insert
         table = context.metastore.get_table(database or context.spark.catalog.currentDatabase(), name)
         _check_writable(table)
         names = [column.name for column in table.partition_columns]
@@ -88,11 +95,13 @@ class _Running:
             dynamic=dynamic_partitions(context.spark),
         )
         self._spec = replace(spec, static=normalise_static(context.spark, table, spec))
+        directory_path(table, list(self._spec.static.values()))
         self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
-        self._write = Write(table, dict(self._spec.static), insert.overwrite)
+        self._write = Write(table, dict(self._spec.static), insert.overwrite, insert.whole)
         self._snapshot = take_snapshot(context.metastore, table, self._spec.static, with_skew=not insert.overwrite)
         self._is_there = insert.if_not_exists and self._write.static_partition in self._snapshot
         self._staged: Sequence[StagedFile] = ()
+        self._choice = Choice()
         self._commit = Commit(context, self._write)
 
     def __enter__(self) -> _Running:
@@ -100,6 +109,8 @@ class _Running:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._choice.skews:
+            self._rows.unpersist()
         self._commit.__exit__()
 
     def stage(self) -> None:
@@ -107,30 +118,40 @@ class _Running:
         if self._is_there:
             return
         write, context = self._write, self._context
-        with _as_one_line(write.table.full_name):
+        with failures_as_one_line(f"INSERT into {write.table.full_name}"):
             context.on_step("planned")
+            self._choose()
             exceptions = other_skews(self._snapshot, write.table) if not write.overwrite else []
             number = directory_number_by_partition(write.table.skew, exceptions, write.table)
+            number = self._choice.directory_number(write.table, number)
             place = self._commit.directory, self._commit.query_id
             if write.table.buckets.count:
                 self._staged = write_buckets(context, write, self._rows, self._snapshot, *place)
             else:
-                self._staged = write_staging(write.table, self._rows, number, *place)
+                size = self._insert.max_file_size or max_file_size(context.spark, write.table)
+                self._staged = write_staging(write.table, self._rows, number, *place, max_size=size)
             context.on_step("staged")
             if self._spec.dynamic:
                 check_dynamic_partitions(context.spark, self._staged)
             check_files(context.spark, self._staged)
+            check_distinct(write.table, {file.values for file in self._staged})
             self._check_formats()
 
     def publish(self) -> WriteResult:
         """Makes it visible, and cleans up."""
         if self._is_there:
             return WriteResult(self._commit.query_id)
-        with _as_one_line(self._write.table.full_name):
-            adoption = self._commit.run(self._staged, self._snapshot)
+        with failures_as_one_line(f"INSERT into {self._write.table.full_name}"):
+            adoption = self._commit.run(self._staged, self._snapshot, self._choice.skews)
         self.__exit__()
         self._context.on_step("cleaned")
         return result_of(self._commit.query_id, adoption.publications, self._staged)
+
+    def _choose(self) -> None:
+        """Of a table whose loads pick their heavy values; the rows are kept, for they are read twice then."""
+        if is_auto(self._write.table):
+            self._rows = self._rows.persist()
+            self._choice = choose(self._write.table, self._rows, [] if self._write.overwrite else self._snapshot.keys())
 
     def _check_formats(self) -> None:
         table = self._write.table
@@ -148,6 +169,8 @@ def _check_writable(table: Table) -> None:
         raise InvalidInsertError(f"{name} is a view; insert into the table below it")
     if parameters.get("transactional") == "true":
         raise InvalidInsertError(f"{name} is a transactional table; only Hive itself can write to it")
+    if has_own_names(table) and table.buckets.count:
+        raise InvalidInsertError(f"{name} is CLUSTERED BY, so its directories cannot be named by '{FUNCTION}'")
     if table.buckets.count and table.skew.is_list_bucketed:
         raise InvalidInsertError(
             f"{name} is CLUSTERED BY, which STORED AS DIRECTORIES excludes: its rows have no place"
@@ -156,12 +179,12 @@ def _check_writable(table: Table) -> None:
 
 
 @contextmanager
-def _as_one_line(table: str) -> Iterator[None]:
+def failures_as_one_line(statement: str) -> Iterator[None]:
     """What Spark or the file system raises, as a failed write."""
     try:
         yield
     except (Py4JError, PySparkException) as error:
-        raise WriteFailedError(f"INSERT into {table} failed and changed nothing: {_root_cause(error)}") from error
+        raise WriteFailedError(f"{statement} failed and changed nothing: {_root_cause(error)}") from error
 
 
 def _root_cause(error: Exception) -> str:

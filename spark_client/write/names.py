@@ -15,6 +15,8 @@ _FLAT, _FLAT_DEFAULT, _FLAT_END = "skew.", "skew=", "="
 _LONGEST_PREFIX = 150  # bytes: most file systems allow 255 for a name, and the rest of it is needed
 # Hive's FileUtils: control characters and these.
 _ESCAPED = {*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{[]^"}
+# As a pattern of regular expressions, for Java's and for Python's.
+ESCAPED = "[" + "".join(f"\\x{ord(char):02x}" for char in sorted(_ESCAPED)) + "]"
 _HEX = set("0123456789abcdefABCDEF")
 # Spark's HadoopMapReduceCommitProtocol: <base name>-<task>-<uuid>.c<number>.<compression>.<format>
 _TASK = re.compile(r"-(\d{5,})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -12,7 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from spark_client.errors import InvalidInsertError
 from spark_client.wire.structs import Column, Table
-from spark_client.write.names import DEFAULT_PARTITION
+from spark_client.write.directory_names import FUNCTION, MAX_NAME, has_own_names
+from spark_client.write.names import DEFAULT_PARTITION, ESCAPED, value_path
 from spark_client.write.partition_spec import PartitionSpec, place_columns
 
 _CHAR = re.compile(r"char\((\d+)\)")
@@ -22,6 +23,11 @@ _TEXT_TYPE = re.compile(r"(string|varchar|char)\b")
 def quote(name: str) -> str:
     """The name as an identifier of Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    """The text as a constant of Spark SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> dict[str, str]:
@@ -38,8 +44,8 @@ def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> 
     for name, text in zip(typed, _one_row(spark, casts), strict=True):
         if text is None:
             raise InvalidInsertError(
-                f"[Error 10248]: Cannot add partition column {name} of type string as it cannot be converted to type {types[name]}: "
-                f"{values[name]!r}"
+                f"[Error 10248]: Cannot add partition column {name} of type string as it cannot be converted to "
+                f"type {types[name]}: {values[name]!r}"
             )
         values[name] = text
     return values
@@ -82,12 +88,32 @@ def _partition_columns(table: Table, static: Mapping[str, str]) -> list[Any]:
     columns = []
     for column in table.partition_columns:
         if column.name not in static:
-            columns.append(F.col(quote(column.name)))
+            columns.append(_dynamic(table, column))
         else:
             text = static[column.name]
             value = F.lit(None if text == DEFAULT_PARTITION else text)
             columns.append(value.cast("string").alias(column.name))
     return columns
+
+
+def _dynamic(table: Table, column: Column) -> Any:
+    """The column of the rows; a text of which no directory can be named breaks the job off before it is one.
+
+    Most texts are short, so only long ones are escaped to see how long their names are.
+    """
+    given = F.col(quote(column.name))
+    if not _TEXT_TYPE.match(column.type) or has_own_names(table):
+        return given
+    room = MAX_NAME - len(value_path([column.name], ["x"])) + 1
+    length = F.octet_length(F.regexp_replace(given, ESCAPED, "%00"))
+    message = F.concat(
+        F.lit(f"{table.full_name}: the directory of {column.name} = '"),
+        F.substring(given, 1, 40),
+        F.lit(f"…' would have a longer name than the {MAX_NAME} bytes that file systems take; "),
+        F.lit(f"give the table the property '{FUNCTION}' = 'short'"),
+    )
+    too_long = (F.octet_length(given) * 3 > room) & (length > room)
+    return F.when(too_long, F.raise_error(message)).otherwise(given).alias(column.name)
 
 
 def _store_assignment(spark: SparkSession, table: str, rows: DataFrame, targets: Sequence[Column]) -> DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import SparkSession
 
 from spark_client.errors import InvalidInsertError
@@ -12,6 +14,11 @@ IN_PLACE, VERSIONS = "in-place", "versions"
 # Seconds without a sign of life after which a writer counts as dead.
 LEASE = "write.lease.seconds"
 _DEFAULT_LEASE = "60"
+# Bytes, or 64MB and the like; Doris' hive_sink_max_file_size has the same default.
+MAX_FILE_SIZE = "write.max.file.size"
+_DEFAULT_FILE_SIZE = "1GB"
+_SIZE = re.compile(r"(\d+)\s*(?:([kmgt])?i?b?)", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def is_in_place(spark: SparkSession, table: Table) -> bool:
@@ -32,6 +39,20 @@ def lease_seconds(spark: SparkSession, table: Table) -> float:
     if not 0.1 <= seconds <= 86_400:
         raise InvalidInsertError(f"{LEASE} of {table.full_name} is {text!r}; it is a number of seconds, up to a day")
     return seconds
+
+
+def max_file_size(spark: SparkSession, table: Table) -> int:
+    """Bytes. Raises InvalidInsertError."""
+    text = _setting(spark, table, MAX_FILE_SIZE, _DEFAULT_FILE_SIZE).strip()
+    return parse_size(f"{MAX_FILE_SIZE} of {table.full_name}", text)
+
+
+def parse_size(name: str, text: str) -> int:
+    """Bytes of 1048576, 1024k, 1MB or 1MiB. Raises InvalidInsertError; `name` is for the message."""
+    size = _SIZE.fullmatch(text)
+    if size is None or int(size[1]) == 0:
+        raise InvalidInsertError(f"{name} is {text!r}; it is a number of bytes, or 64MB and the like")
+    return int(size[1]) * _UNITS[(size[2] or "").lower()]
 
 
 def _setting(spark: SparkSession, table: Table, name: str, default: str) -> str:

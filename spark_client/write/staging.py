@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 from urllib.parse import unquote
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.types import StringType
+from pyspark.sql.types import StringType, StructType
 
 from spark_client.errors import InvalidInsertError
 from spark_client.wire.structs import Storage, Table
-from spark_client.write.files import name_of
+from spark_client.write.directory_names import has_own_names
+from spark_client.write.file_options import file_options
+from spark_client.write.files import Files, name_of, parent
 from spark_client.write.names import DEFAULT_PARTITION, unescape
 from spark_client.write.rows import quote
+
+_ROOM, _SPLITS = 0.9, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,34 +43,122 @@ def file_format(storage: Storage, name: str) -> str:
 
 
 def write_staging(
-    table: Table, rows: DataFrame, number: Column | None, location: str, query_id: str, order: Sequence[Column] = ()
+    table: Table,
+    rows: DataFrame,
+    number: Column | None,
+    location: str,
+    query_id: str,
+    order: Sequence[Column] = (),
+    max_size: int | None = None,
 ) -> tuple[StagedFile, ...]:
     """Writes the rows, spread by partition and directory: a heavy value by several tasks, light ones together.
 
     File names begin with the query id. The directories of `location` are those of the partitions, in Hive's names, and
     in them one of each `number`; without a number, files are in the partitions' directories, where they can stay.
-    `order` is that of the rows in each file.
+    Where the table names its directories in its own way, there is one for each partition, in no way to be kept.
+    `order` is that of the rows in each file; `max_size` of a file in bytes, if there is no order to be kept.
     """
     keys = [column.name for column in table.partition_columns]
+    staging = _Staging(rows.sparkSession, table, location, query_id, rows.schema, len(keys))
+    arranged = _is_arranged(rows)
+    if has_own_names(table):
+        rows, keys = staging.hash_partitions(rows, keys)
     numbered, directories = rows, keys
     if number is not None:
         helper = _free_name("skewed_directory", rows.columns)
         numbered, directories = rows.withColumn(helper, number), [*keys, helper]
-    format_ = file_format(table.storage, table.full_name)
-    if not _is_arranged(rows):
+    if not arranged:
         numbered = numbered.hint("rebalance", *map(quote, directories))
     if order:
         numbered = _sorted(numbered, keys, directories[len(keys) :], order)
-    writer = numbered.write.format(format_).options(**_file_options(table, format_))
-    writer = writer.option("mapreduce.output.basename", query_id)
-    writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-    if directories:
-        writer = writer.partitionBy(*directories)
-    writer.save(location)
-    counted = _count(rows.sparkSession, format_, location, rows.schema)
-    marker = f"/{name_of(location)}/"
-    staged = (_staged_file(location, unquote(url).partition(marker)[2], len(keys), *counts) for url, *counts in counted)
-    return tuple(sorted(staged, key=lambda file: file.location))
+    staging.write(numbered, location, directories)
+    return staging.count() if max_size is None or order else staging.split(max_size)
+
+
+@dataclass
+class _Staging:
+    """The write's own directory, and how files get into it."""
+
+    spark: SparkSession
+    table: Table
+    location: str
+    query_id: str
+    schema: StructType
+    depth: int
+    # Hash of a partition's values, where the directories have such names, and what it is of.
+    observed: Observation | None = None
+
+    @property
+    def format(self) -> str:
+        return file_format(self.table.storage, self.table.full_name)
+
+    def hash_partitions(self, rows: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, list[str]]:
+        """The rows with one column in place of those of the partition, and which values it stands for is observed.
+
+        For the directories are to have names that no file system refuses, and the values are in no file.
+        """
+        helper = _free_name("partition_directory", rows.columns)
+        texts = [F.col(quote(name)).cast("string") for name in keys]
+        values = [F.when(text != "", text).otherwise(DEFAULT_PARTITION) for text in texts]
+        marked = rows.withColumn(helper, F.sha2(F.to_json(F.array(*values)), 256))
+        self.observed, self.depth = Observation(), 1
+        pairs = F.collect_set(F.struct(F.col(helper), F.array(*values))).alias("partitions")
+        return marked.observe(self.observed, pairs).drop(*keys), [helper]
+
+    def write(self, rows: DataFrame, location: str, directories: Sequence[str], **options: Any) -> None:
+        """One job; `options` as DataFrameWriter's."""
+        writer = rows.write.format(self.format).options(**file_options(self.spark, self.table, self.format), **options)
+        writer = writer.option("mapreduce.output.basename", self.query_id)
+        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        if directories:
+            writer = writer.partitionBy(*directories)
+        writer.mode("append").save(location)
+
+    def split(self, limit: int) -> tuple[StagedFile, ...]:
+        """Writes files of more than `limit` bytes again, as several, unless they hold one row; rows keep their order.
+
+        A part compresses worse than the whole: some room is left, and what is still too large is split again.
+        """
+        staged, rounds = self.count(), 0
+        while (large := [file for file in staged if file.size > limit and file.rows > 1]) and rounds < _SPLITS:
+            for directory, files in groupby(large, key=lambda file: parent(file.location)):
+                self._write_again(directory, list(files), limit)
+            staged, rounds = self.count(), rounds + 1
+        return staged
+
+    def _write_again(self, directory: str, files: Sequence[StagedFile], limit: int) -> None:
+        rows = min(int(file.rows * limit / file.size * _ROOM) for file in files)
+        names = {column.name for column in self.table.columns}
+        schema = StructType([field for field in self.schema if field.name in names])
+        read = self.spark.read.format(self.format).schema(schema).option("__globPaths__", "false")
+        self.write(read.load([file.location for file in files]), directory, (), maxRecordsPerFile=max(1, rows))
+        for file in files:
+            Files(self.spark).delete(file.location)
+
+    def count(self) -> tuple[StagedFile, ...]:
+        """The files, by location."""
+        read = self.spark.read.format(self.format).schema(self.schema)
+        # A location is a name, not a pattern; and partition values are wanted as the texts that they are.
+        files = read.option("__globPaths__", "false").option("recursiveFileLookup", "true").load(self.location)
+        counted = files.groupBy(F.col("_metadata.file_path"), F.col("_metadata.file_size")).count().collect()
+        marker, values = f"/{name_of(self.location)}/", self._values()
+        staged = (self._staged_file(unquote(url).partition(marker)[2], values, *counts) for url, *counts in counted)
+        return tuple(sorted(staged, key=lambda file: file.location))
+
+    def _values(self) -> Mapping[str, tuple[str, ...]] | None:
+        if self.observed is None:
+            return None
+        return {key: tuple(values) for key, values in self.observed.get["partitions"]}
+
+    def _staged_file(
+        self, path: str, partitions: Mapping[str, tuple[str, ...]] | None, size: int, rows: int
+    ) -> StagedFile:
+        *directories, _ = path.split("/")
+        values = tuple(unescape(name.partition("=")[2]) for name in directories[: self.depth])
+        number = directories[self.depth].partition("=")[2] if len(directories) > self.depth else "0"
+        return StagedFile(
+            f"{self.location}/{path}", partitions[values[0]] if partitions else values, int(number), size, rows
+        )
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:
@@ -91,24 +184,3 @@ def _sorted(rows: DataFrame, keys: Sequence[str], numbers: Sequence[str], order:
     default = F.lit(DEFAULT_PARTITION)
     named = {name: F.coalesce(F.nullif(F.col(quote(name)), F.lit("")), default) for name in texts}
     return rows.withColumns(named).sortWithinPartitions(*map(quote, [*keys, *numbers]), *order)
-
-
-def _file_options(table: Table, format_: str) -> Mapping[str, str]:
-    """The table's own `parquet.…` and `orc.…` properties: compression, block size, bloom filters."""
-    properties = {**table.parameters, **table.storage.serde_parameters}
-    return {name: value for name, value in properties.items() if name.startswith(f"{format_}.")}
-
-
-def _count(spark: SparkSession, format_: str, location: str, schema: Any) -> Sequence[Any]:
-    """URL, bytes and rows of each file."""
-    read = spark.read.format(format_).schema(schema)
-    # A location is a name, not a pattern; and partition values are wanted as the texts that they are.
-    files = read.option("__globPaths__", "false").option("recursiveFileLookup", "true").load(location)
-    return list(files.groupBy(F.col("_metadata.file_path"), F.col("_metadata.file_size")).count().collect())
-
-
-def _staged_file(location: str, path: str, keys: int, size: int, rows: int) -> StagedFile:
-    *directories, _ = path.split("/")
-    values = tuple(unescape(name.partition("=")[2]) for name in directories[:keys])
-    number = directories[keys].partition("=")[2] if len(directories) > keys else "0"
-    return StagedFile(f"{location}/{path}", values, int(number), size, rows)

@@ -1,0 +1,150 @@
+"""DataFrames into Hive's tables, without SQL: `write(df).into("db.t", partition={"ds": "1"}).append()`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from spark_client.context import Context
+from spark_client.creating import create_as_select
+from spark_client.errors import InvalidInsertError, SessionError
+from spark_client.names import analyzed, resolve
+from spark_client.session import Session
+from spark_client.tables import refresh
+from spark_client.write.insert import Insert, insert_all
+from spark_client.write.result import WriteResult
+from spark_client.write.rows import literal, quote
+from spark_client.write.settings import parse_size
+
+
+def write(data: DataFrame) -> Writer:
+    """What can be done with the rows of a DataFrame."""
+    return Writer(data)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Rows on their way; `into` says where they go."""
+
+    data: DataFrame
+
+    def into(
+        self,
+        table: str,
+        *,
+        partition: Mapping[str, object] | None = None,
+        columns: Sequence[str] | None = None,
+        files: int | None = None,
+        max_file_size: int | str | None = None,
+    ) -> Target:
+        """`table` as in SQL; the rest as in INSERT: columns go by position, partition columns last.
+
+        `partition`: a value for a column, or None where the rows decide. `columns`: which columns the rows have; the
+        others get NULL. `files`: by so many tasks, so at most as many files a partition. `max_file_size`: in bytes, or
+        "64MB".
+        """
+        if files is not None and files < 1:
+            raise InvalidInsertError(f"files is {files}; at least one is needed")
+        rows = self.data if files is None else self.data.repartition(files)
+        size = None if max_file_size is None else parse_size("max_file_size", str(max_file_size))
+        clause = {name: _text(value) for name, value in (partition or {}).items()}
+        return Target(rows, table, clause, columns, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Rows and their table. Each method is one write, all of which becomes visible at once, or nothing of it.
+
+    Raises NoSuchTableError, InvalidInsertError, PublishConflictError, WriteFailedError, WriteUncertainError.
+    """
+
+    data: DataFrame
+    table: str
+    partition: Mapping[str, str | None]
+    columns: Sequence[str] | None
+    max_file_size: int | None
+
+    def append(self, *, if_not_exists: bool = False) -> WriteResult:
+        """INSERT INTO. `if_not_exists`: nothing, where the one partition that is named is there already."""
+        return self._insert(if_not_exists=if_not_exists)
+
+    def overwrite_partitions(self, *, if_not_exists: bool = False) -> WriteResult:
+        """INSERT OVERWRITE: replaces the partitions that receive rows, and the one that is named in full."""
+        return self._insert(overwrite=True, if_not_exists=if_not_exists)
+
+    def overwrite(self) -> WriteResult:
+        """Replaces the table, or all that `partition` names: partitions that receive no rows are empty afterwards."""
+        return self._insert(overwrite=True, whole=True)
+
+    def create(
+        self,
+        *,
+        partitioned_by: Sequence[str] = (),
+        stored_as: str = "PARQUET",
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        if_not_exists: bool = False,
+    ) -> WriteResult | None:
+        """CREATE TABLE AS SELECT, by the names of the columns. None where the table was there already.
+
+        Raises TableExistsError, too.
+        """
+        if self.partition or self.columns is not None:
+            raise InvalidInsertError("create() takes its columns from the rows: neither partition nor columns")
+        context = _context(self.data)
+        keys = [name.lower() for name in partitioned_by]
+        fields = {field.name.lower(): field.dataType.simpleString() for field in self.data.schema.fields}
+        if not fields.keys() >= set(keys) or len(fields) < len(self.data.columns):
+            raise InvalidInsertError(f"{self.table}: columns must have different names, partition columns among them")
+        names = [name for name in fields if name not in keys]
+        text = f"CREATE TABLE {self.table} ({_columns(fields, names)})"
+        text += f" PARTITIONED BY ({_columns(fields, keys)})" if keys else ""
+        text += f" STORED AS {stored_as}"
+        text += f" LOCATION {literal(location)}" if location else ""
+        pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in (properties or {}).items())
+        text += f" TBLPROPERTIES ({pairs})" if pairs else ""
+        definition = analyzed(context, text).table()
+        ordered = self.data.select(*map(quote, [*names, *keys]))
+        return create_as_select(
+            context, definition, ordered, if_not_exists=if_not_exists, max_file_size=self.max_file_size
+        )
+
+    def _insert(self, **how: Any) -> WriteResult:
+        context = _context(self.data)
+        database, name = resolve(context, self.table)
+        insert = Insert(
+            f"{database}.{name}",
+            self.data,
+            partition=self.partition,
+            columns=self.columns,
+            max_file_size=self.max_file_size,
+            **how,
+        )
+        try:
+            return insert_all(context, [insert])[0]
+        finally:
+            refresh(context.spark, database, name)
+
+
+def _context(data: DataFrame) -> Context:
+    """The metastore is that of the session that the rows come from, or of the one that was started last."""
+    session = data.sparkSession
+    if isinstance(session, Session):
+        return Context(session, session.metastore)
+    if Session.started is None:
+        raise SessionError("there is no metastore to write to: start a session with spark_client.session(…)")
+    return Context(session, Session.started.metastore)
+
+
+def _text(value: object) -> str | None:
+    """A partition's value as SQL would have it: booleans are true and false."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _columns(fields: Mapping[str, str], names: Sequence[str]) -> str:
+    return ", ".join(f"{quote(name)} {fields[name]}" for name in names)
