@@ -16,9 +16,11 @@ from spark_client import dependencies, descriptions, hive_statements, jvm, table
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, SessionError
 from spark_client.scan.planner import Planner
+from spark_client.statements import concatenate as concatenating
 from spark_client.statements import creating, dependent, described
 from spark_client.statements.skewed import parse
 from spark_client.wire import MetastoreClient
+from spark_client.write.concatenate import concatenate
 from spark_client.write_questions import WriteQuestions
 
 _SETTINGS = {
@@ -57,6 +59,8 @@ class Session(SparkSession):  # type: ignore[misc] # PySpark's types are not loo
             answer = descriptions.execute(Context(self, self.metastore), description, sqlQuery)
             if answer is not None:
                 return answer
+        if not args and not kwargs and (merged := concatenating.parse(sqlQuery)) is not None:
+            return concatenate(Context(self, self.metastore), merged)
         statement = parse(sqlQuery)
         if statement is None and (made := creating.parse(sqlQuery)) is not None:
             return hive_statements.execute(Context(self, self.metastore), made, args, **kwargs)

@@ -1,0 +1,119 @@
+"""skew.auto: each load picks its own heavy values; and heavy values are spread, whoever picked them."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_client import Session, scan_report
+from spark_client.errors import InvalidInsertError
+from spark_client.skew.join import skew_join
+from spark_client.wire.structs import Partition
+from tests.spark.tables import DEFAULT, directories, layout
+
+AUTO = "TBLPROPERTIES ('skew.auto'='true', 'skew.auto.columns'='x', 'skew.auto.share'='0.1')"
+
+
+def rows(spark: Session, heavy: str, day: int, *, count: int = 200) -> None:
+    """A view of rows of one day, of which 60 % have the value; it is called `loaded`."""
+    spark.range(count).selectExpr(
+        "id", f"IF(id % 10 < 6, {heavy}, concat('r', id)) AS x", f"{day} AS day"
+    ).createOrReplaceTempView("loaded")
+
+
+def partitions(spark: Session, table: str) -> dict[str, Partition]:
+    return {each.values[0]: each for each in spark.metastore.get_partitions("default", table)}
+
+
+def test_each_load_picks_its_own_values(spark: Session, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x STRING) PARTITIONED BY (day INT) STORED AS PARQUET {AUTO}")
+    rows(spark, "'it''s'", 1)
+    spark.sql(f"INSERT INTO {table_name} SELECT * FROM loaded")
+    rows(spark, "NULL", 2)
+    spark.sql(f"INSERT INTO {table_name} SELECT * FROM loaded")
+    rows(spark, "string(id)", 3)  # none is heavy
+    spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (day=3) SELECT id, x FROM loaded")
+    found = partitions(spark, table_name)
+    assert [found[day].skew.values for day in "123"] == [(("it's",),), (("__HIVE_DEFAULT_PARTITION__",),), ()]
+    assert directories(found["1"]) == {DEFAULT: 1, "x=it%27s": 1}
+    assert set(directories(found["2"])) == {DEFAULT, "x=__HIVE_DEFAULT_PARTITION__"}
+    assert layout(found["3"].location) == {"": 1}
+    assert spark.sql(f"SELECT day, count(*), count(x) FROM {table_name} GROUP BY day ORDER BY day").collect() == [
+        (1, 200, 200), (2, 200, 80), (3, 200, 200),
+    ]  # fmt: skip
+    (scan,) = scan_report(spark.sql(f"SELECT * FROM {table_name} WHERE x = 'it\\'s' AND day < 3")).scans
+    assert (scan.kept.directories, scan.total.directories) == (2, 5)  # in the second day it is one of the others
+    assert spark.metastore.get_table("default", table_name).skew.values == ()
+    names = spark.createDataFrame([("it's", 1)], "x string, n int")
+    split = skew_join(spark.table(table_name), names, "x")
+    assert split.count() == 120
+    assert "BroadcastHashJoin" in split._jdf.queryExecution().executedPlan().toString()
+
+
+def test_an_append_follows_what_is_there_and_an_overwrite_picks_anew(spark: Session, table_name: str) -> None:
+    spark.sql(
+        f"CREATE TABLE {table_name} (id BIGINT, x STRING) PARTITIONED BY (day INT) SKEWED BY (x) ON ('z') "
+        "STORED AS DIRECTORIES STORED AS ORC TBLPROPERTIES ('skew.auto'='true', 'skew.auto.share'='0.1')"
+    )
+    rows(spark, "'a'", 1)
+    spark.sql(f"INSERT INTO {table_name} SELECT * FROM loaded")
+    rows(spark, "'b'", 1)
+    spark.sql(f"INSERT INTO {table_name} SELECT * FROM loaded UNION ALL SELECT id, x, 2 FROM loaded")
+    found = partitions(spark, table_name)
+    assert [found[day].skew.values for day in "12"] == [(("a",),), (("b",),)]
+    assert directories(found["1"]) == {DEFAULT: 2, "x=a": 1}
+    assert directories(found["2"]) == {DEFAULT: 1, "x=b": 1}
+    spark.sql(f"INSERT OVERWRITE {table_name} SELECT * FROM loaded")
+    found = partitions(spark, table_name)
+    assert [found[day].skew.values for day in "12"] == [(("b",),), (("b",),)]
+    assert spark.table(table_name).where("x = 'b'").count() == 240
+
+
+def test_never_more_values_than_the_table_may_have(spark: Session, table_name: str) -> None:
+    spark.sql(
+        f"CREATE TABLE {table_name} (x INT, y STRING) PARTITIONED BY (day INT) STORED AS PARQUET TBLPROPERTIES ("
+        "'skew.auto'='true', 'skew.auto.columns'='X, y', 'skew.auto.share'='0.001', 'skew.max.values'='5')"
+    )
+    data = "SELECT int(id % 20) AS x, IF(id % 20 < 7, 'a', 'b') AS y, 1 AS day FROM range(390)"
+    spark.sql(f"INSERT INTO {table_name} {data}")
+    (found,) = partitions(spark, table_name).values()
+    assert (found.skew.columns, len(found.skew.values)) == (("x", "y"), 5)
+    assert set(found.skew.values) <= {(str(x), "a" if x < 7 else "b") for x in range(10)}
+
+
+@pytest.mark.parametrize(
+    ("partitioned", "properties", "message"),
+    [
+        ("PARTITIONED BY (p INT)", "", "has skew.auto, but neither skew.auto.columns nor SKEWED BY"),
+        ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='nope'", "skew.auto.columns of .*: nope is no data column"),
+        ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='x', 'skew.auto.share'='much'", "'much', which is no number"),
+        ("", ", 'skew.auto.columns'='x'", "is not partitioned: skew.auto gives each new partition"),
+    ],
+)
+def test_what_cannot_be_picked_is_refused(
+    spark: Session, table_name: str, partitioned: str, properties: str, message: str
+) -> None:
+    properties = f"TBLPROPERTIES ('skew.auto'='true'{properties})"
+    spark.sql(f"CREATE TABLE {table_name} (x INT) {partitioned} STORED AS PARQUET {properties}")
+    with pytest.raises(Exception, match=message) as error:
+        spark.sql(f"INSERT INTO {table_name} SELECT 1{', 1' if partitioned else ''}")
+    assert InvalidInsertError.__name__ in repr(error.value) or "QueryExecutionException" in repr(error.value)
+
+
+def test_a_heavy_value_is_written_by_several_tasks(spark: Session, table_name: str) -> None:
+    """By size, as every rebalanced write of Spark's; light values are still together in one file each."""
+    spark.sql(
+        f"CREATE TABLE {table_name} (id BIGINT, x INT) PARTITIONED BY (day INT) SKEWED BY (x) ON (1, 2) "
+        "STORED AS DIRECTORIES STORED AS PARQUET"
+    )
+    spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", "64k")
+    try:
+        # Of 40,000 rows, 36,000 are of the value 1: about 300 KiB of a shuffle.
+        value = "int(CASE WHEN id % 10 > 0 THEN 1 WHEN id % 20 > 0 THEN 2 ELSE 3 END)"
+        spark.sql(f"INSERT INTO {table_name} SELECT xxhash64(id), {value}, 1 FROM range(0, 40000, 1, 8)")
+    finally:
+        spark.conf.unset("spark.sql.adaptive.advisoryPartitionSizeInBytes")
+    (found,) = partitions(spark, table_name).values()
+    files = directories(found)
+    assert files["x=1"] >= 3
+    assert files["x=2"] == files[DEFAULT] == 1
+    assert spark.table(table_name).groupBy("x").count().orderBy("x").collect() == [(1, 36_000), (2, 2_000), (3, 2_000)]
