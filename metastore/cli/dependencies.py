@@ -99,14 +99,16 @@ def _place(client: Any, name: str) -> Place:
 
     Raises InvalidInputError where the values are not those of the first partition columns, and what the server answers.
     """
-    whole, _, spec = name.partition("@")
+    whole, at, spec = name.partition("@")
     database, _, table = whole.rpartition(".")
     database = database or "default"
-    if not table:
-        raise click.UsageError(f"{name!r} names no table; write DATABASE.TABLE or DATABASE.TABLE@column=value")
+    if not table or (at and not spec):
+        raise click.UsageError(f"{name!r} is no name; write DATABASE.TABLE or DATABASE.TABLE@column=value")
     if not spec:
         return Place(database, table, None, None)
     keys = [key.name for key in client.get_table(database, table).partitionKeys]
+    if not keys:
+        raise InvalidInputError(f"{database}.{table} has no partitions")
     pairs = parse_name(spec)
     given = dict(pairs)
     columns = keys[: len(given)]

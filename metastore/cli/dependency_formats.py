@@ -34,7 +34,12 @@ def tree(asked: Asked, found: Any) -> Tree:
     if asked.spec is None:
         _grow_tables(root, asked.table, asked.up, found)
     elif asked.up:
-        _grow_up(root, found, [each for each in found.partitions if _name(each) == asked.table])
+        edges = [each for each in found.partitions if _name(each) == asked.table]
+        if [edge.partitionName.count("/") for edge in edges] == [asked.spec.count("/")]:
+            root = Tree(_label(edges[0]))
+            _grow_bases(root, found, edges[0])
+        else:
+            _grow_up(root, found, edges)
     else:
         _grow_down(root, found, asked.table, asked.spec)
     return root
@@ -51,26 +56,28 @@ def _grow_tables(branch: Tree, table: str, up: bool, found: Any) -> None:
 
 
 def _grow_up(branch: Tree, found: Any, edges: Iterable[Any]) -> None:
-    by_name = {(_name(each), each.partitionName): each for each in found.partitions}
     for edge in edges:
-        below = branch.add(f"{_name(edge)}@{edge.partitionName} {_state(edge)}")
-        names = edge.basePartitions or []
-        for name in names[:_SHOWN]:
-            upper = by_name.get((_base(edge), name))
-            if upper is None:
-                below.add(f"{_base(edge)}@{name}")
-            else:
-                _grow_up(below, found, [upper])
-        if len(names) > _SHOWN:
-            below.add(f"… and {len(names) - _SHOWN} more")
-        if not names:
-            below.add(f"{_base(edge)}@{edge.baseSpec} (no partitions)")
+        _grow_bases(branch.add(_label(edge)), found, edge)
+
+
+def _grow_bases(branch: Tree, found: Any, edge: Any) -> None:
+    by_name = {each.partitionName: each for each in found.partitions if _name(each) == _base(edge)}
+    names = edge.basePartitions or []
+    for name in names[:_SHOWN]:
+        if name in by_name:
+            _grow_up(branch, found, [by_name[name]])
+        else:
+            branch.add(f"{_base(edge)}@{name}")
+    if len(names) > _SHOWN:
+        branch.add(f"… and {len(names) - _SHOWN} more")
+    if not names:
+        branch.add(f"{_base(edge)}@{edge.baseSpec} (no partitions)")
 
 
 def _grow_down(branch: Tree, found: Any, table: str, spec: str) -> None:
     for edge in found.partitions:
         if _base(edge) == table and _overlap(edge.baseSpec, spec):
-            below = branch.add(f"{_name(edge)}@{edge.partitionName} {_state(edge)}")
+            below = branch.add(_label(edge))
             _grow_down(below, found, _name(edge), edge.partitionName)
 
 
@@ -104,7 +111,7 @@ def as_json(asked: Asked, found: Any) -> str:
 
 def dot(asked: Asked, found: Any) -> str:
     """A digraph of Graphviz: arrows go from what depends to what it depends on."""
-    lines = [f"  {json.dumps(a)} -> {json.dumps(b)};" for a, b in _arrows(asked, found)]
+    lines = [f"  {_quoted(a)} -> {_quoted(b)};" for a, b in _arrows(asked, found)]
     return "\n".join(["digraph dependencies {", "  rankdir=LR;", *lines, "}"])
 
 
@@ -177,8 +184,12 @@ def _base(edge: Any) -> str:
     return f"{edge.baseDbName}.{edge.baseTableName}"
 
 
-def _state(edge: Any) -> str:
-    return "(fresh)" if edge.fresh else "(stale)"
+def _label(edge: Any) -> str:
+    return f"{_name(edge)}@{edge.partitionName} ({'fresh' if edge.fresh else 'stale'})"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _escaped(text: str) -> str:

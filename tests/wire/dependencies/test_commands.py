@@ -10,6 +10,7 @@ import pytest
 
 from metastore.cli.commands import run
 from tests.fixtures.server import Server
+from tests.wire.builders import table
 from tests.wire.dependencies.asking import add, add_to_dependent, create
 
 Capture = pytest.CaptureFixture[str]
@@ -32,6 +33,7 @@ def shown(metastore_server: Server, capsys: Capture, monkeypatch: pytest.MonkeyP
 def chain(client: Any, database: str) -> str:
     """second@ds=1 → tdep@ds=1 → t@ds=1/hr=1, t@ds=1/hr=2; and tdep@ds=2, of which nothing is there."""
     create(client, database, "second", "tdep")
+    client.create_table(table(database, "plain"))
     add(client, database, "t", ["1", "1"], ["1", "2"])
     add_to_dependent(client, database, "tdep", ["1"], ["2"])
     add_to_dependent(client, database, "second", ["1"])
@@ -44,8 +46,7 @@ def lines(text: str) -> list[str]:
 
 def test_trees(shown: Any, chain: str) -> None:
     assert lines(shown("dependencies", f"{chain}.second@ds=1")) == [
-        f"{chain}.second@ds=1",
-        f"└── {chain}.second@ds=1 (fresh)",
+        f"{chain}.second@ds=1 (fresh)",
         f"└── {chain}.tdep@ds=1 (fresh)",
         f"├── {chain}.t@ds=1/hr=1",
         f"└── {chain}.t@ds=1/hr=2",
@@ -136,7 +137,7 @@ def test_wait(client: Any, shown: Any, chain: str) -> None:
         (["dependencies", "{}.t@ds=1/hr=1/min=1"], "does not name the first partition columns"),
         (["impact", "{}.nope@ds=1"], "nope"),
         (["partitions", "wait", "{}.t", "ds=9", "--timeout", "0.05"], "{}.t@ds=9 is not there after 0.05 seconds"),
-        (["partitions", "wait", "{}.t", ""], "Name the partition to wait for"),
+        (["dependencies", "{}.plain@ds=1"], "{}.plain has no partitions"),
         (["partitions", "wait", "{}.nope", "ds=1"], "nope"),
     ],
 )
@@ -144,3 +145,12 @@ def test_mistakes_are_one_line(shown: Any, chain: str, arguments: list[str], tex
     line = shown(*[each.format(chain) for each in arguments], status=1)
     assert line.count("\n") == 1
     assert text.format(chain) in line
+
+
+@pytest.mark.parametrize(
+    "arguments", [["partitions", "wait", "x.t", ""], ["dependencies", "x.t@"], ["impact", "x.@a=1"]]
+)
+def test_what_is_no_name(shown: Any, arguments: list[str]) -> None:
+    line = shown(*arguments, status=2)
+    assert line.count("\n") == 1
+    assert "is no name; write DATABASE.TABLE or DATABASE.TABLE@column=value" in line
