@@ -23,14 +23,21 @@ def places_of(sd: StorageDescriptor) -> list[str]:
 
 def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
     """Directories that held the old data of a partition and hold nothing of the new."""
-    current = places_of(new)
+    current = [*places_of(new), *_default_place(new)]
     candidates = places_of(old)
     if not any(paths.is_below(each, old.location) for each in current if old.location):
         # The whole directory goes, with all that is in it.
         candidates = [each for each in candidates if each == old.location or not paths.is_below(each, old.location)]
-    elif old.storedAsSubDirectories:
-        candidates.append(paths.join(old.location, *[DEFAULT_DIRECTORY] * len(old.skewedInfo.skewedColNames)))
+    else:
+        candidates += _default_place(old)
     return [each for each in dict.fromkeys(candidates) if not any(paths.same(each, place) for place in current)]
+
+
+def _default_place(sd: StorageDescriptor) -> list[str]:
+    """Where the rows of no skewed value lie, if they have a directory of their own."""
+    if not (sd.location and sd.storedAsSubDirectories):
+        return []
+    return [paths.join(sd.location, *[DEFAULT_DIRECTORY] * len(sd.skewedInfo.skewedColNames))]
 
 
 def retire(

@@ -1,0 +1,136 @@
+"""File systems that fail, are slow, or lose files: nothing of such a write is visible, and nothing of it is left."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from spark_client import errors
+from spark_client.context import Context
+from spark_client.wire import MetastoreClient
+from spark_client.wire.structs import Table
+from spark_client.write.files import Files
+from spark_client.write.insert import insert_into
+from tests.bench.writing.files import unreferenced
+from tests.spark.tables import files_below, folder, frame, make_table, skewed
+
+SCHEMA = "id long, x int, m int"
+OLD, NEW = [(1, 7, 1), (2, 0, 1)], [(11, 7, 1), (12, 8, 1), (14, 7, 3)]
+PATIENCE = 60  # seconds
+
+
+@pytest.fixture
+def table(context: Context, table_name: str) -> Table:
+    """A table with the OLD rows."""
+    made = make_table(context.metastore, table_name, "id bigint, x int", "m int", skew=skewed("x", "7", "8"))
+    insert_into(context, f"default.{table_name}", frame(context.spark, SCHEMA, *OLD))
+    return made
+
+
+def write(context: Context, table: Table, *, overwrite: bool = False) -> None:
+    insert_into(context, table.full_name, frame(context.spark, SCHEMA, *NEW), overwrite=overwrite)
+
+
+def ids(context: Context, table: Table) -> list[int]:
+    return sorted(row[0] for row in context.spark.table(table.full_name).collect())
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, operation: str, *, half: bool = False) -> None:
+    """The operation fails, from now on; `half`: after the first of what it was to do."""
+    whole: Callable[..., Any] = getattr(Files, operation)
+
+    def broken(self: Files, places: Any, *rest: Any) -> Any:
+        if half and len(places) > 1:
+            whole(self, places[:1], *rest)
+        raise errors.WriteFailedError("disk on fire")
+
+    monkeypatch.setattr(Files, operation, broken)
+
+
+@pytest.mark.parametrize("overwrite", [False, True], ids=["append", "overwrite"])
+@pytest.mark.parametrize(("operation", "half"), [("rename", False), ("rename", True), ("make_directories", False)])
+def test_a_file_system_that_fails(
+    context: Context, table: Table, monkeypatch: pytest.MonkeyPatch, operation: str, half: bool, overwrite: bool
+) -> None:
+    before = files_below(table.location or "")
+    with monkeypatch.context() as patch:
+        failing(patch, operation, half=half)
+        with pytest.raises(errors.WriteFailedError, match="disk on fire"):
+            write(context, table, overwrite=overwrite)
+    assert files_below(table.location or "") == before
+    assert ids(context, table) == [1, 2]
+    assert context.metastore.plan_scan("default", table.name).writes.open == ()
+
+
+@pytest.mark.parametrize("operation", ["restore", "delete"])
+def test_what_cannot_be_taken_back_is_left_to_cleaning(
+    context: Context, table: Table, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    context.metastore.alter_table(_with_lease(context.metastore, table))
+    with monkeypatch.context() as patch:
+        failing(patch, operation)
+        failing(patch, "rename", half=True)
+        with pytest.raises(errors.WriteFailedError, match="disk on fire"):
+            write(context, table)
+    assert unreferenced(context.spark, context.metastore, "default", table.name)
+    assert ids(context, table) == [1, 2]
+    cleaned = threading.Event()
+    for _ in range(PATIENCE * 20):
+        if context.metastore.clean("default", table.name, grace=0).waiting == 0:
+            cleaned.set()
+            break
+        threading.Event().wait(0.05)
+    assert cleaned.is_set()
+    assert unreferenced(context.spark, context.metastore, "default", table.name) == []
+    assert ids(context, table) == [1, 2]
+
+
+def _with_lease(metastore: MetastoreClient, table: Table) -> Table:
+    """The table, whose writers count as dead soon."""
+    now = metastore.get_table(table.database, table.name)
+    return replace(now, parameters={**now.parameters, "write.lease.seconds": "0.3"})
+
+
+def test_a_slow_file_system_does_not_make_a_writer_dead(
+    context: Context, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context.metastore.alter_table(_with_lease(context.metastore, table))
+    renewed = threading.Semaphore(0)
+    renew, rename = MetastoreClient.renew_write, Files.rename
+
+    def counted(self: MetastoreClient, *args: Any, **how: Any) -> Any:
+        answer = renew(self, *args, **how)
+        renewed.release()
+        return answer
+
+    def slow(self: Files, moves: Any) -> None:
+        for _ in range(8):  # more than two leases
+            assert renewed.acquire(timeout=PATIENCE)
+        assert context.metastore.clean("default", table.name, grace=0).locations == ()
+        rename(self, moves)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MetastoreClient, "renew_write", counted)
+        patch.setattr(Files, "rename", slow)
+        write(context, table)
+    assert ids(context, table) == [1, 2, 11, 12, 14]
+
+
+def test_a_staged_file_that_is_lost(context: Context, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = files_below(table.location or "")
+    rename = Files.rename
+
+    def losing(self: Files, moves: Any) -> None:
+        folder(moves[-1].source).unlink()
+        rename(self, moves)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Files, "rename", losing)
+        with pytest.raises(errors.WriteFailedError, match=r"not there any more|does not exist"):
+            write(context, table)
+    assert files_below(table.location or "") == before
+    assert ids(context, table) == [1, 2]

@@ -1,0 +1,189 @@
+"""Where the files of a write go: all properties that readers and other writers rely on, for any table and any rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_client.wire.structs import (
+    NOT_BUCKETED,
+    NOT_SKEWED,
+    Column,
+    PublishMode,
+    PublishPartition,
+    Skew,
+    Storage,
+    Table,
+)
+from spark_client.write.adoption import Adopter, Adoption, own_directory, table_root
+from spark_client.write.files import is_below, name_of, parent
+from spark_client.write.names import skew_directories, value_path
+from spark_client.write.snapshot import Existing, Values
+from spark_client.write.staging import StagedFile
+
+ROOT, QUERY = "file:/w/t", "token-7"
+STORAGE = Storage("parquet", "parquet", "parquet")
+LISTS = [NOT_SKEWED, Skew(("x",), (("7",), ("8",)), {}, directories=True), Skew(("x",), (("8",),), directories=True)]
+VALUES = [("1",), ("2",), ("a/b",)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A write, planned."""
+
+    adopter: Adopter
+    staged: tuple[StagedFile, ...]
+    granted: frozenset[str]
+    contents: dict[str, list[str]]
+
+    @property
+    def adoption(self) -> Adoption:
+        return self.adopter.plan(self.staged, self.granted, self.contents)
+
+
+def existing(draw: st.DrawFn, values: Values, skew: Skew) -> Existing:
+    """A partition that is there, in a directory of any kind, some of its skewed values with a directory."""
+    name = value_path(["p"], values) if values else ""
+    place = draw(st.sampled_from([f"{ROOT}/{name}", f"{ROOT}/_versions/token-3/{name}", f"file:/elsewhere/{name}"]))
+    place = place.rstrip("/")
+    inside = dict(zip(skew.values, skew_directories(skew.columns, skew.values)[1:], strict=True)) if skew.values else {}
+    known = draw(st.sets(st.sampled_from(sorted(inside)))) if inside else set()
+    locations = {value: f"{place}/{inside[value]}" for value in known}
+    own = Skew(skew.columns, skew.values, locations, skew.directories)
+    return Existing(place, draw(st.integers(1, 9)), own, STORAGE, {}, NOT_BUCKETED)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    partitioned = draw(st.booleans())
+    keys: list[Values] = [*VALUES] if partitioned else [()]
+    skew = draw(st.sampled_from(LISTS))
+    there = keys if not partitioned else draw(st.lists(st.sampled_from(keys), unique=True))
+    snapshot = {
+        values: existing(draw, values, skew if not values else draw(st.sampled_from(LISTS))) for values in there
+    }
+    location = snapshot[()].location if not partitioned else ROOT
+    location = location if is_below(location, ROOT) else ROOT
+    if not partitioned:
+        snapshot[()] = Existing(location, 4, skew, STORAGE, {}, NOT_BUCKETED)
+    columns = (Column("p", "string"),) if partitioned else ()
+    table = Table("d", "t", (Column("x", "int"),), columns, location, STORAGE, skew)
+    overwrite, in_place = draw(st.booleans()), draw(st.booleans())
+    required = draw(st.lists(st.sampled_from(keys), max_size=1))
+    adopter = Adopter(table, snapshot, QUERY, overwrite, required, overwrite and in_place)
+    staged = []
+    for number, values in enumerate(draw(st.lists(st.sampled_from(keys), max_size=8))):
+        current = snapshot[values].skew if values in snapshot and not overwrite else skew
+        directory = draw(st.integers(0, len(current.values)))
+        path = [value_path(["p"], values)] if values else []
+        path += [f"skewed_directory={directory}"] if skew.values else []
+        if not skew.values:
+            directory = 0
+        name = "/".join([own_directory(table, QUERY), *path, f"{QUERY}-{number}"])
+        staged.append(StagedFile(name, values, directory, 10, 5))
+    wishes = [*adopter.wishes(staged), *adopter.wishes_within(staged)]
+    granted = frozenset(draw(st.lists(st.sampled_from(wishes)))) if wishes else frozenset()
+    contents = {place: [place] if partitioned else [f"{place}/old"] for place in adopter.replaced(staged)}
+    return Case(adopter, tuple(staged), granted, contents)
+
+
+def final(case: Case) -> dict[str, StagedFile]:
+    """Where each file is after the moves."""
+    places = {}
+    for file in case.staged:
+        location = file.location
+        for move in case.adoption.moves:
+            if is_below(location, move.source):
+                location = move.target + location.removeprefix(move.source)
+        places[location] = file
+    return places
+
+
+def led_to(case: Case, publication: PublishPartition) -> list[str]:
+    """The directories of a published partition: the default one, then those of skewed values."""
+    before = case.adopter.snapshot.get(publication.values)
+    appended = publication.mode == PublishMode.APPEND
+    skew = before.skew if appended and before else case.adopter.table.skew
+    known = dict(before.skew.locations) if appended and before else {}
+    known |= publication.skewed_locations
+    if not skew.is_list_bucketed:
+        return [publication.location]
+    default = f"{publication.location}/{skew_directories(skew.columns, skew.values)[0]}"
+    return [default, *(known.get(value, "") for value in skew.values)]
+
+
+@given(cases())
+def test_every_file_lies_where_its_partition_says(case: Case) -> None:
+    published = {publication.values: led_to(case, publication) for publication in case.adoption.publications}
+    places = final(case)
+    assert len(places) == len(case.staged)
+    for location, file in places.items():
+        assert parent(location) == published[file.values][file.directory]
+        assert QUERY in name_of(location)
+
+
+@given(cases())
+def test_only_own_files_are_moved_and_only_out_of_the_own_directory(case: Case) -> None:
+    own = own_directory(case.adopter.table, QUERY)
+    assert all(is_below(move.source, own) for move in case.adoption.moves)
+    if not case.adopter.in_place:
+        assert case.adoption.away == ()
+
+
+@given(cases())
+def test_whole_directories_are_moved_within_the_own_one_only(case: Case) -> None:
+    own = own_directory(case.adopter.table, QUERY)
+    files = {file.location for file in case.staged}
+    assert all(is_below(move.target, own) for move in case.adoption.moves if move.source not in files)
+
+
+@given(cases())
+def test_files_come_only_where_it_was_said_before(case: Case) -> None:
+    adoption, own = case.adoption, own_directory(case.adopter.table, QUERY)
+    said = {own, *adoption.shared, *case.granted, *case.adopter.replaced(case.staged)}
+    for move in adoption.moves:
+        assert any(is_below(move.target, place) for place in said), (move, said)
+
+
+@given(cases())
+def test_what_is_new_or_overwritten_lies_in_a_directory_of_its_own(case: Case) -> None:
+    own = own_directory(case.adopter.table, QUERY)
+    replaced = case.adopter.replaced(case.staged)
+    for publication in case.adoption.publications:
+        if publication.mode != PublishMode.APPEND:
+            place = publication.location
+            assert is_below(place, own) or place in case.granted or place in replaced
+
+
+@given(cases())
+def test_each_partition_is_published_once_with_its_counts(case: Case) -> None:
+    adoption = case.adoption
+    files = Counter(file.values for file in case.staged)
+    there = () if case.adopter.overwrite else case.adopter.snapshot
+    wanted = {*files, *(values for values in case.adopter.required if values not in there)}
+    assert sorted(publication.values for publication in adoption.publications) == sorted(wanted)
+    for publication in adoption.publications:
+        before = case.adopter.snapshot.get(publication.values)
+        assert publication.expected_version == (before.version if before else 0)
+        assert publication.parameters["numFiles"] == str(files[publication.values])
+        assert publication.parameters["numRows"] == str(5 * files[publication.values])
+
+
+@given(cases())
+def test_what_is_replaced_in_place_is_kept_under_a_name_that_engines_overlook(case: Case) -> None:
+    adoption, table = case.adoption, case.adopter.table
+    for rename in adoption.away:
+        assert f"_temp_{QUERY}" in rename.target
+        assert rename.target in adoption.retired
+        assert not any(is_below(move.target, rename.target) for move in adoption.moves)
+    for publication in adoption.publications:
+        before = case.adopter.snapshot.get(publication.values)
+        if case.adopter.in_place and before and table.partition_columns and "/_versions/" not in before.location:
+            assert publication.location == before.location
+
+
+def test_the_root_of_a_table_in_one_of_its_versions() -> None:
+    assert table_root(f"{ROOT}/_versions/token-3") == table_root(f"{ROOT}/") == ROOT
