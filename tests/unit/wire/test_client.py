@@ -42,7 +42,7 @@ class Handler:
     def get_partition(self, *_: object) -> hive.Partition:
         raise hive.NoSuchObjectException("no such partition")
 
-    def drop_table(self, *_: object) -> None:
+    def drop_table_with_environment_context(self, *_: object) -> None:
         raise hive.MetaException("disk full")
 
     def publish(self, request: ours.PublishRequest) -> ours.PublishResult:
@@ -50,6 +50,8 @@ class Handler:
         self._maybe_hang_up()
         if request.queryId == "conflict":
             raise ours.ConflictException("somebody else was faster")
+        if request.queryId == "ended":
+            raise hive.NoSuchObjectException("there is no open write")
         return ours.PublishResult([2], [])
 
 
@@ -125,6 +127,8 @@ def test_errors_have_kinds_and_one_line() -> None:
             client.get_table("db", "t")
         with pytest.raises(errors.PublishConflictError, match="somebody else was faster"):
             client.publish("db", "t", "conflict", [ENTRY])
+        with pytest.raises(errors.NoSuchWriteError, match="no open write"):
+            client.publish("db", "t", "ended", [ENTRY])
         with pytest.raises(errors.MetastoreRefusedError, match="disk full"):
             client.drop_table("db", "t")
         with pytest.raises(errors.MetastoreRefusedError):
