@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from spark_client.buckets.names import bucket_file, bucket_of
 from spark_client.wire.structs import Rename, Table
-from spark_client.write.files import Files, name_of
+from spark_client.write.files import Files, name_of, parent
 from spark_client.write.names import value_path
 from spark_client.write.rows import quote
 from spark_client.write.snapshot import Values
@@ -37,12 +37,13 @@ def add_empty_files(
     template, size = _template(spark, files, table, place)
     ending = name_of(template).partition(".")[2]
     keys = [column.name for column in table.partition_columns]
+    places = {values: f"{directory}/{value_path(keys, values)}".rstrip("/") for values in counts}
+    places |= {file.values: parent(file.location) for file in staged}
     added = [
-        StagedFile(f"{parts}/{bucket_file(bucket, f'{query_id}-empty.{ending}')}", values, 0, size, 0)
+        StagedFile(f"{places[values]}/{bucket_file(bucket, f'{query_id}-empty.{ending}')}", values, 0, size, 0)
         for values, bucket in missing
-        if (parts := f"{directory}/{value_path(keys, values)}".rstrip("/"))
     ]
-    files.make_directories({file.location.rpartition("/")[0] for file in added})
+    files.make_directories({parent(file.location) for file in added})
     files.copy([Rename(template, file.location) for file in added])
     files.delete(place)
     return (*staged, *added)

@@ -24,7 +24,13 @@ from spark_client.write.staging import StagedFile, write_staging
 
 
 def write_buckets(
-    context: Context, write: Write, rows: DataFrame, snapshot: Snapshot, directory: str, query_id: str
+    context: Context,
+    write: Write,
+    rows: DataFrame,
+    snapshot: Snapshot,
+    directory: str,
+    query_id: str,
+    max_size: int | None = None,
 ) -> tuple[StagedFile, ...]:
     """As `write_staging`, but files are in the partitions' directories already, and have their last names.
 
@@ -34,7 +40,7 @@ def write_buckets(
     table = write.table
     kept = {} if write.overwrite else {values: existing.buckets.count for values, existing in snapshot.items()}
     number = bucket_number(table, rows, _by_count(table, kept))
-    staged = write_staging(table, rows, number, directory, query_id, _order(table))
+    staged = write_staging(table, rows, number, directory, query_id, _order(table), max_size)
     if not write.overwrite:
         _check_partitions(table, staged, snapshot)
     files = Files(context.spark)

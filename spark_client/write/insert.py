@@ -125,10 +125,10 @@ class _Running:
             number = directory_number_by_partition(write.table.skew, exceptions, write.table)
             number = self._choice.directory_number(write.table, number)
             place = self._commit.directory, self._commit.query_id
+            size = self._insert.max_file_size or max_file_size(context.spark, write.table)
             if write.table.buckets.count:
-                self._staged = write_buckets(context, write, self._rows, self._snapshot, *place)
+                self._staged = write_buckets(context, write, self._rows, self._snapshot, *place, max_size=size)
             else:
-                size = self._insert.max_file_size or max_file_size(context.spark, write.table)
                 self._staged = write_staging(write.table, self._rows, number, *place, max_size=size)
             context.on_step("staged")
             if self._spec.dynamic:

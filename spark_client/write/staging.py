@@ -61,12 +61,11 @@ def write_staging(
     keys = [column.name for column in table.partition_columns]
     staging = _Staging(rows.sparkSession, table, location, query_id, rows.schema, len(keys))
     arranged = _is_arranged(rows)
+    helper = _free_name("skewed_directory", rows.columns)
+    numbered = rows if number is None else rows.withColumn(helper, number)
     if has_own_names(table):
-        rows, keys = staging.hash_partitions(rows, keys)
-    numbered, directories = rows, keys
-    if number is not None:
-        helper = _free_name("skewed_directory", rows.columns)
-        numbered, directories = rows.withColumn(helper, number), [*keys, helper]
+        numbered, keys = staging.hash_partitions(numbered, keys)
+    directories = keys if number is None else [*keys, helper]
     if not arranged:
         numbered = numbered.hint("rebalance", *map(quote, directories))
     if order:
