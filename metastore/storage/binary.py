@@ -40,6 +40,11 @@ def compiled(condition: ColumnElement[bool]) -> tuple[str, dict[str, Any]]:
     return str(statement), dict(statement.params)
 
 
+def integers(packed: bytes | memoryview | None) -> tuple[int, ...]:
+    """What `int8send` has written, one after the other."""
+    return struct.unpack(f"!{len(packed) // 8}q", packed) if packed else ()
+
+
 def _row(data: memoryview) -> list[bytes | None]:
     (count,), at = _FIELDS.unpack_from(data), _FIELDS.size
     values: list[bytes | None] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,43 +10,37 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    LargeBinary,
     Select,
     any_,
-    bindparam,
     func,
     literal,
     select,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.encoded import EncodedList, EncodedTexts
 from metastore.storage.arrays import array_literal
-from metastore.storage.binary import binary_row, compiled
+from metastore.storage.binary import binary_row, compiled, integers
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import decode_descriptor
 from metastore.storage.mapping.partitions import decoded_partition, partition_tail, scan_row
 from metastore.storage.references import ScanRow, StoredPartition, TableRef, VisibleWrites
 from metastore.storage.schema import partitions, skewed_locations
 from metastore.storage.schema.base import Texts
-from metastore.storage.visible_writes import as_read, visible_writes
+from metastore.storage.visible_writes import visible_columns, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _MARKER_BYTES = 16
-# Made once: to put a statement together costs more than to run it.
-_ENCODED = select(
-    func.string_agg(
-        partitions.c.encoded, aggregate_order_by(bindparam("marker", type_=LargeBinary), partitions.c.name)
-    ),
-    func.array_agg(aggregate_order_by(partitions.c.descriptor_id, partitions.c.name)),
-).where(partitions.c.table_id == bindparam("table_id"))
-_SCAN = _ENCODED.add_columns(
-    func.array_agg(aggregate_order_by(partitions.c.version, partitions.c.name)),
-    *visible_writes(":table_id"),
-)
 _CHOSEN = "FROM partitions WHERE partitions.table_id = %(table_id)s"
 _ALL = f"""
     SELECT string_agg(encoded, %(marker)s ORDER BY name), string_agg(int8send(descriptor_id), '' ORDER BY name)
+    {_CHOSEN}
+"""
+# In one statement, so that which writes are visible is of the same moment as the partitions.
+_SCAN = f"""
+    SELECT string_agg(encoded, %(marker)s ORDER BY name),
+           string_agg(int8send(version) || int8send(descriptor_id), '' ORDER BY name),
+           {", ".join(visible_columns("%(table_id)s"))}
     {_CHOSEN}
 """
 _NAMED = "AND partitions.name = ANY (cast(%(names)s AS text[]))"
@@ -82,7 +75,7 @@ class Partitions:
         joined, packed = binary_row(self._connection, f"{_ALL} {where}", given)
         if joined is None or packed is None:
             return EncodedList(Partition, [], [])
-        descriptor_ids = struct.unpack(f"!{len(packed) // 8}q", packed)
+        descriptor_ids = integers(packed)
         tails = self._tails(table, descriptor_ids)
         return EncodedList(Partition, joined.split(marker), [tails[i] for i in descriptor_ids])
 
@@ -112,17 +105,15 @@ class Partitions:
     def select_scan(
         self, table: TableRef, condition: ColumnElement[bool] | None
     ) -> tuple[list[ScanRow], VisibleWrites]:
-        """What a scan needs of the partitions, by name: their own parts only, not what they share.
-
-        One statement, so that which writes are visible is of the same moment as the partitions.
-        """
+        """What a scan needs of the partitions, by name: their own parts only, not what they share."""
         marker = os.urandom(_MARKER_BYTES)
-        query = _SCAN if condition is None else _SCAN.where(condition)
-        row = self._connection.execute(query, {"table_id": table.id, "marker": marker}).one()
-        joined, descriptor_ids, versions, *_ = row
-        heads = bytes(joined).split(marker) if joined is not None else []
-        rows = [scan_row(*each) for each in zip(heads, versions or (), descriptor_ids or (), strict=True)]
-        return rows, as_read(row)
+        where, parameters = _where(table, condition, None)
+        given = {**parameters, "table_id": table.id, "marker": marker}
+        joined, packed, last, open_writes = binary_row(self._connection, f"{_SCAN} {where}", given)
+        heads = joined.split(marker) if joined is not None else []
+        numbers = integers(packed)
+        rows = [scan_row(*each) for each in zip(heads, numbers[::2], numbers[1::2], strict=True)]
+        return rows, visible_writes(last, open_writes)
 
     def descriptors(self, rows: Sequence[ScanRow], own: StorageDescriptor) -> dict[int | None, StorageDescriptor]:
         """What the rows share, by descriptor id; `own` is that of a row without one (the table itself)."""

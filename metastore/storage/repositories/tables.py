@@ -7,7 +7,20 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, insert, select, text, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    literal_column,
+    select,
+    text,
+    tuple_,
+    update,
+)
 
 from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.descriptors import Descriptors
@@ -15,7 +28,7 @@ from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.tables import encoded_table, table_row
 from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrites
 from metastore.storage.schema import databases, skewed_locations, tables
-from metastore.storage.visible_writes import as_read, visible_writes
+from metastore.storage.visible_writes import visible_columns, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
@@ -51,7 +64,7 @@ _NAMED = and_(
 # Made once: to put a statement together costs more than to run it, and nothing is asked as often as a table.
 _REFER = select(*_REFERENCE).select_from(_JOINED).where(_NAMED)
 _FIND = select(*_WHOLE).select_from(_JOINED).where(_NAMED)
-_FIND_SCAN = _FIND.add_columns(*visible_writes("tables.id"))
+_FIND_SCAN = _FIND.add_columns(*map(literal_column, visible_columns("tables.id")))
 _FIND_LOCKED: dict[str | None, Select[Any]] = {
     None: _FIND,
     "share": _FIND.with_for_update(of=tables, key_share=True, read=True),
@@ -95,7 +108,7 @@ class Tables:
         """The table, and which of its writes are visible at that moment; or None."""
         names = {"catalog": catalog, "database": database, "name": name}
         row = self._connection.execute(_FIND_SCAN, names).one_or_none()
-        return (self._stored([row])[0], as_read(row)) if row else None
+        return (self._stored([row])[0], visible_writes(*row[-2:])) if row else None
 
     def find_many(self, catalog: str, database: str, names: Sequence[str]) -> list[StoredTable]:
         """Those of the named tables that are there, by name."""
