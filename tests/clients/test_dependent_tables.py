@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ print(json.dumps([sorted(list(row) for row in spark.sql(query).collect()) for qu
 
 
 @pytest.fixture
-def days(metastore_server: Server, database: str, tmp_path: Path) -> Iterator[str]:
+def days(metastore_server: Server, database: str, tmp_path: Path) -> str:
     """T with two hours of the days 1 and 2, T2 with one minute of day 11; Tdep has the days 1 and 11 of them."""
     with connected(metastore_server) as client:
         for name, keys, values in (
@@ -58,9 +57,7 @@ def days(metastore_server: Server, database: str, tmp_path: Path) -> Iterator[st
         add_to_dependent(client, database, "tdep", ["1"])
         depend(client, database, "tdep", "t2")
         add_to_dependent(client, database, "tdep", ["11"])
-    yield database
-    with connected(metastore_server) as client:
-        client.drop_table(database, "tdep", True)
+    return database
 
 
 def asked(python: str, server: Server, database: str) -> list[Any]:
@@ -70,6 +67,8 @@ def asked(python: str, server: Server, database: str) -> list[Any]:
         f"SELECT count(1) FROM {name} WHERE ds = '1'",
         f"SELECT DISTINCT regexp_extract(input_file_name(), '([^/]*)/rows$', 1) FROM {name} WHERE ds = '1'",
         f"SELECT value FROM {name} WHERE ds = 11 OR ds = 2",
+        f"DROP DATABASE {database} CASCADE",
+        f"CREATE DATABASE {database}",
     ]
     arguments = [python, "-c", ASKER, server.uri, server.warehouse, *queries]
     ran = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -83,6 +82,8 @@ EXPECTED = [
     [[2]],
     [["1-1"], ["1-2"]],
     [["11-1-1"]],
+    [],
+    [],
 ]
 
 

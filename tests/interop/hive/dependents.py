@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
-from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport
-
+from tests.fixtures.server import connected
 from tests.interop.hive.client import Hive, equal, values
 from tests.wire.builders import unique
 from tests.wire.dependencies.asking import create, depend, reads
-from thrift_idl.gen.metastore import Metastore
 
 GROUP = "dependent tables"
 KEYS = ("ds", "string"), ("hr", "string")
 
 
-@contextmanager
-def our_client(uri: str) -> Iterator[Any]:
+def our_client(uri: str) -> AbstractContextManager[Any]:
     """Our own service's, which makes dependent tables."""
     address = urlsplit(uri)
-    transport = TBufferedTransport(TSocket(address.hostname, address.port))
-    transport.open()
-    try:
-        yield Metastore.Client(TBinaryProtocolAccelerated(transport))
-    finally:
-        transport.close()
+    server: Any = SimpleNamespace(host=address.hostname, port=address.port)
+    return connected(server)
 
 
 def dependents(hive: Hive, _: Path) -> None:
