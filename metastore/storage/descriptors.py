@@ -68,13 +68,12 @@ class Descriptors:
 
     def store(self, descriptors: Sequence[Descriptor]) -> list[int]:
         """The ids of the descriptors, in order; those that are new are stored. A constant number of statements."""
-        digests = {id(descriptor): descriptor.digest for descriptor in descriptors}
-        by_digest = {digests[id(descriptor)]: descriptor for descriptor in descriptors}
+        by_digest = {descriptor.digest: descriptor for descriptor in descriptors}
         known = self._ids(storage_descriptors, by_digest)
         new = [descriptor for digest, descriptor in by_digest.items() if digest not in known]
         if new:
             known |= self._store_new(new)
-        return [known[digests[id(descriptor)]] for descriptor in descriptors]
+        return [known[descriptor.digest] for descriptor in descriptors]
 
     def with_columns(self, ids: Sequence[int], columns: Shared) -> dict[int, int]:
         """For each of the descriptors, the id of the one with these columns and the same format and skew."""

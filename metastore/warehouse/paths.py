@@ -128,9 +128,10 @@ def before_versions(location: str) -> str:
 
 def require_not_root(location: str) -> str:
     """`location`, normalised. Raises InvalidInputError for a root (Hive's `Warehouse`, HMSHandler)."""
-    if is_root(location):
-        raise InvalidInputError(f"{normalise(location)} location must not be root path")
-    return normalise(location)
+    place = parse(location)
+    if place.path == "/":
+        raise InvalidInputError(f"{place} location must not be root path")
+    return str(place)
 
 
 def database_location(warehouse: str, database: str) -> str:

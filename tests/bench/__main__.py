@@ -77,7 +77,7 @@ def _of_size(workload: Workload, sides: Sequence[Side], database: Postgres, seco
 
 def _of_servers(sides: Sequence[Side], database: Postgres, folder: Path, idle: int, seconds: float) -> Iterator[Fact]:
     yield Fact("memory of a worker, resident", "MB", {side.name: side.memory() for side in sides})
-    yield measures.idle(sides[0], GET_ALL, idle, seconds)
+    yield from measures.idle(sides[0], GET_ALL, idle, seconds)
     starts = {"ours": ours, "theirs": theirs}
     names = [side.name for side in sides]
     again = {name: _start(starts[name], database, folder / f"{name}_again") for name in names}

@@ -134,24 +134,32 @@ def large_reply(workload: Workload, ours: Side) -> Fact:
     return Fact(f"memory that a reply of {size / 1e6:,.0f} MB adds while it is sent", "MB", {ours.name: grown[0]})
 
 
-def idle(ours: Side, request: bytes, connections: int, seconds: float) -> Fact:
-    """The p99 of 16 busy connections, with so many idle ones beside them as a multiple of that without."""
+def idle(ours: Side, request: bytes, connections: int, seconds: float) -> Iterator[Fact]:
+    """The p99 of 16 busy connections, and a call's processor time, beside so many idle ones; as multiples of alone."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    alone, beside = Load(ours, request, 16), Load(ours, request, 16)
-    alone.round(seconds / 2, counts=False)
-    alone.round(seconds)
+    loads = {beside: Load(ours, request, 16) for beside in (False, True)}
+    used = dict.fromkeys(loads, 0.0)
+
+    def measure(*, beside: bool) -> None:
+        loads[beside].round(seconds / 2, counts=False)
+        before = ours.cpu()
+        loads[beside].round(seconds)
+        used[beside] += ours.cpu() - before
+
+    measure(beside=False)
     with ExitStack() as opened:
         for _ in range(connections):
             opened.enter_context(closing(Connection(ours)))
-        beside.round(seconds / 2, counts=False)
-        for _ in range(2):
-            beside.round(seconds)
-    alone.round(seconds / 2, counts=False)
-    alone.round(seconds)
+        measure(beside=True)
+        measure(beside=True)
+    measure(beside=False)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    ratio = beside.result().p99 / alone.result().p99
-    return Fact(f"p99 of 16 busy connections beside {connections:,} idle ones", "× alone", {"ours": ratio})
+    alone, crowded = (loads[beside].result() for beside in (False, True))
+    name = f"of 16 busy connections beside {connections:,} idle ones"
+    yield Fact(f"p99 {name}", "× alone", {"ours": crowded.p99 / alone.p99})
+    cpu = (used[True] / crowded.calls) / (used[False] / alone.calls)
+    yield Fact(f"processor time a call {name}", "× alone", {"ours": cpu})
 
 
 def _interleaved(

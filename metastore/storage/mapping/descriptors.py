@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from thrift.Thrift import TType
@@ -24,7 +25,7 @@ class Shared:
     row: Callable[[], dict[str, Any]]  # what an administrator reads; made only when the content is new
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Descriptor:
     """The shared part of a storage descriptor."""
 
@@ -38,7 +39,7 @@ class Descriptor:
         """The end of a table or partition: skewed info, storage descriptor and the whole struct are closed here."""
         return self.skew.encoded + STOP + self.columns.encoded + self.format.encoded + STOP
 
-    @property
+    @cached_property
     def digest(self) -> bytes:
         return hashlib.sha256(self.columns.digest + self.format.digest + self.skew.digest).digest()
 

@@ -50,15 +50,17 @@ _COLUMNS: dict[str, Callable[[Any], str | None]] = {
 CHANNEL: Final = "metastore_partitions"
 """On which it is announced that there are new partitions (`storage.announcements`)."""
 
-# PostgreSQL makes one announcement of all that are equal in a transaction.
 _INSERT = text(f"""
-    INSERT INTO partitions
-        (table_id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id, version,
-         encoded)
-    SELECT :table_id, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
-           new.last_access_time, new.parameters::jsonb, new.descriptor_id, 1, new.encoded
-    FROM {_UNNESTED}
-    RETURNING id, name, pg_notify('{CHANNEL}', '')
+    WITH stored AS (
+        INSERT INTO partitions
+            (table_id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id,
+             version, encoded)
+        SELECT :table_id, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
+               new.last_access_time, new.parameters::jsonb, new.descriptor_id, 1, new.encoded
+        FROM {_UNNESTED}
+        RETURNING id, name
+    )
+    SELECT array_agg(id ORDER BY name), pg_notify('{CHANNEL}', '') FROM stored
 """)  # noqa: S608 - only constants of this module
 
 _UPDATE = text(f"""
@@ -95,15 +97,14 @@ class PartitionsWrite:
         self._descriptors = descriptors
 
     def insert(self, table: TableRef, new: Sequence[NamedPartition]) -> list[int]:
-        """Returns their ids. Raises AlreadyExistsError when one of them is there; nothing is stored then."""
+        """Returns their ids by name. Raises AlreadyExistsError when one of them is there; nothing is stored then."""
         if not new:
             return []
         # In the order of names, so that two writers of the same partitions wait for each other instead of dying.
         new = sorted(new, key=lambda each: each.name)
-        stored = self._connection.execute(_INSERT, self._arrays(table, new))
-        ids = {row.name: row.id for row in stored}
-        self._insert_locations(table, {ids[each.name]: each.partition for each in new})
-        return list(ids.values())
+        ids: list[int] = self._connection.execute(_INSERT, self._arrays(table, new)).scalars().one()
+        self._insert_locations(table, {each: named.partition for each, named in zip(ids, new, strict=True)})
+        return ids
 
     def update(self, table: TableRef, changed: Sequence[NamedPartition]) -> None:
         """Replaces partitions; their versions rise. Raises AlreadyExistsError when a new name is taken."""
