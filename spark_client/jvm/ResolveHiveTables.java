@@ -107,10 +107,13 @@ public final class ResolveHiveTables extends Rule {
       if (plan instanceof CreateHiveTableAsSelectCommand) {
         return command(new Create((CreateHiveTableAsSelectCommand) plan, python), "CREATE TABLE AS SELECT");
       }
-      check(table, (InsertIntoStatement) plan);
-      // Spark's own rule matches columns, fills in defaults and casts.
-      InsertIntoStatement insert = (InsertIntoStatement) PreprocessTableInsertion$.MODULE$.apply((LogicalPlan) plan);
-      return insert(table, insert.partitionSpec(), insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
+      InsertIntoStatement written = (InsertIntoStatement) plan;
+      check(table, written);
+      // Spark's own rule matches columns, fills in defaults and casts; where there is no clause, it makes one.
+      InsertIntoStatement insert = (InsertIntoStatement) PreprocessTableInsertion$.MODULE$.apply(written);
+      scala.collection.immutable.Map clause =
+          written.partitionSpec().isEmpty() ? written.partitionSpec() : insert.partitionSpec();
+      return insert(table, clause, insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
     }
 
     /** The INSERTs of FROM … INSERT … INSERT …, which Spark parses into a union, or null. */
