@@ -73,8 +73,7 @@ class CleaningService:
         cleaned = [each for query_id in dead for each in clean_up(query_id, grace)]
         with self._store.read() as work:
             retired = work.retired_locations.due(table_ids, grace)
-        remove = self._retired.shown if dry_run else self._retired.removed
-        return [*cleaned, *(each for each in map(remove, retired) if each)]
+        return [*cleaned, *self._retired.clean(retired, dry_run=dry_run)]
 
     def _scope(self, catalog: str, database: str, table: str) -> list[int] | None:
         if not database:

@@ -91,7 +91,7 @@ class DeadWriteCleaning:
     def _clear(self, work: UnitOfWork, dead: DeadWrite, place: str) -> None:
         self._warehouse.delete_files(each.location for each in self._own_files(dead, place))
         for root in dead.roots:
-            prune(work, self._warehouse, place, root, dead.query_id)
+            prune(work, self._warehouse, [place], root, dead.query_id)
 
     def _put_back(self, dead: DeadWrite, source: str, target: str) -> None:
         """Raises InvalidOperationError where something new is at the old place."""

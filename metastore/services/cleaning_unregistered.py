@@ -39,7 +39,7 @@ class UnregisteredCleaning:
                 places = [(each, files) for each, files in self._found(work, root) if _is_old(files, grace)]
                 for place, _ in () if dry_run else places:
                     self._warehouse.delete_directory(place)
-                    prune(work, self._warehouse, paths.parent(place), root)
+                    prune(work, self._warehouse, [paths.parent(place)], root)
         except MetastoreError as error:
             return [CleanedLocation(root, _REASON, 0, 0, None, str(error))]
         return [_entry(place, files, root) for place, files in places]

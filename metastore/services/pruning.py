@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from metastore.storage.unit_of_work import UnitOfWork
@@ -12,17 +13,14 @@ STAGING: Final = "_staging"
 OWN_DIRECTORIES: Final = (STAGING, paths.VERSIONS)
 
 
-def prune(work: UnitOfWork, warehouse: Warehouse, location: str, root: str, query_id: str = "") -> None:
-    """Removes `location` and what lies over it, as far as it is empty. The table's own directories stay.
+def prune(work: UnitOfWork, warehouse: Warehouse, locations: Iterable[str], root: str, query_id: str = "") -> None:
+    """Removes the locations and what lies over them, as far as that is empty. The table's own directories stay.
 
     Outside of `root`, where the table lies, nothing is removed. `query_id`: the write for which this is done.
     """
-    staying = [root, *(paths.join(root, each) for each in OWN_DIRECTORIES)]
-    folder = location
-    while paths.is_below(folder, root) and not any(paths.same(folder, each) for each in staying):
-        places = [paths.canonical(folder)]
-        if work.locations.referred(places) or work.locations.written(places, query_id):
-            return
-        if not warehouse.delete_empty_tree(folder):
-            return
-        folder = paths.parent(folder)
+    staying = {paths.canonical(each) for each in (root, *(paths.join(root, each) for each in OWN_DIRECTORIES))}
+    level = {paths.canonical(each): each for each in locations}
+    while level := {key: each for key, each in level.items() if key not in staying and paths.is_below(each, root)}:
+        used = work.locations.referred(level).keys() | work.locations.written(level, query_id).keys()
+        gone = [each for key, each in level.items() if key not in used and warehouse.delete_empty_tree(each)]
+        level = {paths.canonical(each): each for each in map(paths.parent, gone)}

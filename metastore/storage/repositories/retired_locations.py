@@ -45,6 +45,13 @@ _MOVE = text("""
         root = CASE WHEN root = :source THEN :target ELSE root END
     WHERE table_id = :table_id
 """)
+_HOLD = text("""
+    SELECT location FROM retired_locations
+    WHERE (location, retired_at) IN (
+        SELECT * FROM unnest(cast(:locations AS text[]), cast(:moments AS timestamptz[]))
+    )
+    ORDER BY location FOR UPDATE SKIP LOCKED
+""")
 _ALL = select(*(retired_locations.c[name] for name in RetiredLocation._fields))
 
 
@@ -81,13 +88,10 @@ class RetiredLocations:
         count: int = self._connection.execute(query.select_from(retired_locations)).scalar_one()
         return count
 
-    def hold(self, retired: RetiredLocation) -> bool:
-        """Locks it; false if another cleaner has it, or it is not as it was."""
-        columns = retired_locations.c
-        query = select(columns.location).where(
-            columns.location == retired.location, columns.retired_at == retired.retired_at
-        )
-        return self._connection.execute(query.with_for_update(skip_locked=True)).scalar() is not None
+    def hold(self, some: Sequence[RetiredLocation]) -> set[str]:
+        """Locks them; without those that another cleaner has, or that are not as they were."""
+        given = {"locations": [each.location for each in some], "moments": [each.retired_at for each in some]}
+        return set(self._connection.execute(_HOLD, given).scalars())
 
     def move(self, table_id: int, source: str, target: str) -> None:
         """A table's directory is renamed. Where it goes, nothing is: what was retired there is gone."""
