@@ -1,0 +1,77 @@
+"""CREATE TABLE with types and AS SELECT, SHOW CREATE DATABASE: what is taken, and what is left to Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_client.errors import InvalidStatementError
+from spark_client.statements.creating import CreateTableAsSelect, ShowCreateDatabase, parse
+
+
+def test_the_statement_of_hives_design() -> None:
+    text = """
+   CREATE TABLE T (key int, value string) PARTITIONED BY (ds string, hr int) AS
+   SELECT key, value, ds, hr+1 hr1 FROM srcpart WHERE ds is not null and hr>10;
+"""
+    statement = parse(text)
+    assert isinstance(statement, CreateTableAsSelect)
+    assert (statement.table, statement.keys, statement.has_format) == ("T", 2, False)
+    assert statement.definition("").split() == (
+        "CREATE TABLE T (key int, value string) PARTITIONED BY (ds string, hr int)".split()
+    )
+    assert statement.query == "SELECT key, value, ds, hr+1 hr1 FROM srcpart WHERE ds is not null and hr>10"
+
+
+@pytest.mark.parametrize(
+    ("text", "definition", "query"),
+    [
+        (
+            "create external table if not exists a.`b` (k decimal(3,2)) stored as orc tblproperties ('x'='as select') "
+            "as with x as (select 1) select * from x",
+            "create external table if not exists a.`b` (k decimal(3,2)) stored as orc tblproperties ('x'='as select')",
+            "with x as (select 1) select * from x",
+        ),
+        (
+            "CREATE TABLE t PARTITIONED BY (n decimal(10,2), m map<int,string>) STORED AS PARQUET AS (SELECT 1)",
+            "CREATE TABLE t (GIVEN) PARTITIONED BY (n decimal(10,2), m map<int,string>) STORED AS PARQUET",
+            "(SELECT 1)",
+        ),
+        ("CREATE TABLE t (a int) USING hive SELECT 1", "CREATE TABLE t (a int) USING hive", "SELECT 1"),
+        ("CREATE TABLE t (a int) FROM x SELECT 1", "CREATE TABLE t (a int)", "FROM x SELECT 1"),
+    ],
+)
+def test_what_is_taken(text: str, definition: str, query: str) -> None:
+    statement = parse(text)
+    assert isinstance(statement, CreateTableAsSelect)
+    assert statement.definition("(GIVEN)").split() == definition.split()
+    assert statement.query == query
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t STORED AS PARQUET PARTITIONED BY (ds, hr) AS SELECT 1",
+        "CREATE TABLE t (a int) USING parquet AS SELECT 1",
+        "CREATE TABLE t (a int) PARTITIONED BY (ds string) STORED AS PARQUET",
+        "CREATE TABLE t LIKE u",
+        "CREATE TABLE t (a int",
+        "CREATE TABLE t (a int) AS",
+        "CREATE TABLE t PARTITIONED BY ds AS SELECT 1",
+        "CREATE TABLE",
+        "CREATE DATABASE d",
+        "SHOW CREATE TABLE t",
+        "SELECT 'create table t (a int) as select 1'",
+        "CREATE VIEW v AS SELECT 'create database'",
+    ],
+)
+def test_what_is_left_to_spark(text: str) -> None:
+    assert parse(text) is None
+
+
+def test_show_create_database() -> None:
+    assert parse("show create database `a b`;") == ShowCreateDatabase("`a b`")
+    assert parse("SHOW CREATE SCHEMA d") == ShowCreateDatabase("d")
+    with pytest.raises(InvalidStatementError, match="needs the name of a database"):
+        parse("SHOW CREATE DATABASE")
+    with pytest.raises(InvalidStatementError, match="the end of the statement"):
+        parse("SHOW CREATE DATABASE d e")
