@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench interop generate clean
+.PHONY: help demo test lint bench crash interop generate clean
 READY := .venv/.ready
 
 help:  ## Show this list
@@ -19,6 +19,9 @@ lint: $(READY)  ## Check style and types
 
 bench: $(READY)  ## Measure beside the real Hive Metastore: make bench ARGS="--quick" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench $(ARGS)
+
+crash: $(READY)  ## Kill writers at every step, and let writers race: make crash ARGS="--kills 200" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.writing crash $(ARGS)
 
 interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop

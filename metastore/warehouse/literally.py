@@ -6,6 +6,8 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any
 
+from fsspec import AbstractFileSystem
+
 _PATTERN = frozenset("*?[")
 
 
@@ -30,7 +32,7 @@ def remove(files: Any, path: str) -> None:
 
 def move(files: Any, source: str, target: str) -> None:
     """Moves a file, or a directory with all in it, to where nothing is. Raises FileNotFoundError."""
-    if _is_literal(files, source) and _is_literal(files, target):
+    if _has_renames(files) and _is_literal(files, source) and _is_literal(files, target):
         files.mv(source, target, recursive=True)
         return
     if not files.isdir(source):
@@ -45,6 +47,11 @@ def move(files: Any, source: str, target: str) -> None:
                 files.makedirs(posixpath.dirname(place), exist_ok=True)
                 files.cp_file(entry["name"], place)
     remove(files, source)
+
+
+def _has_renames(files: Any) -> bool:
+    """Else fsspec copies; objects, whose directories are only beginnings of names: it fails on these."""
+    return type(files).mv is not AbstractFileSystem.mv
 
 
 def _is_literal(files: Any, path: str) -> bool:

@@ -17,9 +17,10 @@ CACHE = Path(os.environ.get("METASTORE_INTEROP_CACHE", Path.home() / ".cache" / 
 CENTRAL = "https://repo.maven.apache.org/maven2"
 ATTEMPTS = 3
 RESOLVE = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
-# An ancient Hadoop asks for a file of JDK 6 that no newer one has.
-EXCLUDED = (
-    "<exclusions><exclusion><groupId>jdk.tools</groupId><artifactId>jdk.tools</artifactId></exclusion></exclusions>"
+# An ancient Hadoop asks for a file of JDK 6 that no newer one has; a newer one for all of Amazon's services (600 MB).
+EXCLUDED = "".join(
+    f"<exclusion><groupId>{group}</groupId><artifactId>{name}</artifactId></exclusion>"
+    for group, name in (("jdk.tools", "jdk.tools"), ("software.amazon.awssdk", "bundle"))
 )
 
 
@@ -119,4 +120,4 @@ def _project(artifacts: Sequence[str]) -> str:
 def _dependency(group: str, name: str, version: str) -> str:
     parts = {"groupId": group, "artifactId": name, "version": version}
     fields = "".join(f"<{key}>{escape(value)}</{key}>" for key, value in parts.items())
-    return f"<dependency>{fields}{EXCLUDED}</dependency>"
+    return f"<dependency>{fields}<exclusions>{EXCLUDED}</exclusions></dependency>"

@@ -1,0 +1,103 @@
+"""Cleaning on S3, a real server of which runs here: no rename is relied on, and only what is the writer's goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import descriptor, new_table, partition
+from tests.wire.writing import begin, clean, day, let_die, publish, renew, scanned, told
+from thrift_idl.gen.metastore.ttypes import PublishMode, Rename
+
+ROOT = "s3a://bucket/warehouse/t"
+
+
+class Bucket:
+    """Objects by their keys below the table's root."""
+
+    def __init__(self) -> None:
+        self._client: Any = boto3.client("s3")
+        self._client.create_bucket(Bucket="bucket")
+
+    def put(self, *keys: str) -> None:
+        for key in keys:
+            self._client.put_object(Bucket="bucket", Key=f"warehouse/t/{key}", Body=b"rows")
+
+    @property
+    def keys(self) -> set[str]:
+        listed = self._client.list_objects_v2(Bucket="bucket", Prefix="warehouse/t/").get("Contents", ())
+        keys = {each["Key"].removeprefix("warehouse/t/") for each in listed}
+        return {key for key in keys if key and not key.endswith("/")}
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Bucket]:
+    """Also for the servers that are started meanwhile."""
+    server = ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            patch.setenv(name, value)
+        bucket = Bucket()
+        yield bucket
+        bucket.close()
+    server.stop()
+
+
+def test_replaced_and_left_objects_go(
+    bucket: Bucket, database_url: str, start_metastore: Callable[..., Server]
+) -> None:
+    server = start_metastore(database_url)
+    with connected(server) as client:
+        name = new_table(client, [("ds", "string")], sd=descriptor(ROOT))
+        client.add_partition(partition(*name, ["1"]))
+        bucket.put("ds=1/part-0", "ds=1/part-1")
+
+        write = begin(client, name)
+        place = f"_versions/{write}/ds=1"
+        assert renew(client, write, f"{ROOT}/_versions/{write}") == [True]
+        bucket.put(f"{place}/{write}-part-0")
+        publish(client, name, write, day(ROOT, "1", PublishMode.OVERWRITE, location=f"{ROOT}/{place}"))
+        assert told(clean(client, name), "s3://bucket/warehouse/t") == [("ds=1", "replaced", 2)]
+        assert bucket.keys == {f"{place}/{write}-part-0"}
+
+        dead = begin(client, name)
+        renew(client, dead, f"{ROOT}/_versions/{dead}", shared=[f"{ROOT}/{place}"])
+        bucket.put(f"_versions/{dead}/ds=2/{dead}-part-0", f"{place}/{dead}-part-0")
+        assert scanned(client, name).openWrites == [2]
+        let_die(database_url, dead)
+        clean(client, name)
+        assert bucket.keys == {f"{place}/{write}-part-0"}
+        assert scanned(client, name).openWrites == []
+
+
+def test_renames_of_a_dead_writer_are_undone(
+    bucket: Bucket, database_url: str, start_metastore: Callable[..., Server]
+) -> None:
+    server = start_metastore(database_url)
+    with connected(server) as client:
+        name = new_table(client, [("ds", "string")], sd=descriptor(ROOT))
+        client.add_partition(partition(*name, ["5"]))
+        before = bucket.keys
+        dead = begin(client, name)
+        away, new = f"_temp_{dead}_ds=5", f"ds=5/{dead}-part-0"
+        renames = [(f"{ROOT}/ds=5", f"{ROOT}/{away}"), (f"{ROOT}/_versions/{dead}/{new}", f"{ROOT}/{new}")]
+        renew(client, dead, f"{ROOT}/_versions/{dead}", renames=[Rename(*each) for each in renames])
+        bucket.put(f"{away}/part-0", f"{away}/part-1", new)
+        let_die(database_url, dead)
+        assert [each.error for each in clean(client, name).locations if each.error] == []
+        assert bucket.keys - before == {"ds=5/part-0", "ds=5/part-1"}
