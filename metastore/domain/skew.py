@@ -20,8 +20,7 @@ DEFAULT_DIRECTORY = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
 
 
 # Beginnings of the names of files in the flat layout; what Hive escapes never holds a `=`.
-FLAT, FLAT_END = "skew.", "="
-FLAT_DEFAULT = "skew="
+FLAT, FLAT_DEFAULT = "skew.", "skew="
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def flat_prefix(columns: Sequence[str], value: Sequence[str]) -> str:
     parts = (
         f"{escape(fold(name))}={escape(text) or DEFAULT_PARTITION}" for name, text in zip(columns, value, strict=True)
     )
-    return f"{FLAT}{','.join(parts)}{FLAT_END}"
+    return f"{FLAT}{','.join(parts)}="
 
 
 def pruned_prefixes(skew: Skew, kept: Collection[tuple[str, ...]], *, keeps_default: bool) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
-from metastore.domain.skew import DEFAULT_DIRECTORY, FLAT_END, Skew, directories_to_read, pruned_prefixes
+from metastore.domain.skew import DEFAULT_DIRECTORY, Skew, directories_to_read, pruned_prefixes
 from metastore.errors import InvalidOperationError
 from metastore.services.table_rules import VIEW
 from metastore.services.tables import missing
@@ -102,7 +102,7 @@ def _directories(
         ScanDirectory(location=place, skewedValue=list(value))
         for value, place in places.items()
         # A directory for a value that is not declared was made for another list: nothing is known of it.
-        if (value in shape.kept or value not in shape.skew.values) and not place.endswith(FLAT_END)
+        if value in shape.kept or value not in shape.skew.values
     ]
     if shape.keeps_default:
         default = paths.join(location, *[DEFAULT_DIRECTORY] * len(shape.skew.columns))

@@ -18,6 +18,7 @@ from spark_client.scan.predicate import Node
 from spark_client.skew.rules import DEFAULT_KEY, check_own_format, typed
 from spark_client.statements.skewed import SetSkewedLocation
 from spark_client.wire.structs import Partition, Skew, Table
+from spark_client.write.adoption import FLAT, LAYOUT
 from spark_client.write.files import is_below
 from spark_client.write.names import DEFAULT_PARTITION, is_flat, skew_directories
 
@@ -67,6 +68,11 @@ def _with_locations(
     if not skew.is_list_bucketed:
         raise InvalidStatementError(
             f"[Error 10196]: This operation is only valid on skewed table. {what} has no skew directories"
+        )
+    if owner.parameters.get(LAYOUT) == FLAT and (isinstance(owner, Partition) or not owner.partition_columns):
+        raise InvalidStatementError(
+            f"{what} has {LAYOUT}={FLAT}: the files of its skewed values lie in {location} and have no locations of "
+            "their own"
         )
     uneven = next((value for value, _ in statement.locations if len(value) != len(skew.columns)), None)
     if uneven is not None:

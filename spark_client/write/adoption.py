@@ -150,9 +150,9 @@ class Adopter:
             values=values,
             mode=PublishMode.OVERWRITE if self.overwrite else PublishMode.CREATE,
             location=location,
-            skewed_locations={tuple(skew.values[n - 1]): targets[n] for n in _numbers(files) if n},
+            skewed_locations=_locations(skew, targets, _numbers(files)),
             expected_version=existing.version if existing else 0,
-            parameters=self._parameters(files),
+            parameters=self._parameters(files, targets),
             skew=self._published(skew),
         )
         return Adoption(
@@ -191,10 +191,10 @@ class Adopter:
             values=values,
             mode=PublishMode.APPEND,
             location=existing.location,
-            skewed_locations={tuple(skew.values[n - 1]): targets[n] for n in numbers if n and not known[n]},
+            skewed_locations=_locations(skew, targets, [number for number in numbers if not known[number]]),
             # Its directories must still be there, and be those of the partition.
             expected_version=existing.version,
-            parameters=self._parameters(files),
+            parameters=self._parameters(files, targets),
             skew=skew,
         )
         return Adoption(
@@ -211,9 +211,10 @@ class Adopter:
         """
         if not skew.is_list_bucketed:
             return [location]
-        known = list(existing.skew.locations.values()) if existing else []
-        flat = any(map(is_flat, known)) if known else self.table.parameters.get(LAYOUT) == FLAT
-        names = flat_prefixes if flat else skew_directories
+        layout = self.table.parameters.get(LAYOUT)
+        if existing and (LAYOUT in existing.parameters or existing.skew.locations):
+            layout = existing.parameters.get(LAYOUT)
+        names = flat_prefixes if layout == FLAT else skew_directories
         return [f"{location}/{name}" for name in names(skew.columns, skew.values)]
 
     def _name(self, values: Values) -> str:
@@ -235,14 +236,26 @@ class Adopter:
             return skew
         return None if skew == self.table.skew else NOT_SKEWED
 
-    def _parameters(self, files: list[StagedFile]) -> dict[str, str]:
-        """Counts of this write; the metastore adds up those of appends."""
+    def _parameters(self, files: list[StagedFile], targets: Sequence[str]) -> dict[str, str]:
+        """Counts of this write; the metastore adds up those of appends. And the layout, where the table names one."""
+        layout = (
+            {LAYOUT: FLAT if any(map(is_flat, targets)) else DIRECTORIES} if LAYOUT in self.table.parameters else {}
+        )
         return {
+            **layout,
             QUERY_ID: self.query_id,
             "numFiles": str(len(files)),
             "numRows": str(sum(file.rows for file in files)),
             "totalSize": str(sum(file.size for file in files)),
         }
+
+
+def _locations(skew: Skew, targets: Sequence[str], numbers: Sequence[int]) -> dict[Values, str]:
+    """What the metastore is told of the directories of values. What is flat needs no telling: names say it.
+
+    And it must not be told: Trino fails on every partition that has skewed locations.
+    """
+    return {tuple(skew.values[n - 1]): targets[n] for n in numbers if n and not is_flat(targets[n])}
 
 
 def _holder(place: str) -> str:

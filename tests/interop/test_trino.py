@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.server import Server, connected
-from tests.interop import trino_dependents
+from tests.interop import trino_dependents, trino_list_bucketing
 from tests.interop import trino_statements as statements
 from tests.interop.maven import UnavailableError
 from tests.interop.report import Report
@@ -59,6 +59,7 @@ def test_trino(metastore_server: Server, tmp_path: Path, new_report: Callable[[s
                     script.group = f"{catalog}, {group.__name__.replace('_', ' ')}"
                     group(script)
             dependents(trino, report, metastore_server)
+            list_bucketing(trino, report, metastore_server, tmp_path)
             secured(trino, report, metastore_server)
             native(trino, report, tmp_path)
     except UnavailableError as error:
@@ -76,6 +77,16 @@ def dependents(trino: Trino, report: Report, server: Server) -> None:
             script.group = f"dependent tables, {group.__name__}"
             group(script, client, ("coral", "legacy"))
         trino_dependents.end(script, client)
+
+
+def list_bucketing(trino: Trino, report: Report, server: Server, folder: Path) -> None:
+    """Tables with a directory for each heavy value, and flat ones."""
+    script = Script(trino, report, "hive", unique("skewed"))
+    script.group = "list bucketing"
+    script.do("CREATE SCHEMA {}")
+    with connected(server) as client:
+        trino_list_bucketing.read(script, client, folder / "skewed")
+    script.do("DROP SCHEMA {} CASCADE")
 
 
 def secured(trino: Trino, report: Report, server: Server) -> None:

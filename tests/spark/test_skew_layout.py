@@ -60,7 +60,9 @@ def test_files_of_heavy_values_lie_in_the_partition_and_are_pruned(
     values = ["skew.dest=ATL,n=1=", "skew.dest=a,b%3Dc%2Fd,n=2=", "skew.dest=__HIVE_DEFAULT_PARTITION__,n=3="]
     assert names(first.location) == sorted([*values, "skew="])
     assert names(second.location) == ["skew="]
-    assert sorted(first.skew.locations.values()) == sorted(f"{first.location}/{name}" for name in values)
+    assert (first.skew.locations, first.parameters["skew.layout"]) == ({}, "flat")
+    with pytest.raises(InvalidStatementError, match=f"{flat} partition .* has skew.layout=flat"):
+        spark.sql(f"ALTER TABLE {flat} PARTITION (month = 1) SET SKEWED LOCATION (('ATL', 1) = 'file:/x')")
     table = spark.table(flat)
     for condition, ids, files in (
         ("dest = 'ATL' AND n = 1", [1], 1),
@@ -101,10 +103,9 @@ def test_a_partition_keeps_its_layout(spark: Session, table_name: str, metastore
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 1), (1, 2), (9, 2)")
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('skew.layout' = 'directories')")
     spark.sql(f"INSERT INTO {table_name} VALUES (2, 2), (9, 2), (1, 3)")
-    layouts = [
-        sorted(map(is_flat, each.skew.locations.values())) for each in metastore.get_partitions("default", table_name)
-    ]
-    assert layouts == [[False, False], [True, True], [False]]
+    partitions = metastore.get_partitions("default", table_name)
+    assert [each.parameters.get("skew.layout") for each in partitions] == ["directories", "flat", "directories"]
+    assert [len(each.skew.locations) for each in partitions] == [2, 0, 1]
     assert rows(spark.table(table_name)) == sorted(
         [(1, 1), (9, 1), (1, 1), (2, 1), (1, 2), (9, 2), (2, 2), (9, 2), (1, 3)], key=repr
     )
@@ -123,7 +124,7 @@ def test_a_table_without_partitions_and_long_values(
     )
     spark.sql(f"INSERT INTO {table_name} VALUES ('{long}'), ('a'), ('b')")
     table = metastore.get_table("default", table_name)
-    assert sorted(map(is_flat, table.skew.locations.values())) == [False, True]
+    assert [value for (value,) in table.skew.locations] == [long]
     for value, files in ((long, 1), ("a", 1), ("b", 1)):
         found = spark.table(table_name).where(f"x = '{value}'")
         assert (rows(found), read(found)[1]) == ([(value,)], files)

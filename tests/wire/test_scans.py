@@ -133,14 +133,6 @@ def test_files_beside_directories_are_named_where_they_hold_no_match(
         assert storage.prunedFiles == pruned
 
 
-def test_a_place_that_is_the_beginning_of_names_is_no_directory(
-    metastore_client: Any, skewed_table: tuple[str, str]
-) -> None:
-    flat = [SkewedLocation(["ATL"], "file:/w/t/month=1/skew.dest=ATL=")]
-    publish(metastore_client, skewed_table, PublishPartition(["1"], PublishMode.CREATE, "file:/w/t/month=1", flat))
-    assert planned(metastore_client, skewed_table, [equal("dest", "ATL")]) == {"1": []}
-
-
 def test_unpartitioned_tables(metastore_client: Any) -> None:
     table = new_table(metastore_client)
     plan = metastore_client.plan_scan(ScanRequest(*table, [equal("a", "1")]))
