@@ -28,10 +28,12 @@ def new_directories(warehouse: Warehouse) -> Iterator[Callable[..., None]]:
         raise
 
 
-def delete_directories(warehouse: Warehouse, locations: Iterable[str]) -> None:
-    """After the commit of a drop. What cannot be deleted is logged: the metadata is gone, the call has succeeded."""
-    for location in locations:
-        _logged(warehouse.delete_directory, location)
+def delete_directories(warehouse: Warehouse, locations: Iterable[str]) -> list[str]:
+    """After the commit of a drop. What cannot be deleted is logged: the metadata is gone, the call has succeeded.
+
+    Returns those that are gone.
+    """
+    return [location for location in locations if _logged(warehouse.delete_directory, location)]
 
 
 def delete_empty_directories(warehouse: Warehouse, locations: Iterable[str]) -> None:
@@ -40,8 +42,10 @@ def delete_empty_directories(warehouse: Warehouse, locations: Iterable[str]) -> 
         _logged(warehouse.delete_empty, location)
 
 
-def _logged(action: Callable[[str], object], location: str) -> None:
+def _logged(action: Callable[[str], object], location: str) -> bool:
     try:
         action(location)
     except MetastoreError as error:
         log.warning("left behind: %s", error)
+        return False
+    return True

@@ -12,7 +12,7 @@ from metastore.services.dependency_upkeep import follow_added, follow_dropped
 from metastore.services.directories import delete_directories, new_directories
 from metastore.services.events import objects, table_text
 from metastore.services.partition_rules import PartitionRules, check_distinct, updates_statistics
-from metastore.services.retirement import forget_retired
+from metastore.services.retirement import retire_dropped
 from metastore.services.table_rules import fill_statistics, has_statistics
 from metastore.services.tables import found
 from metastore.storage.references import StoredPartition, StoredTable
@@ -132,22 +132,24 @@ class PartitionWriteService:
                 text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
                 raise NotFoundError(f"{text}. {sorted(missing)}")
             work.partitions_write.delete(stored.ref, [each.id for each in dropped])
-            # What a partition has replaced goes with it: in its default place it would come back with the next one.
             owned = delete_data and owns_data(stored.encoded.decode())
-            replaced = forget_retired(work, stored, [each.name for each in dropped]) if owned else []
+            doomed = (
+                retire_dropped(work, stored, [each.name for each in dropped], _all_places(dropped)) if owned else []
+            )
             values = [each.partition.values for each in dropped]
             work.record(*table_events.drop_partitions(table_text(stored.encoded.decode()), values))
             follow_dropped(work, stored, stored.encoded.decode())
-        if owned:
-            self._delete_data(stored, dropped, replaced)
+        if doomed:
+            self._delete_data(stored, doomed)
         return [each.partition for each in dropped]
 
-    def _delete_data(self, stored: StoredTable, dropped: Sequence[StoredPartition], replaced: Sequence[str]) -> None:
-        table = stored.encoded.decode()
-        locations = [location for each in dropped for location in _places(each.partition)] + [*replaced]
-        delete_directories(self._warehouse, locations)
-        for location in locations:
-            self._warehouse.delete_empty_parents(location, table.sd.location)
+    def _delete_data(self, stored: StoredTable, doomed: Sequence[str]) -> None:
+        """At once. Until it is done, no writer is granted one of the places; if it is not, cleaning does it."""
+        deleted = delete_directories(self._warehouse, doomed)
+        for location in deleted:
+            self._warehouse.delete_empty_parents(location, stored.ref.location or "")
+        with self._store.transaction() as work:
+            work.retired_locations.forget([paths.canonical(each) for each in deleted])
 
 
 def _places(partition: Partition) -> list[str]:
@@ -155,6 +157,10 @@ def _places(partition: Partition) -> list[str]:
     own = partition.sd.location
     skewed = partition.sd.skewedInfo.skewedColValueLocationMaps.values()
     return [own, *(each for each in skewed if not paths.is_below(each, own))] if own else list(skewed)
+
+
+def _all_places(dropped: Sequence[StoredPartition]) -> list[str]:
+    return [place for each in dropped for place in _places(each.partition)]
 
 
 def _names(named_partitions: Sequence[NamedPartition]) -> str:

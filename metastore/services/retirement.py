@@ -14,6 +14,7 @@ from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 DEFAULT_DIRECTORY: Final = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
 REPLACED: Final = "replaced"
+DROPPED: Final = "dropped"
 
 
 def places_of(sd: StorageDescriptor) -> list[str]:
@@ -54,10 +55,14 @@ def retire(
     return unused
 
 
-def forget_retired(work: UnitOfWork, stored: StoredTable, names: Iterable[str]) -> list[str]:
-    """The default places of partitions of these names that are retired: their caller removes them at once."""
-    if not stored.ref.location:
-        return []
-    root = paths.before_versions(stored.ref.location)
-    places = [paths.canonical(paths.partition_location(root, name)) for name in names]
-    return work.retired_locations.forget(places, stored.ref.id)
+def retire_dropped(work: UnitOfWork, stored: StoredTable, names: Iterable[str], places: Iterable[str]) -> list[str]:
+    """Retires the places of dropped partitions, which their caller removes at once; returns them.
+
+    With them goes what these partitions have replaced, as in its default place it would come back with the next one.
+    """
+    root = root_of(stored)
+    defaults = {paths.canonical(paths.partition_location(root, name)) for name in names}
+    replaced = [each for each, use in work.locations.retired(defaults).items() if use.itself]
+    doomed = {paths.canonical(each): each for each in [*places, *replaced]}
+    work.retired_locations.add(stored.ref.id, root, list(doomed), DROPPED, "")
+    return list(doomed.values())

@@ -198,6 +198,42 @@ def test_a_cleaner_that_dies_is_followed_by_another(
     assert files_below(root) == set()
 
 
+def test_a_place_is_not_granted_before_a_drop_has_emptied_it(
+    call: Call, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("add_partition", partition(*NAME, ["2"]))
+    write = begin(call)
+    stopped = Stopped(monkeypatch)
+    with in_background() as start:
+        dropping = start(call, "drop_partition", *NAME, ["2"], True)
+        assert stopped.reached.wait(60)
+        assert call("get_partition_names", *NAME, -1).decode() == ["ds=1"]
+        assert call("renew_write", RenewWriteRequest(write, [f"{root}/ds=2"])).granted == [False]
+        stopped.go_on.set()
+        dropping.result(60)
+    assert call("renew_write", RenewWriteRequest(write, [f"{root}/ds=2"])).granted == [True]
+
+
+def test_a_drop_that_was_broken_off_is_finished(call: Call, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from metastore.warehouse.filesystem import Warehouse
+
+    call("add_partition", partition(*NAME, ["2"]))
+    write_file(f"{root}/ds=2/part-0")
+
+    def killed(_: Warehouse, location: str) -> bool:
+        raise SystemExit(location)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Warehouse, "delete_directory", killed)
+        with pytest.raises(SystemExit):
+            call("drop_partition", *NAME, ["2"], True)
+    assert {(each.location, each.reason) for each in clean_now(call)} == {
+        (f"{root}/ds=1", "replaced"),
+        (f"{root}/ds=2", "dropped"),
+    }
+    assert files_below(root) == set()
+
+
 def test_several_cleaners_share_the_work(metastore_client: Any, metastore_server: Server, root: str) -> None:
     name = new_table(metastore_client, [("ds", "string")], sd=descriptor(root))
     doomed = set()
