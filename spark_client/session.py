@@ -16,6 +16,7 @@ from spark_client import dependencies, descriptions, hive_statements, jvm, table
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, SessionError
 from spark_client.scan.planner import Planner
+from spark_client.skew.join import split_hinted
 from spark_client.statements import concatenate as concatenating
 from spark_client.statements import creating, dependent, described
 from spark_client.statements.skewed import parse
@@ -146,10 +147,17 @@ def _handlers(context: SparkContext, metastore: MetastoreClient) -> Mapping[str,
     def session_of(java_session: Any) -> Session:
         return Session(context, java_session, metastore=metastore)
 
+    def skew_join(question: Mapping[str, Any], objects: Any) -> Mapping[str, Any]:
+        """Adds what becomes of the join that a hint is about."""
+        java_session, join = objects
+        objects.append(split_hinted(session_of(java_session), metastore, join, question["tables"]))
+        return {}
+
     return {
         "scan": lambda question, _: planner.scan(question),
         "buckets": lambda question, _: planner.buckets(question),
         "plain": lambda question, _: planner.plain(question),
         "load": lambda question, _: planner.load(question),
+        "skew_join": skew_join,
         **WriteQuestions(context, metastore, session_of).handlers(),
     }

@@ -23,8 +23,10 @@ public final class Python {
 
   public JsonNode ask(String what, TableIdentifier table, Map request, Object subject) {
     request.put("request", what);
-    request.put("database", table.database().get());
-    request.put("table", table.table());
+    if (table != null) {
+      request.put("database", table.database().get());
+      request.put("table", table.table());
+    }
     try {
       JsonNode reply = JSON.readTree((String) python.apply(JSON.writeValueAsString(request), subject));
       if (reply.has("error")) throw new QueryExecutionException(reply.get("error").asText(), null);

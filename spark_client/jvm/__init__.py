@@ -23,7 +23,7 @@ from spark_client.errors import SparkClientError
 # Each may refer to those before it.
 _CLASSES = (
     *("Python", "PartitionFilters", "FilesBeside", "VisibleWrites", "BucketHash", "BucketFilter", "BucketFiles"),
-    *("HiveTableIndex", "ResolveHiveTables"),
+    *("HiveTableIndex", "ResolveHiveTables", "ResolveSkewJoin"),
 )
 _LOG = logging.getLogger(__name__)
 Answer = Callable[[Mapping[str, Any], Any], Mapping[str, Any]]
@@ -57,11 +57,14 @@ def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> 
     """Puts the rule into a session that has not run anything yet; sessions made from it (`newSession`) have it too."""
     ensure_callback_server_started(gateway)
     loader = _compile(gateway.jvm, *_CLASSES)
-    builder = loader.loadClass("spark_client.ResolveHiveTables$Builder")
     arguments = gateway.jvm.java.util.List.of(Answers(handlers)).toArray()
-    rule = builder.getConstructors()[0].newInstance(arguments)
-    java_session.extensions().injectResolutionRule(rule)
-    java_session.extensions().injectPostHocResolutionRule(rule)
+    tables, joins = (
+        loader.loadClass(f"spark_client.{name}$Builder").getConstructors()[0].newInstance(arguments)
+        for name in ("ResolveHiveTables", "ResolveSkewJoin")
+    )
+    java_session.extensions().injectResolutionRule(tables)
+    java_session.extensions().injectResolutionRule(joins)
+    java_session.extensions().injectPostHocResolutionRule(tables)
 
 
 @lru_cache(maxsize=1)

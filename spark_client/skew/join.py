@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.errors import InvalidStatementError, SessionError
 from spark_client.skew.heavy_keys import HeavyKeys, given, recorded
 from spark_client.skew.split import Join, frame_of
 from spark_client.wire import MetastoreClient
+
+_log = logging.getLogger(__name__)
 
 
 def skew_join(
@@ -99,11 +102,37 @@ def _metastore(left: DataFrame) -> MetastoreClient:
     return session.metastore
 
 
+def split_hinted(spark: SparkSession, metastore: MetastoreClient, node: Any, names: Sequence[str]) -> Any:
+    """A join (Catalyst's node) of which a query says SKEW_JOIN: split if one side reads a table of these names.
+
+    What cannot be split stays as it is, and is logged, as is usual with hints.
+    """
+    wanted = {name.rpartition(".")[2].lower() for name in names}
+    sides = [side for side in (node.left(), node.right()) if not wanted.isdisjoint(_aliases(side))]
+    if len(sides) != 1:
+        return node  # of other tables; or of a table with itself
+    join: Join | None = Join(spark, node)
+    if sides[0].equals(node.right()) and join is not None:
+        join = join.mirrored()
+    for table in _tables(sides[0]):
+        database, _, name = table.rpartition(".")
+        heavy = recorded(metastore, metastore.get_table(database or spark.catalog.currentDatabase(), name))
+        keys = heavy.of(join.keys()) if heavy and join else ()
+        is_heavy = heavy.test(spark, keys) if heavy and keys else None
+        if join and is_heavy:
+            return join.in_order_of(node, join.split(keys, is_heavy))
+    _log.warning("the hint SKEW_JOIN(%s) has no effect on a %s join", ", ".join(names), node.joinType().sql())
+    return node
+
+
+def _aliases(plan: Any) -> Iterator[str]:
+    """The names under which a plan's tables are known, in lower case."""
+    return (str(node.alias()).lower() for node in _nodes(plan) if node.nodeName() == "SubqueryAlias")
+
+
 def _tables(plan: Any) -> Iterator[str]:
     """The tables of the metastore that a plan reads, from left to right."""
-    waiting = [plan]
-    while waiting:
-        node = waiting.pop()
+    for node in _nodes(plan):
         name = node.nodeName()
         if name.startswith("Relation") or name == "LogicalRelation":
             found = node.catalogTable()
@@ -111,5 +140,12 @@ def _tables(plan: Any) -> Iterator[str]:
                 yield str(found.get().identifier().unquotedString()).removeprefix("spark_catalog.")
         elif name == "HiveTableRelation":
             yield str(node.tableMeta().identifier().unquotedString()).removeprefix("spark_catalog.")
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
         children = node.children()
         waiting.extend(children.apply(index) for index in reversed(range(children.size())))

@@ -83,6 +83,10 @@ class Join:
         node, kind = self._node, self._type(_MIRRORED[self.type])
         return Join(self._spark, node.copy(node.right(), node.left(), kind, node.condition(), node.hint()))
 
+    def in_order_of(self, node: Any, plan: Any) -> Any:
+        """The attributes of a plan as a join of the same has them, whose sides may be the other way round."""
+        return plan if node is self._node else self._catalyst.plans.logical.Project(node.output(), plan)
+
     def split(self, keys: Sequence[Key], is_heavy: Heaviness) -> Any:
         """A plan with the join's rows and attributes; `is_heavy` of the keys is true or false, never null."""
         of_left, of_right = is_heavy([key.left for key in keys]), is_heavy([key.right for key in keys])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
@@ -216,3 +217,53 @@ def test_without_heavy_values_it_is_the_plain_join(spark: Session, names: DataFr
         split = skew_join(left, names, "x", values=values)
         assert len(strategies(split)) == 1
         assert split.count() == 10
+
+
+HINTED = [
+    "SELECT /*+ SKEW_JOIN(f) */ f.id, n.name FROM joined f JOIN names n ON f.x = n.x",
+    "SELECT /*+ skew_join(joined) */ x, count(*), max(name) FROM joined JOIN names USING (x) WHERE p = 1 GROUP BY x",
+    "SELECT /*+ SKEW_JOIN(f) */ f.id, n.name, n.x FROM names n LEFT JOIN joined f ON n.x = f.x AND f.id > 100",
+    "SELECT /*+ SKEW_JOIN(f) */ f.*, n.* FROM names n RIGHT JOIN joined f ON n.x = f.x ORDER BY f.id",
+    "SELECT /*+ SKEW_JOIN(f) */ id FROM joined f LEFT ANTI JOIN names n ON n.x = f.x AND n.x <> 2",
+    "SELECT a.id FROM (SELECT /*+ SKEW_JOIN(f) */ f.id FROM joined f JOIN names n ON f.x = n.x) a WHERE a.id < 50",
+    "SELECT /*+ SKEW_JOIN(f) */ f.id, n.name, m.name FROM joined f JOIN names n ON f.x = n.x JOIN names m ON f.x = m.x",
+]
+
+
+@pytest.mark.parametrize("query", HINTED)
+def test_a_hint_splits_the_joins_of_a_table(
+    spark: Session, skewed: str, names: DataFrame, quick_plans: None, query: str
+) -> None:
+    names.createOrReplaceTempView("names")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        hinted, plain = spark.sql(query), spark.sql(re.sub(r"/\*.*?\*/", "", query))
+        assert "BroadcastHashJoin" in strategies(hinted)
+        assert "BroadcastHashJoin" not in strategies(plain)
+        assert hinted.schema.names == plain.schema.names
+        plain_rows, hinted_rows = rows(plain, hinted)
+        assert plain_rows
+        assert hinted_rows == plain_rows
+    finally:
+        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT /*+ SKEW_JOIN(names) */ name FROM joined JOIN names USING (x)",
+        "SELECT /*+ SKEW_JOIN(joined) */ name FROM joined JOIN names ON id < name",
+        "SELECT /*+ SKEW_JOIN(joined) */ name FROM names LEFT SEMI JOIN joined USING (x)",
+        "SELECT /*+ SKEW_JOIN(nobody) */ name FROM joined JOIN names USING (x)",
+        "SELECT /*+ SKEW_JOIN(joined) */ id FROM joined",
+    ],
+)
+def test_a_hint_that_cannot_be_followed_changes_nothing(
+    spark: Session, skewed: str, names: DataFrame, quick_plans: None, query: str
+) -> None:
+    names.createOrReplaceTempView("names")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        assert len(strategies(spark.sql(query))) <= 1
+    finally:
+        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
