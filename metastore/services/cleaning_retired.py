@@ -16,7 +16,7 @@ from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FoundFile, Warehouse
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
-_AT_ONCE: Final = 50  # locations for which a table is locked
+_AT_ONCE: Final = 20  # locations for which a table is locked: some seconds where files are far away
 
 
 class Doomed(NamedTuple):
