@@ -139,9 +139,8 @@ class Commit:
 
     def _granted(self, adopter: Adopter, staged: Sequence[StagedFile]) -> set[str]:
         """Directories in Hive's layout that nobody else has, and nothing of others' is in."""
-        granted = set(self._files.free(sorted(self._lease.claim(adopter.wishes(staged)))))
-        ours = self.query_id.rpartition("-")[0]  # of the table: another append may have made it at this moment
-        return granted | set(self._files.free(adopter.wishes_within(staged), ours))
+        wishes = [*self._lease.claim(adopter.wishes(staged)), *adopter.wishes_within(staged)]
+        return set(self._files.free(wishes, self.query_id))
 
     def _contents(self, locations: Sequence[str]) -> dict[str, list[str]]:
         """What is to be renamed away: a partition's directory if it is there, all that is visible of a table."""

