@@ -25,8 +25,8 @@ def test_the_statement_of_hives_design() -> None:
     ("text", "definition", "query"),
     [
         (
-            "create external table if not exists a.`b` (k decimal(3,2)) tblproperties ('x'='as s') as with x as (select 1) select *",
-            "create external table if not exists a.`b` (k decimal(3,2)) tblproperties ('x'='as s')",
+            "create external table if not exists `b` (k int) options ('x'='as s') as with x as (select 1) select *",
+            "create external table if not exists `b` (k int) options ('x'='as s')",
             "with x as (select 1) select *",
         ),
         (
