@@ -1,10 +1,10 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench crash interop generate clean
+.PHONY: help demo test lint bench bench-zipf crash interop generate clean
 READY := .venv/.ready
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY)  ## Load real flights into a skewed table, query it with plain Spark SQL, show what was pruned
 	@.venv/bin/metastore demo
@@ -22,6 +22,9 @@ bench: $(READY)  ## Measure beside the real Hive Metastore: make bench ARGS="--q
 
 crash: $(READY)  ## Kill writers at every step, and let writers race: make crash ARGS="--kills 200" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.writing crash $(ARGS)
+
+bench-zipf: $(READY)  ## Measure list bucketing beside other layouts; writes docs/zipf.* and the table in README.md
+	@.venv/bin/python -W ignore -m tests.bench.zipf $(ARGS)
 
 interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop

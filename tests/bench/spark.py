@@ -1,0 +1,71 @@
+"""A metastore of its own with a session of ours, for what is measured through Spark."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+import spark_client
+from metastore.storage.embedded import EmbeddedPostgres
+from migrations import runner
+from spark_client import Session
+from tests.fixtures.server import running
+
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": "16",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "hive.exec.max.dynamic.partitions": "100000",
+}
+
+
+@contextmanager
+def session() -> Iterator[Session]:
+    """All of it, in a folder that is removed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # PostgreSQL may run as another user
+        with EmbeddedPostgres(folder / "postgres") as postgres:
+            runner.upgrade(postgres.url)
+            with running(postgres.url, folder) as server:
+                spark = spark_client.session(
+                    server.uri, app_name="bench", master="local[*]", warehouse=str(folder / "spark"), conf=SETTINGS
+                )
+                spark.sparkContext.setLogLevel("ERROR")
+                try:
+                    yield spark
+                finally:
+                    spark.stop()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a query: wall time in seconds, and the bytes that its tasks read from files."""
+
+    seconds: float
+    bytes: int
+    answer: str
+
+
+def run(frame: DataFrame) -> Run:
+    """Plans and runs it; the plan is part of the time."""
+    before, start = _bytes_read(frame), time.perf_counter()
+    answer = repr(frame.collect())
+    seconds = time.perf_counter() - start
+    return Run(seconds, _bytes_read(frame) - before, answer)
+
+
+def _bytes_read(frame: DataFrame) -> int:
+    """By all tasks of the application until now, as Hadoop's file systems count them."""
+    context = frame.sparkSession.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    executors = context.statusStore().executorList(False)
+    return sum(int(executors.apply(index).totalInputBytes()) for index in range(executors.size()))
