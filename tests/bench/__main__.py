@@ -58,7 +58,7 @@ def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, i
                 (rows if isinstance(found, Row) else facts).append(found)  # type: ignore[arg-type]
                 console.print(f"[dim]{time.perf_counter() - begun:,.0f} s: {found}[/dim]", soft_wrap=True)
             report.write(output, about, rows, facts)  # so that a run that is stopped has not been for nothing
-        facts += _of_servers(sides, database, folder, idle, seconds)
+        facts += [each for each in _of_servers(sides, database, folder, idle, seconds) if isinstance(each, Fact)]
     report.tables(console, rows, facts)
     report.write(output, about, rows, facts)
     console.print(f"written to {output}, after {time.perf_counter() - begun:,.0f} s")
@@ -66,18 +66,28 @@ def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, i
 
 def _of_size(workload: Workload, sides: Sequence[Side], database: Postgres, seconds: float) -> Iterator[Row | Fact]:
     yield from measures.fill(workload, sides, database)
-    yield from measures.read(workload, sides, database, seconds)
-    yield measures.plan(workload, sides[0], database, seconds)
+    yield from _tolerant(measures.read(workload, sides, database, seconds))
+    yield from _tolerant(measures.plan(workload, sides[0], database, seconds))
     if workload.partitions >= LARGE:
-        yield measures.large_reply(workload, sides[0])
-    yield from measures.write(workload, sides, database)
+        yield from _tolerant(measures.large_reply(workload, sides[0]))
+    yield from _tolerant(measures.write(workload, sides, database))
     for side in sides:
         database.vacuum(side, full=True)
 
 
-def _of_servers(sides: Sequence[Side], database: Postgres, folder: Path, idle: int, seconds: float) -> Iterator[Fact]:
+def _tolerant(found: Iterator[Row | Fact]) -> Iterator[Row | Fact]:
+    """What was found before something failed: the rest is still measured."""
+    try:
+        yield from found
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+        click.echo(f"given up: {error!r}", err=True)
+
+
+def _of_servers(
+    sides: Sequence[Side], database: Postgres, folder: Path, idle: int, seconds: float
+) -> Iterator[Row | Fact]:
     yield Fact("memory of a worker, resident", "MB", {side.name: side.memory() for side in sides})
-    yield from measures.idle(sides[0], GET_ALL, idle, seconds)
+    yield from _tolerant(measures.idle(sides[0], GET_ALL, idle, seconds))
     starts = {"ours": ours, "theirs": theirs}
     names = [side.name for side in sides]
     again = {name: _start(starts[name], database, folder / f"{name}_again") for name in names}

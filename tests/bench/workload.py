@@ -75,11 +75,13 @@ class Workload:
             ),
             "get_partition_names, all": (encode("get_partition_names", *wanted, -1), 1),
         }
-        return calls if self.partitions > _WHOLE else {**calls, "get_partitions, all": (self.large_reply(-1), 1)}
+        everything = {"get_partitions, all": (encode("get_partitions", *wanted, -1), 1)}
+        return calls if self.partitions > _WHOLE else calls | everything
 
     def large_reply(self, partitions: int = 45_000) -> bytes:
         """A call whose reply is so many partitions; of 40 columns, a hundred megabytes."""
-        return encode("get_partitions", self.database, self.table, partitions)
+        beyond = _day(partitions // 24)
+        return encode("get_partitions_by_filter", self.database, self.table, f"ds < '{beyond}'", -1)
 
     def writes(self) -> dict[str, tuple[bytes, int]]:
         """Calls in the order in which they are made once, each with the partitions that it changes."""
