@@ -9,6 +9,7 @@ from metastore.domain.events import Event
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.databases import owns_data
 from metastore.services.events import alter_partitions, befores, table_text
+from metastore.services.pruning import OWN_DIRECTORIES
 from metastore.services.tables import found
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import named
@@ -53,7 +54,8 @@ class TruncationService:
             else:
                 doomed, events = self._partitions(work, stored, table, partitions)
             for location in doomed if delete_data else ():
-                self._warehouse.empty_directory(location)
+                # What writers have in there is not the table's yet: they publish, or fail, as if they came later.
+                self._warehouse.empty_directory(location, OWN_DIRECTORIES)
             work.record(*events)
 
     def _table(self, work: UnitOfWork, stored: StoredTable, table: Table) -> tuple[list[str], Iterable[Event]]:

@@ -102,15 +102,17 @@ class Warehouse:
                 return False
             return True
 
-    def empty_directory(self, location: str) -> None:
-        """Deletes all that a directory holds and keeps the directory; makes it where it was not there.
+    def empty_directory(self, location: str, keeping: Sequence[str] = ()) -> None:
+        """Deletes all that a directory holds but these names, and keeps the directory; makes it where it was not there.
 
         Raises InvalidOperationError as `delete_directory`.
         """
         self._refuse_precious(location)
         with _opened(location) as (files, path):
-            for each in files.ls(path, detail=False) if files.isdir(path) else ():
-                literally.remove(files, each)
+            inside = [each.rstrip("/") for each in files.ls(path, detail=False)] if files.isdir(path) else []
+            for each in inside:
+                if each != path and each.rpartition("/")[2] not in keeping:
+                    literally.remove(files, each)
             files.makedirs(path, exist_ok=True)
 
     def delete_empty(self, location: str) -> bool:

@@ -356,6 +356,15 @@ def test_dropping_a_partition_takes_along_what_it_replaced(metastore_client: Any
     assert clean(metastore_client, written).locations == []
 
 
+def test_truncating_leaves_writers_their_files(metastore_client: Any, root: str) -> None:
+    name = new_table(metastore_client, sd=descriptor(root))
+    write = begin(metastore_client, name)
+    for file in ("part-0", "k=1/part-0", f"_versions/{write}/part-0", f"_staging/{write}/part-0", "_SUCCESS"):
+        write_file(f"{root}/{file}")
+    metastore_client.truncate_table(*name, None)
+    assert files_below(root) == {f"_versions/{write}/part-0", f"_staging/{write}/part-0"}
+
+
 def test_scopes(metastore_client: Any, written: Name, root: str, tmp_path: Path) -> None:
     other_root = f"file:{tmp_path}/other"
     other = new_table(metastore_client, [("ds", "string")], sd=descriptor(other_root))
