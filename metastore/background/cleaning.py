@@ -1,4 +1,4 @@
-"""The timer that removes files to which nothing refers any more; of all workers, one at a time does the work."""
+"""The timer that removes files to which nothing refers any more. Workers that do so at once share the work."""
 
 from __future__ import annotations
 
