@@ -1,4 +1,4 @@
-"""Hive runs queries on dependent tables: partitioned views, whose text follows what they depend on."""
+"""Hive runs queries on dependent tables, partitioned views whose text follows what they depend on; list bucketing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from tests.fixtures.server import Server
 from tests.interop.hive.dependents import our_client
+from tests.interop.hive.list_bucketing import list_bucketing
 from tests.interop.hive.queries import JAVA, HiveSession
 from tests.interop.java import java_home, running_jvm
 from tests.interop.maven import UnavailableError, class_path
@@ -46,6 +47,7 @@ def test_hive(version: str, metastore_server: Server, tmp_path: Path, new_report
         _make_bases(hive, tmp_path)
         _days(hive, client, database)
         _values(hive, client, database, tmp_path)
+        list_bucketing(hive, client, database, tmp_path)
         _changes(hive, client, database)
     assert report.failures == []
 

@@ -23,6 +23,7 @@ class HiveSession:
 
     def __init__(self, gateway: Any, version: str, uri: str, folder: Path, report: Report) -> None:
         self.report = report
+        self.version = version
         self._answers_errors = version < "4"  # later ones raise them
         self._jvm = jvm = gateway.jvm
         thread = jvm.java.lang.Thread.currentThread()
@@ -35,6 +36,10 @@ class HiveSession:
             self._configuration.set(key, value)
         session = jvm.org.apache.hadoop.hive.ql.session.SessionState
         session.start(session(self._configuration))
+
+    def set(self, key: str, value: str) -> None:
+        """A setting of the session."""
+        self._configuration.set(key, value)
 
     def run(self, statement: str) -> list[str]:
         """The rows, values between tabs. Raises HiveError."""
