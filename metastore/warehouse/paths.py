@@ -97,11 +97,12 @@ def canonical(location: str) -> str:
 
 
 def spellings(location: str) -> list[str]:
-    """All texts of `normalise` that name this place."""
+    """The texts that name this place: those of `normalise`, and as clients write them."""
     scheme, authority, path = parse(location).identity
     schemes = [scheme, *(other for other, one in _SAME_SCHEME.items() if one == scheme)]
-    authorities = [f"//{authority}"] if authority else ["", "//"] if scheme != "file" else [""]
-    return [f"{each}:{before}{path}" for each in schemes for before in authorities]
+    authorities = [f"//{authority}"] if authority else ["", "//"]
+    texts = [f"{each}:{before}{path}" for each in schemes for before in authorities]
+    return [*texts, path] if scheme == "file" and not authority else texts
 
 
 def ancestors(location: str) -> list[str]:
