@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from metastore.cli.client import connected
 from metastore.cli.printing import print_table
-from metastore.cli.spark import require_java, require_packages
+from metastore.cli.spark import ask_client
 from metastore.domain.buckets import Buckets, buckets, disorder, mismatch
 from metastore.domain.partition_names import partition_name
-from metastore.errors import InvalidInputError, MetastoreError, UnavailableError
+from metastore.errors import InvalidInputError
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.metastore.ttypes import ScanPlan, ScanRequest
@@ -79,15 +76,5 @@ def _is_open(name: str, plan: ScanPlan) -> bool:
 
 def _ask(name: str, uri: str, master: str) -> list[Finding]:
     """What the Spark client finds. Raises MetastoreError with its text where it refuses."""
-    require_packages(_COMMAND, "spark", "pyspark")
-    require_java(_COMMAND)
-    command = [sys.executable, "-m", "spark_client.buckets", name, f"--uri={uri}", f"--master={master}"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    try:
-        reply = json.loads(answer.stdout.strip().rpartition("\n")[2])
-    except ValueError:
-        reason = answer.stderr.strip().rpartition("\n")[2]
-        raise UnavailableError(f"Spark ended with status {answer.returncode}: {reason}") from None
-    if "error" in reply:
-        raise MetastoreError(reply["error"])
+    reply = ask_client(_COMMAND, "spark_client.buckets", name, f"--uri={uri}", f"--master={master}")
     return [(each["partition"], each["problem"]) for each in reply["problems"]]

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
 from metastore.cli.printing import print_table
-from metastore.cli.spark import require_java, require_packages
-from metastore.errors import MetastoreError, UnavailableError
+from metastore.cli.spark import ask_client
 
 _COMMAND: Final = "metastore skew suggest"
 
 
 def suggest(uri: str, name: str, columns: str | None, *, share: float, limit: int | None, master: str) -> None:
     """Prints the heavy values of `columns`, or of each column for itself, and the statement that declares them."""
-    require_packages(_COMMAND, "spark", "pyspark")
-    require_java(_COMMAND)
     options = {"uri": uri, "columns": columns, "share": share, "limit": limit, "master": master}
-    found = _ask(name, [f"--{option}={value}" for option, value in options.items() if value is not None])
+    arguments = [f"--{option}={value}" for option, value in options.items() if value is not None]
+    found = ask_client(_COMMAND, "spark_client.skew", name, *arguments)["suggestions"]
     if columns is None:
         print_table(
             f"Columns of {name}, by what directories of heavy values save",
@@ -54,17 +49,3 @@ def _column(found: dict[str, Any]) -> Sequence[str]:
 
 def _value(found: dict[str, Any]) -> Sequence[str]:
     return (*found["values"], f"{found['rows']}", f"{found['share']:.2%}", f"{found['pruned']:.2%}")
-
-
-def _ask(name: str, options: Sequence[str]) -> list[dict[str, Any]]:
-    """What the Spark client answers, as JSON. Raises MetastoreError with its text where it refuses."""
-    command = [sys.executable, "-m", "spark_client.skew", name, *options]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    try:
-        reply = json.loads(answer.stdout.strip().rpartition("\n")[2])
-    except ValueError:
-        reason = answer.stderr.strip().rpartition("\n")[2]
-        raise UnavailableError(f"Spark ended with status {answer.returncode}: {reason}") from None
-    if "error" in reply:
-        raise MetastoreError(reply["error"])
-    return list(reply["suggestions"])

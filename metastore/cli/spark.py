@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
+import sys
 from os import environ
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from metastore.errors import ConfigurationError
+from metastore.errors import ConfigurationError, MetastoreError, UnavailableError
 
 _JAVA: Final = 17
 
@@ -33,3 +35,21 @@ def require_java(command: str) -> None:
     found = re.search(r'version "(?:1\.)?(\d+)', answer)
     if found is None or int(found.group(1)) < _JAVA:
         raise ConfigurationError(f"{java} is Java {found.group(1) if found else 'of an unknown version'}; {mend}")
+
+
+def ask_client(command: str, module: str, *arguments: str) -> dict[str, Any]:
+    """What a module of the Spark client prints as its last line, in JSON, on behalf of `command`.
+
+    Raises ConfigurationError where Spark cannot run, MetastoreError with its text where it refuses.
+    """
+    require_packages(command, "spark", "pyspark")
+    require_java(command)
+    answer = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False)
+    try:
+        reply: dict[str, Any] = json.loads(answer.stdout.strip().rpartition("\n")[2])
+    except ValueError:
+        reason = answer.stderr.strip().rpartition("\n")[2]
+        raise UnavailableError(f"Spark ended with status {answer.returncode}: {reason}") from None
+    if "error" in reply:
+        raise MetastoreError(reply["error"])
+    return reply
