@@ -123,10 +123,9 @@ class Target:
             max_file_size=self.max_file_size,
             **how,
         )
-        try:
-            return insert_all(context, [insert])[0]
-        finally:
-            refresh(context.spark, database, name)
+        (result,) = insert_all(context, [insert])
+        refresh(context.spark, database, name)
+        return result
 
 
 def _context(data: DataFrame) -> Context:

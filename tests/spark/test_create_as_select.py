@@ -1,0 +1,132 @@
+"""CREATE TABLE AS SELECT in plain SQL: by names, with types, in Hive's formats; all of the table or none of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from spark_client import Session
+from spark_client.context import Context
+from spark_client.creating import create_as_select
+from spark_client.errors import InvalidInsertError, PublishConflictError, SparkClientError, TableExistsError
+from spark_client.names import analyzed
+from tests.spark.tables import files_below, folder
+
+
+@pytest.fixture
+def db(spark: Session, table_name: str, tmp_path: Path) -> Iterator[str]:
+    """A database of this test's own, in which all that is left is seen."""
+    spark.sql(f"CREATE DATABASE db_{table_name} LOCATION '{tmp_path}/db'")
+    yield f"db_{table_name}"
+    spark.sql(f"DROP DATABASE db_{table_name} CASCADE")
+
+
+def tables(spark: Session, db: str) -> list[str]:
+    """But for temporary views."""
+    return sorted(row.tableName for row in spark.sql(f"SHOW TABLES IN {db}").collect() if row.namespace)
+
+
+def rows(spark: Session, table: str) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, spark.table(table).collect()), key=repr)
+
+
+def test_typed_and_by_name(spark: Session, context: Context, db: str) -> None:
+    spark.sql(
+        "SELECT * FROM VALUES (1, 'x', 'a', 11), (2, 'y', NULL, 9) AS s(key, value, ds, hr)"
+    ).createOrReplaceTempView("srcpart")
+    spark.sql(
+        f"CREATE TABLE {db}.typed (key int, value string) PARTITIONED BY (ds string, hr bigint) AS "
+        "SELECT key, value, ds, hr+1 hr1 FROM srcpart"
+    )
+    spark.sql(
+        f"CREATE TABLE {db}.constant (key int) PARTITIONED BY (ds date, hr int) STORED AS ORC AS "
+        "SELECT key, DATE'2010-03-03', hr FROM srcpart WHERE hr > :least",
+        {"least": 10},
+    )
+    spark.sql(f"CREATE TABLE {db}.keys PARTITIONED BY (hr int) STORED AS ORC AS SELECT value v, hr FROM srcpart")
+    spark.sql(f"CREATE TABLE {db}.named STORED AS PARQUET PARTITIONED BY (ds, hr) AS SELECT hr, key, ds FROM srcpart")
+    spark.sql(
+        f"CREATE TABLE {db}.orc USING HIVE OPTIONS (fileFormat 'orc') PARTITIONED BY (ds) "
+        "AS SELECT ds, key FROM srcpart"
+    )
+    spark.sql(f"CREATE TABLE IF NOT EXISTS {db}.named (z int) STORED AS ORC AS SELECT 1")
+    assert rows(spark, f"{db}.typed") == [(1, "x", "a", 12), (2, "y", None, 10)]
+    assert [tuple(map(str, row)) for row in rows(spark, f"{db}.constant")] == [("1", "2010-03-03", "11")]
+    assert rows(spark, f"{db}.keys") == [("x", 11), ("y", 9)]
+    assert rows(spark, f"{db}.named") == [(1, "a", 11), (2, None, 9)]
+    assert rows(spark, f"{db}.orc") == [(1, "a"), (2, None)]
+    typed = context.metastore.get_table(db, "typed")
+    assert [column.type for column in (*typed.columns, *typed.partition_columns)] == [
+        "int",
+        "string",
+        "string",
+        "bigint",
+    ]
+    assert "Parquet" in typed.storage.serde
+    assert (typed.location or "").endswith("/db/typed")
+    assert tables(spark, db) == ["constant", "keys", "named", "orc", "typed"]
+    locations = {part.location for part in context.metastore.get_partitions(db, "typed")}
+    assert locations == {f"{typed.location}/ds=a/hr=12", f"{typed.location}/ds=__HIVE_DEFAULT_PARTITION__/hr=10"}
+
+
+def test_what_fails_leaves_no_table_and_no_file(spark: Session, context: Context, db: str, tmp_path: Path) -> None:
+    for statement, text in [
+        ("t (k int) STORED AS ORC AS SELECT 'x'", 'Cannot safely cast `k` "STRING" to "INT"'),
+        ("t (k int, l int) STORED AS ORC AS SELECT 1", f"Table {db}.t has 2 columns, but query has 1 columns."),
+        ("t STORED AS PARQUET AS SELECT IF(id > 0, raise_error('poison'), id) k FROM range(2)", f"into {db}.t failed"),
+        ("t STORED AS PARQUET PARTITIONED BY (p) AS SELECT 1 k, repeat('x', 300) p", "the directory of p = 'xxx"),
+        ("t STORED AS PARQUET PARTITIONED BY (nowhere) AS SELECT 1 k", "nowhere"),
+        (f"t STORED AS PARQUET LOCATION '{tmp_path}' AS SELECT 1 k", "is not empty"),
+        ("t (k int) STORED AS TEXTFILE AS SELECT 1", "only Parquet and ORC can be written"),
+    ]:
+        with pytest.raises((SparkClientError, PySparkException), match=re.escape(text)):
+            spark.sql(f"CREATE TABLE {db}.{statement}")
+    assert tables(spark, db) == []
+    assert files_below(f"{tmp_path}/db") == set()
+    spark.sql(f"CREATE TABLE {db}.t STORED AS PARQUET AS SELECT 1 k")
+    with pytest.raises((SparkClientError, PySparkException), match="already exists"):
+        spark.sql(f"CREATE TABLE {db}.t (k int) STORED AS ORC AS SELECT 2")
+    assert rows(spark, f"{db}.t") == [(1,)]
+
+
+def test_nobody_sees_it_before_its_rows_are_there(spark: Session, context: Context, db: str) -> None:
+    seen: list[list[str]] = []
+
+    def look(step: str) -> None:
+        seen.append([name for name in tables(spark, db) if name == "t"])
+
+    watched = Context(context.spark, context.metastore, look)
+    definition = analyzed(context, f"CREATE TABLE {db}.t (k int) PARTITIONED BY (p int) STORED AS PARQUET").table()
+    result = create_as_select(watched, definition, spark.sql("SELECT 1, 2"))
+    assert len(seen) > 3
+    assert not any(seen)
+    (partition,) = context.metastore.get_partitions(db, "t")
+    assert result is not None
+    assert result.partitions[0].location == partition.location
+    assert folder(partition.location).is_dir()
+
+
+def test_of_two_at_once_one_wins(spark: Session, context: Context, db: str) -> None:
+    """The other statement is done between this one's last look and its end."""
+
+    def rival(step: str) -> None:
+        if step == "published":
+            spark.sql(f"CREATE TABLE {db}.t STORED AS PARQUET AS SELECT 'rival' k")
+
+    definition = analyzed(context, f"CREATE TABLE {db}.t (k int) STORED AS PARQUET").table()
+    ours = Context(context.spark, context.metastore, rival)
+    with pytest.raises((TableExistsError, PublishConflictError, InvalidInsertError), match="already exists"):
+        create_as_select(ours, definition, spark.sql("SELECT 1"))
+    assert tables(spark, db) == ["t"]
+    assert rows(spark, f"{db}.t") == [("rival",)]
+
+
+def test_an_external_table_is_where_it_was_told(spark: Session, db: str, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TABLE {db}.e (k int) STORED AS PARQUET LOCATION '{tmp_path}/elsewhere' AS SELECT 1")
+    assert rows(spark, f"{db}.e") == [(1,)]
+    assert any(name.endswith(".parquet") for name in files_below(f"{tmp_path}/elsewhere"))
