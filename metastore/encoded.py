@@ -6,9 +6,11 @@ partition (its own fields) and the tail (what many share) are encoded apart and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from itertools import accumulate
+from typing import Any, Generic, TypeVar, overload
 
 from thrift.protocol import fastbinary
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
@@ -37,6 +39,30 @@ def decode(struct: type[T], data: bytes) -> T:
     decoded.read(TBinaryProtocolAccelerated(TMemoryBuffer(data), fallback=False))
     whole: T = decoded
     return whole
+
+
+class Joined(Sequence[bytes]):
+    """Pieces that lie one behind the other in `data`. Each is made when it is asked for: of many, none is kept."""
+
+    def __init__(self, data: bytes | memoryview, sizes: Iterable[int]) -> None:
+        self._data = memoryview(data)
+        self._ends = array("q", accumulate(sizes, initial=0))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        places = range(len(self))[index]
+        if isinstance(places, range):
+            return [self._piece(place) for place in places]
+        return self._piece(places)
+
+    def _piece(self, place: int) -> bytes:
+        return bytes(self._data[self._ends[place] : self._ends[place + 1]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from io import BytesIO
 from typing import Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
@@ -18,9 +17,9 @@ _FIELDS: Final = struct.Struct("!h")
 _LENGTH: Final = struct.Struct("!i")
 
 
-def binary_row(connection: Connection, query: str, parameters: Mapping[str, Any]) -> list[bytes | None]:
+def binary_row(connection: Connection, query: str, parameters: Mapping[str, Any]) -> list[memoryview | None]:
     """The columns of the one row that a query in psycopg2's form gives. Raises DBAPIError, as SQLAlchemy does."""
-    cursor, answer = connection.connection.cursor(), BytesIO()
+    cursor, answer = connection.connection.cursor(), _Answer()
     try:
         statement = cursor.mogrify(query, parameters).decode()
         cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", answer)
@@ -31,7 +30,7 @@ def binary_row(connection: Connection, query: str, parameters: Mapping[str, Any]
         raise DBAPIError.instance(query, None, error, psycopg2.Error, connection_invalidated=lost) from error
     finally:
         cursor.close()
-    return _row(answer.getbuffer()[_HEADER:])
+    return _row(memoryview(b"".join(answer[:-1]))[_HEADER:])  # the last message ends the rows
 
 
 def compiled(condition: ColumnElement[bool]) -> tuple[str, dict[str, Any]]:
@@ -45,12 +44,18 @@ def integers(packed: bytes | memoryview | None) -> tuple[int, ...]:
     return struct.unpack(f"!{len(packed) // 8}q", packed) if packed else ()
 
 
-def _row(data: memoryview) -> list[bytes | None]:
+class _Answer(list[bytes]):
+    """What COPY writes: a message for each row, however large, which thus is copied once."""
+
+    write = list.append
+
+
+def _row(data: memoryview) -> list[memoryview | None]:
     (count,), at = _FIELDS.unpack_from(data), _FIELDS.size
-    values: list[bytes | None] = []
+    values: list[memoryview | None] = []
     for _ in range(count):
         (length,) = _LENGTH.unpack_from(data, at)
         at += _LENGTH.size
-        values.append(None if length < 0 else bytes(data[at : at + length]))
+        values.append(None if length < 0 else data[at : at + length])
         at += max(0, length)
     return values

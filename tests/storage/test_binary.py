@@ -7,7 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from metastore.app import Application
-from metastore.encoded import EncodedTexts
+from metastore.encoded import EncodedTexts, Joined
 from metastore.storage.binary import binary_row
 from metastore.storage.faults import translate
 
@@ -32,6 +32,14 @@ def test_a_lost_connection_is_replaced(application: Application) -> None:
             binary_row(connection, "SELECT pg_terminate_backend(pg_backend_pid())", {})
         assert raised.value.connection_invalidated
         assert binary_row(connection, "SELECT ''", {}) == [b""]
+
+
+def test_pieces_of_joined_bytes_are_a_sequence() -> None:
+    joined = Joined(b"abcdef", [1, 0, 3, 2])
+    assert list(joined) == [b"a", b"", b"bcd", b"ef"] == joined[:]
+    assert (joined[-1], joined[1:3], joined[4:], len(joined)) == (b"ef", [b"", b"bcd"], [], 4)
+    with pytest.raises(IndexError):
+        joined[4]
 
 
 def test_texts_are_thrifts() -> None:

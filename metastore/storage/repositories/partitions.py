@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from metastore.encoded import EncodedList, EncodedTexts
+from metastore.encoded import EncodedList, EncodedTexts, Joined
 from metastore.storage.arrays import array_literal
 from metastore.storage.binary import binary_row, compiled, integers
 from metastore.storage.descriptors import Descriptors
@@ -30,16 +29,18 @@ from metastore.storage.schema.base import Texts
 from metastore.storage.visible_writes import visible_columns, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
-_MARKER_BYTES = 16
 _CHOSEN = "FROM partitions WHERE partitions.table_id = %(table_id)s"
 _ALL = f"""
-    SELECT string_agg(encoded, %(marker)s ORDER BY name), string_agg(int8send(descriptor_id), '' ORDER BY name)
+    SELECT string_agg(encoded, '' ORDER BY name),
+           string_agg(int8send(octet_length(encoded)) || int8send(descriptor_id), '' ORDER BY name)
     {_CHOSEN}
 """
 # In one statement, so that which writes are visible is of the same moment as the partitions.
 _SCAN = f"""
-    SELECT string_agg(encoded, %(marker)s ORDER BY name),
-           string_agg(int8send(version) || int8send(descriptor_id), '' ORDER BY name),
+    SELECT string_agg(encoded, '' ORDER BY name),
+           string_agg(
+               int8send(octet_length(encoded)) || int8send(version) || int8send(descriptor_id), '' ORDER BY name
+           ),
            {", ".join(visible_columns("%(table_id)s"))}
     {_CHOSEN}
 """
@@ -69,15 +70,11 @@ class Partitions:
         return self._encoded(table, _NAMED, {"names": array_literal(names)})
 
     def _encoded(self, table: TableRef, where: str, parameters: Mapping[str, Any]) -> EncodedList[Partition]:
-        # Random, so that no content can hold it.
-        marker = os.urandom(_MARKER_BYTES)
-        given = {**parameters, "table_id": table.id, "marker": marker}
-        joined, packed = binary_row(self._connection, f"{_ALL} {where}", given)
-        if joined is None or packed is None:
-            return EncodedList(Partition, [], [])
-        descriptor_ids = integers(packed)
+        joined, packed = binary_row(self._connection, f"{_ALL} {where}", {**parameters, "table_id": table.id})
+        numbers = integers(packed)
+        sizes, descriptor_ids = numbers[::2], numbers[1::2]
         tails = self._tails(table, descriptor_ids)
-        return EncodedList(Partition, joined.split(marker), [tails[i] for i in descriptor_ids])
+        return EncodedList(Partition, Joined(joined or b"", sizes), [tails[i] for i in descriptor_ids])
 
     def select_stored(
         self, table: TableRef, condition: ColumnElement[bool] | None = None, *, lock: bool = False
@@ -106,13 +103,12 @@ class Partitions:
         self, table: TableRef, condition: ColumnElement[bool] | None
     ) -> tuple[list[ScanRow], VisibleWrites]:
         """What a scan needs of the partitions, by name: their own parts only, not what they share."""
-        marker = os.urandom(_MARKER_BYTES)
         where, parameters = _where(table, condition, None)
-        given = {**parameters, "table_id": table.id, "marker": marker}
+        given = {**parameters, "table_id": table.id}
         joined, packed, last, open_writes = binary_row(self._connection, f"{_SCAN} {where}", given)
-        heads = joined.split(marker) if joined is not None else []
         numbers = integers(packed)
-        rows = [scan_row(*each) for each in zip(heads, numbers[::2], numbers[1::2], strict=True)]
+        heads = Joined(joined or b"", numbers[::3])
+        rows = [scan_row(*each) for each in zip(heads, numbers[1::3], numbers[2::3], strict=True)]
         return rows, visible_writes(last, open_writes)
 
     def descriptors(self, rows: Sequence[ScanRow], own: StorageDescriptor) -> dict[int | None, StorageDescriptor]:
@@ -128,7 +124,7 @@ class Partitions:
         where, parameters = _where(table, condition, limit)
         row = binary_row(self._connection, f"{_NAMES} {where}", {**parameters, "table_id": table.id})
         count, data = row
-        return EncodedTexts(int.from_bytes(count or b""), data or b"")
+        return EncodedTexts(int.from_bytes(count or b""), bytes(data or b""))
 
     def ids(self, table: TableRef, condition: ColumnElement[bool] | None, limit: int | None = None) -> list[int]:
         """Ids by ascending name."""
