@@ -140,7 +140,8 @@ class _Staging:
         # A location is a name, not a pattern; and partition values are wanted as the texts that they are.
         files = read.option("__globPaths__", "false").option("recursiveFileLookup", "true").load(self.location)
         counted = files.groupBy(F.col("_metadata.file_path"), F.col("_metadata.file_size")).count().collect()
-        marker, values = f"/{name_of(self.location)}/", self._values()
+        # Without rows nothing is observed, and asking for it would not end.
+        marker, values = f"/{name_of(self.location)}/", self._values() if counted else None
         staged = (self._staged_file(unquote(url).partition(marker)[2], values, *counts) for url, *counts in counted)
         return tuple(sorted(staged, key=lambda file: file.location))
 

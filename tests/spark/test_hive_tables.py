@@ -191,6 +191,7 @@ def test_directories_named_by_a_function(spark: Session, context: Context, db: s
     )
     spark.sql(f"INSERT INTO {db}.t SELECT 1, '{long}', 1 UNION ALL SELECT 2, NULL, NULL UNION ALL SELECT 3, 'a/b', 2")
     spark.sql(f"INSERT INTO {db}.t PARTITION (p = '{long}', q) SELECT 4, 1")
+    spark.sql(f"INSERT OVERWRITE {db}.t SELECT CAST(id AS INT), 'none', 1 FROM range(9) WHERE rand() > 2")
     found: dict[Any, list[int]] = {}
     for row in spark.table(f"{db}.t").collect():
         found.setdefault((row.p, row.q), []).append(row.a)
