@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spark_client.buckets.check import BucketProblem, check_buckets
+from spark_client.buckets.join import by_bucket
 from spark_client.scan.report import ScanReport, scan_report
 from spark_client.session import Session, session
 from spark_client.skew.find import find_skew, survey_skew
@@ -20,6 +21,7 @@ __all__ = [
     "SkewSuggestion",
     "WriteResult",
     "WrittenPartition",
+    "by_bucket",
     "check_buckets",
     "find_skew",
     "register_directory_function",

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from spark_client.buckets.hash import bucket_number
+from spark_client.buckets.hash import bucket_number, data_schema
 from spark_client.buckets.rules import MEND, bucket_numbers, mismatch, refuse_directory
 from spark_client.buckets.scanning import UNPARTITIONED, buckets_of
 from spark_client.errors import InvalidInsertError, UnreadableTableError
@@ -19,7 +19,6 @@ from spark_client.wire import MetastoreClient
 from spark_client.wire.structs import Buckets, ScanPlan, Table, VisibleWrites
 from spark_client.write.files import Files, name_of, parent
 from spark_client.write.names import value_path
-from spark_client.write.rows import quote
 from spark_client.write.staging import file_format
 
 _FILE_SYSTEM = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?")
@@ -106,8 +105,7 @@ def _wrong_rows(
     """One job over all files: which buckets the rows of each are of."""
     if not by_file:
         return
-    ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in table.columns)
-    read = spark.read.format(format_).schema(ddl).option("__globPaths__", "false")
+    read = spark.read.format(format_).schema(data_schema(spark, table)).option("__globPaths__", "false")
     data = read.option("recursiveFileLookup", "true").load(sorted({parent(file) for file in by_file}))
     number = bucket_number(table, data).alias("bucket")
     for url, bucket, count in data.groupBy(F.col("_metadata.file_path"), number).count().collect():

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
+from spark_client.buckets.hash import data_schema
 from spark_client.buckets.names import bucket_file, bucket_of
 from spark_client.wire.structs import Rename, Table
+from spark_client.write.file_options import file_options
 from spark_client.write.files import Files, name_of, parent
 from spark_client.write.names import value_path
-from spark_client.write.rows import quote
 from spark_client.write.snapshot import Values
 from spark_client.write.staging import StagedFile, file_format
 
@@ -51,9 +52,9 @@ def add_empty_files(
 
 def _template(spark: SparkSession, files: Files, table: Table, place: str) -> tuple[str, int]:
     """A valid file without rows, and its size: what Spark writes of no rows in one task."""
-    ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in table.columns)
-    nothing = spark.createDataFrame([], ddl).coalesce(1)
-    writer = nothing.write.format(file_format(table.storage, table.full_name))
+    nothing = spark.createDataFrame([], data_schema(spark, table)).coalesce(1)
+    format_ = file_format(table.storage, table.full_name)
+    writer = nothing.write.format(format_).options(**file_options(spark, table, format_))
     writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").save(place)
     (file,) = files.visible(place)
     return file, files.size(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.classic.column import Column as ClassicColumn
+from pyspark.sql.types import StructType
 
 from spark_client.buckets.rules import bucketing_version
 from spark_client.errors import InvalidInsertError
@@ -40,6 +42,15 @@ def bucket_number(
     for other, partitions in exceptions:
         count = F.when(is_in(partitions, table), F.lit(other)).otherwise(count)
     return value.bitwiseAND(F.lit(0x7FFFFFFF)) % count
+
+
+def data_schema(spark: Any, table: Table) -> StructType:
+    """The columns in the table's files as Spark reads and writes them: char and varchar are strings."""
+    types = spark._jvm.org.apache.spark.sql.types  # noqa: SLF001 - the only way to Catalyst
+    char_varchar = spark._jvm.org.apache.spark.sql.catalyst.util.CharVarcharUtils  # noqa: SLF001
+    ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in table.columns)
+    plain = char_varchar.replaceCharVarcharWithStringInSchema(types.StructType.fromDDL(ddl))
+    return StructType.fromJson(json.loads(plain.json()))
 
 
 def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> SparkColumn:

@@ -47,14 +47,16 @@ def buckets_of(storage: ScanStorage) -> Buckets:
 
 
 def chosen_files(
-    table: str, directories: Sequence[Mapping[str, Any]], hashes: Sequence[int] | None
+    table: str, declared: int, directories: Sequence[Mapping[str, Any]], hashes: Sequence[int] | None
 ) -> Mapping[str, Any]:
     """For each directory the positions of the files that may hold rows of these hashes, unless they are None: any.
 
-    A directory is {partition: as `bucketing` says, names of files, directory: one that lies in it, or None}.
-    `buckets` is how many that are, over all directories. Raises UnreadableTableError for what does not fit together.
+    A directory is {partition: as `bucketing` says, names of files, directory: one that lies in it, or None}; `declared`
+    the table's number of buckets. The `numbers` are the bucket of each file, `buckets` how many are left, over all
+    directories, `fewest` the smallest number that a partition, or the table, has. Raises UnreadableTableError for what
+    does not fit together.
     """
-    keep, total = [], 0
+    keep, told, total, fewest = [], [], 0, declared
     for each in directories:
         partition, names = each["partition"], each["names"]
         if partition["mismatch"]:
@@ -62,10 +64,12 @@ def chosen_files(
         if each["directory"]:
             raise refuse_directory(table, partition["name"], each["directory"])
         numbers = bucket_numbers(table, partition["name"], names, partition["count"])
+        told.append(numbers)
+        fewest = min(fewest, partition["count"])
         if hashes is None:
             total += partition["count"]
             continue
         wanted = buckets_of_hashes(hashes, partition["count"])
         total += len(wanted)
         keep.append([position for position, number in enumerate(numbers) if number in wanted])
-    return {"keep": keep, "buckets": total}
+    return {"keep": keep, "numbers": told, "buckets": total, "fewest": fewest}

@@ -13,6 +13,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.BucketSpec;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
@@ -31,8 +33,10 @@ public final class BucketFiles {
   private final SparkSession session;
   private final CatalogTable table;
   private final Python python;
+  private final Map numbers = new HashMap();
   private Set kept;
   private long buckets;
+  private int fewest = Integer.MAX_VALUE;
 
   public BucketFiles(SparkSession session, CatalogTable table, Python python) {
     this.session = session;
@@ -94,31 +98,49 @@ public final class BucketFiles {
     Map request = new HashMap();
     request.put("directories", questions);
     request.put("hashes", hashes);
+    request.put("declared", Integer.valueOf(((BucketSpec) table.bucketSpec().get()).numBuckets()));
     JsonNode answer = python.ask("buckets", table.identifier(), request, null);
     buckets = answer.get("buckets").asLong();
-    if (hashes == null) return;
-    kept = new HashSet();
+    fewest = answer.get("fewest").asInt();
+    if (hashes != null) kept = new HashSet();
     for (int i = 0; i < files.size(); i++) {
+      JsonNode told = (JsonNode) answer.get("numbers").get(i);
+      for (int j = 0; j < told.size(); j++) {
+        numbers.put(((List) files.get(i)).get(j), Integer.valueOf(((JsonNode) told.get(j)).asInt()));
+      }
+      if (hashes == null) continue;
       JsonNode positions = (JsonNode) answer.get("keep").get(i);
       for (int j = 0; j < positions.size(); j++) kept.add(((List) files.get(i)).get(((JsonNode) positions.get(j)).asInt()));
     }
   }
 
   private List hashes(Seq filters) {
-    String version = table.properties().contains("bucketing_version")
+    StructType types = types();
+    if (version() == 0 || types == null) return null;
+    BucketSpec spec = (BucketSpec) table.bucketSpec().get();
+    String zone = session.sessionState().conf().sessionLocalTimeZone();
+    return new BucketFilter(new BucketHash(version(), zone), types)
+        .hashes(filters, Math.max(4 * spec.numBuckets(), MOST_COMBINATIONS));
+  }
+
+  /** Of the hash: 1 or 2, 0 for what we do not know. */
+  private int version() {
+    Object version = table.properties().contains("bucketing_version")
         ? ((String) table.properties().apply("bucketing_version")).trim() : "1";
-    if (!version.equals("1") && !version.equals("2")) return null;
+    return version.equals("1") ? 1 : version.equals("2") ? 2 : 0;
+  }
+
+  /** The bucketing columns, of Hive's types; null if one is not there. */
+  private StructType types() {
     BucketSpec spec = (BucketSpec) table.bucketSpec().get();
     StructType schema = CharVarcharUtils.getRawSchema(table.schema());
     StructType types = new StructType();
     for (Iterator i = CollectionConverters.asJava(spec.bucketColumnNames()).iterator(); i.hasNext();) {
       StructField field = field(schema, (String) i.next());
       if (field == null) return null;
-      types = types.add(field);
+      types = types.add(field.name(), field.dataType());
     }
-    String zone = session.sessionState().conf().sessionLocalTimeZone();
-    return new BucketFilter(new BucketHash(Integer.parseInt(version), zone), types)
-        .hashes(filters, Math.max(4 * spec.numBuckets(), MOST_COMBINATIONS));
+    return types;
   }
 
   private static StructField field(StructType schema, String name) {
@@ -142,6 +164,35 @@ public final class BucketFiles {
       chosen.add(new PartitionDirectory(directory.values(), CollectionConverters.asScala(files).toSeq()));
     }
     return CollectionConverters.asScala(chosen).toSeq();
+  }
+
+  /** The bucket of a file, among its partition's. */
+  public int number(Path file) {
+    return ((Integer) numbers.get(file)).intValue();
+  }
+
+  /** The smallest number of buckets that a partition has, or the table: each other one is a multiple of it. */
+  public int fewest() {
+    return fewest;
+  }
+
+  /** By which files of as many tasks lie, or null where equal values need not be in one bucket. */
+  public Partitioning partitioning(Seq output) {
+    StructType types = types();
+    if (version() == 0 || types == null) return null;
+    List columns = new ArrayList();
+    for (int i = 0; i < types.length(); i++) {
+      if (!BucketFilter.equalInOneBucket(types.fields()[i].dataType())) return null;
+      Attribute column = null;
+      for (Iterator j = CollectionConverters.asJava(output).iterator(); j.hasNext() && column == null;) {
+        Attribute each = (Attribute) j.next();
+        if (each.name().equalsIgnoreCase(types.fields()[i].name())) column = each;
+      }
+      if (column == null) return null;
+      columns.add(column);
+    }
+    String zone = session.sessionState().conf().sessionLocalTimeZone();
+    return new BucketPartitioning(columns, types, version(), zone, fewest);
   }
 
   /** How many buckets these are, over all directories; 0 for a table without. */

@@ -156,14 +156,20 @@ public final class BucketFilter {
     return all;
   }
 
+  /** Whether equal values of a type, which need not be the same, have equal hashes, whoever wrote them. */
+  public static boolean equalInOneBucket(DataType type) {
+    // What Hive's clock was when it wrote is not known; of the others, what is equal is more than Java's equals tells.
+    if (type instanceof TimestampType || type instanceof TimestampNTZType || type instanceof BinaryType) return false;
+    if (type instanceof FloatType || type instanceof DoubleType) return false;
+    if (type instanceof ArrayType || type instanceof MapType || type instanceof StructType) return false;
+    return !(type instanceof StringType) || ((StringType) type).supportsBinaryEquality();
+  }
+
   /** The values, with those that compare as equal to them; null where that is not known. */
   private static Set alike(Expression column, Iterable values) {
     DataType type = column.dataType();
-    // What Hive's clock was when it wrote is not known; what is equal is more than Java's equals tells.
-    if (type instanceof TimestampType || type instanceof TimestampNTZType) return null;
-    if (type instanceof ArrayType || type instanceof MapType || type instanceof StructType) return null;
-    if (type instanceof BinaryType) return null;
-    if (type instanceof StringType && !((StringType) type).supportsBinaryEquality()) return null;
+    boolean zeros = type instanceof FloatType || type instanceof DoubleType;
+    if (!zeros && !equalInOneBucket(type)) return null;
     Set found = new HashSet();
     for (Iterator i = values.iterator(); i.hasNext();) {
       Object value = i.next();

@@ -21,8 +21,11 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
@@ -71,6 +74,27 @@ public final class HiveTableIndex implements FileIndex {
     InMemoryFileIndex index = directories(plan, partitionFilters, partitions);
     BucketFiles buckets = buckets(plan, index, partitions, dataFilters);
     return buckets.of(visible(plan, index.listFiles(partitionFilters, dataFilters)));
+  }
+
+  /** The optimized plan of a query that reads this table with such a scan, a task for each bucket; null if it cannot. */
+  public LogicalPlan byBucket(LogicalPlan query, FileSourceScanExec scan) {
+    JsonNode plan = plan(scan.partitionFilters(), scan.dataFilters());
+    Map partitions = new HashMap();
+    InMemoryFileIndex index = directories(plan, scan.partitionFilters(), partitions);
+    BucketFiles buckets = buckets(plan, index, partitions, scan.dataFilters());
+    if (buckets.declared() == null) return null;
+    Partitioning partitioning = buckets.partitioning(scan.output());
+    if (partitioning == null) return null;
+    BucketScan files = new BucketScan(session, buckets.fewest());
+    Seq listed = buckets.of(visible(plan, index.listFiles(scan.partitionFilters(), scan.dataFilters())));
+    for (Iterator i = java(listed); i.hasNext();) {
+      PartitionDirectory directory = (PartitionDirectory) i.next();
+      for (Iterator j = java(directory.files()); j.hasNext();) {
+        FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
+        files.add(buckets.number(file.getPath()), directory.values(), file);
+      }
+    }
+    return files.in(query, scan, partitioning);
   }
 
   private BucketFiles buckets(JsonNode plan, InMemoryFileIndex index, Map partitions, Seq dataFilters) {

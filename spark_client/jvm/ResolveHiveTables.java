@@ -97,7 +97,9 @@ public final class ResolveHiveTables extends Rule {
       if (table == null) return otherwise.apply(plan);
       if (plan instanceof HiveTableRelation) return scan((HiveTableRelation) plan, table);
       if (plan instanceof LoadDataCommand) {
-        python.ask("load", table.identifier(), new HashMap(), null);
+        Map request = new HashMap();
+        request.put("strict", session.sessionState().conf().getConfString("hive.strict.checks.bucketing", "true"));
+        python.ask("load", table.identifier(), request, null);
         return plan;
       }
       if (plan instanceof InsertIntoHiveTable) {
@@ -149,7 +151,7 @@ public final class ResolveHiveTables extends Rule {
       if (plan instanceof LoadDataCommand) {
         TableIdentifier name = ((LoadDataCommand) plan).table();
         CatalogTable table = session.sessionState().catalog().getTempViewOrPermanentTableMetadata(name);
-        return skewed(table) ? table : null;
+        return skewed(table) || table.bucketSpec().isDefined() ? table : null;
       }
       return null;
     }

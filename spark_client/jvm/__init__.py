@@ -22,8 +22,8 @@ from spark_client.errors import SparkClientError
 
 # Each may refer to those before it.
 _CLASSES = (
-    *("Python", "PartitionFilters", "FilesBeside", "VisibleWrites", "BucketHash", "BucketFilter", "BucketFiles"),
-    *("HiveTableIndex", "ResolveHiveTables", "ResolveSkewJoin"),
+    *("Python", "PartitionFilters", "FilesBeside", "VisibleWrites", "BucketHash", "BucketFilter"),
+    *("BucketPartitioning", "BucketFiles", "BucketScan", "HiveTableIndex", "ResolveHiveTables", "ResolveSkewJoin"),
 )
 _LOG = logging.getLogger(__name__)
 Answer = Callable[[Mapping[str, Any], Any], Mapping[str, Any]]

@@ -38,7 +38,7 @@ class Planner:
     def buckets(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Which files of its directories a scan of a bucketed table opens."""
         name = f"{question['database']}.{question['table']}"
-        return chosen_files(name, question["directories"], question["hashes"])
+        return chosen_files(name, question["declared"], question["directories"], question["hashes"])
 
     def plain(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Refuses a table in a format that is left to Spark's own reader, if that would miss directories of it."""
@@ -53,12 +53,17 @@ class Planner:
         return {}
 
     def load(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Refuses LOAD DATA, whose files would lie beside the skew directories, where nothing reads them."""
+        """Refuses LOAD DATA, whose files would lie beside the skew directories, or in no bucket."""
         table = self._metastore.get_table(question["database"], question["table"])
         if table.skew.directories:
             raise InvalidStatementError(
                 "[Error 10195]: A stored-as-directories table cannot be used as target for LOAD; "
                 f"INSERT INTO {table.full_name} instead"
+            )
+        if table.buckets.count and question["strict"].strip().lower() == "true":
+            raise InvalidStatementError(
+                "Load into bucketed tables are disabled for safety reasons. If you know what you are doing, please set "
+                f"hive.strict.checks.bucketing to false to proceed; or INSERT INTO {table.full_name} instead"
             )
         return {}
 

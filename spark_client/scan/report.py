@@ -47,7 +47,7 @@ class TableScan:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """All scans of Hive tables of Parquet and ORC in a query, in the order of its plan; a table read twice is there twice.
+    """All scans of tables of Parquet and ORC in a query, in the order of its plan; a table read twice is there twice.
 
     `dependents`: what is read through dependent tables, whatever their bases are.
     """

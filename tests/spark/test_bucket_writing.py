@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import QueryExecutionException
 from pyspark.sql import SparkSession
 
 from spark_client.buckets.names import bucket_of
@@ -194,3 +195,9 @@ def test_rows_that_the_query_has_arranged_lie_in_their_buckets_too(context: Cont
         assert {id_ % 4 for id_, _ in lines} == {bucket_of(file)}
         assert lines == sorted(lines, key=lambda row: row[1])
     assert len(stored_rows(context, table)) == 50
+
+
+def test_files_are_not_loaded_into_buckets_unseen(spark: SparkSession, context: Context, table_name: str) -> None:
+    make_table(context.metastore, table_name, "id int", buckets=Buckets(("id",), 4))
+    with pytest.raises(QueryExecutionException, match="Load into bucketed tables are disabled for safety reasons"):
+        spark.sql(f"LOAD DATA LOCAL INPATH '/nowhere' INTO TABLE {table_name}")

@@ -50,6 +50,20 @@ def test_names_and_rows_are_checked(context: Context, table: Table) -> None:
     ]
 
 
+def test_texts_of_limited_length_are_read_as_they_lie(context: Context, table_name: str) -> None:
+    """Spark refuses a schema with such types."""
+    table = make_table(
+        context.metastore,
+        table_name,
+        "c char(4), v varchar(4)",
+        parameters={"create_empty_bucket_files": "true"},
+        buckets=Buckets(("c", "v"), 4),
+    )
+    insert_into(context, table.full_name, frame(context.spark, "c string, v string", ("a", "b"), ("cd", "")))
+    assert check_buckets(context.spark, table.full_name, rows=True) == ()
+    assert context.spark.table(table_name).count() == 2
+
+
 def test_a_table_without_buckets_is_refused(context: Context, table_name: str) -> None:
     make_table(context.metastore, table_name, "id int")
     with pytest.raises(InvalidInsertError, match="has no buckets to check"):

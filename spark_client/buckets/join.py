@@ -1,0 +1,50 @@
+"""by_bucket: rows of a bucketed table read bucket by bucket, so that joins and aggregations need no shuffle of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from spark_client.errors import InvalidStatementError
+
+_INDEX = "spark_client.HiveTableIndex"
+
+
+def by_bucket(df: DataFrame) -> DataFrame:
+    """The rows of `df`, which selects columns and filters rows of one bucketed table; one task reads one bucket.
+
+    Joined by its bucketing columns with another such frame of as many buckets, the same version and types, neither is
+    shuffled; with any other frame, only that one is, by Hive's hash. Grouped by these columns, it is not shuffled
+    either. Which files there are is found out now: rows written later are not in it.
+
+    Raises InvalidStatementError where the rows do not lie so: another kind of query, no buckets, or bucketing columns
+    that are not selected, or of types whose equal values may lie in several buckets (timestamps, binaries, floating
+    point numbers, arrays, maps, structs).
+    """
+    execution = df._jdf.queryExecution()  # noqa: SLF001 - PySpark has no name for it
+    scans = [node for node in _nodes(execution.sparkPlan()) if _class(node) not in ("ProjectExec", "FilterExec")]
+    if len(scans) != 1 or _class(scans[0]) != "FileSourceScanExec":
+        raise InvalidStatementError("by_bucket takes columns and filters of one bucketed table, and nothing else")
+    index = scans[0].relation().location()
+    plan = index.byBucket(execution.optimizedPlan(), scans[0]) if index.getClass().getName() == _INDEX else None
+    if plan is None:
+        raise InvalidStatementError(
+            f"{index.toString()} cannot be read by bucket: it has none, or its bucketing columns are not selected, "
+            "or are of types whose equal values may lie in several buckets"
+        )
+    spark: Any = df.sparkSession
+    java_session = spark._jsparkSession  # noqa: SLF001
+    return DataFrame(spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows(java_session, plan), spark)  # noqa: SLF001
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    children = plan.children()
+    for index in range(children.size()):
+        yield from _nodes(children.apply(index))
+
+
+def _class(node: Any) -> str:
+    return str(node.getClass().getSimpleName())

@@ -1,0 +1,133 @@
+package spark_client;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+
+import org.apache.spark.sql.catalyst.expressions.BitwiseAnd;
+import org.apache.spark.sql.catalyst.expressions.DirectShufflePartitionID;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
+import org.apache.spark.sql.catalyst.plans.physical.Distribution;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.catalyst.plans.physical.ShufflePartitionIdPassThrough;
+import org.apache.spark.sql.catalyst.plans.physical.ShuffleSpec;
+import org.apache.spark.sql.catalyst.plans.physical.ShuffleSpecCollection;
+import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning;
+import org.apache.spark.sql.catalyst.plans.physical.UnspecifiedDistribution$;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Rows lie by Hive's bucket hash of some columns. It is no HashPartitioning of Spark's, which would be taken for one by
+ * Spark's own hash: two of these meet without a shuffle only if hash and count are the same, and what meets one is
+ * shuffled by Hive's hash.
+ */
+public final class BucketPartitioning implements Partitioning, Serializable {
+  private final List columns;
+  private final StructType types;
+  private final int version;
+  private final String zone;
+  private final int count;
+
+  /** `types`: Hive's, of the attributes `columns`. */
+  public BucketPartitioning(List columns, StructType types, int version, String zone, int count) {
+    this.columns = columns;
+    this.types = types;
+    this.version = version;
+    this.zone = zone;
+    this.count = count;
+  }
+
+  public int numPartitions() {
+    return count;
+  }
+
+  public boolean satisfies0(Distribution required) {
+    if (required == UnspecifiedDistribution$.MODULE$) return true;
+    if (!(required instanceof ClusteredDistribution)) return false;
+    ClusteredDistribution clustered = (ClusteredDistribution) required;
+    if (clustered.requireAllClusterKeys() && clustered.clustering().size() != columns.size()) return false;
+    return positions(clustered) != null;
+  }
+
+  public ShuffleSpec createShuffleSpec(ClusteredDistribution required) {
+    return new Spec(this, positions(required));
+  }
+
+  /** Where each column is among the keys, or null. */
+  private List positions(ClusteredDistribution required) {
+    Seq keys = required.clustering();
+    List found = new ArrayList();
+    for (int i = 0; i < columns.size(); i++) {
+      Expression column = (Expression) columns.get(i);
+      int position = 0;
+      while (position < keys.size() && !column.semanticEquals((Expression) keys.apply(position))) position++;
+      if (position == keys.size()) return null;
+      found.add(Integer.valueOf(position));
+    }
+    return found;
+  }
+
+  /** Some operators are sent to executors, whose class path has no such class, and which do not look at it. */
+  public Object writeReplace() {
+    return new UnknownPartitioning(count);
+  }
+
+  public String toString() {
+    return "BucketPartitioning(" + columns + ", version " + version + ", " + count + ")";
+  }
+
+  private static final class Spec implements ShuffleSpec {
+    private final BucketPartitioning rows;
+    private final List positions;
+
+    Spec(BucketPartitioning rows, List positions) {
+      this.rows = rows;
+      this.positions = positions;
+    }
+
+    public int numPartitions() {
+      return rows.count;
+    }
+
+    public boolean isCompatibleWith(ShuffleSpec other) {
+      if (other instanceof ShuffleSpecCollection) {
+        Iterator specs = CollectionConverters.asJava(((ShuffleSpecCollection) other).specs()).iterator();
+        while (specs.hasNext()) {
+          if (isCompatibleWith((ShuffleSpec) specs.next())) return true;
+        }
+        return false;
+      }
+      if (!(other instanceof Spec) || positions == null) return false;
+      BucketPartitioning theirs = ((Spec) other).rows;
+      return rows.count == theirs.count && rows.version == theirs.version && sameTypes(rows.types, theirs.types)
+          && positions.equals(((Spec) other).positions);
+    }
+
+    public boolean canCreatePartitioning() {
+      return positions != null;
+    }
+
+    /** By which the other side of a join is shuffled, so that it meets ours. */
+    public Partitioning createPartitioning(Seq clustering) {
+      List keys = new ArrayList();
+      for (Iterator i = positions.iterator(); i.hasNext();) keys.add(clustering.apply(((Integer) i.next()).intValue()));
+      Expression hash = new BucketHash(rows.version, rows.zone).hash(keys, rows.types);
+      Expression positive = new BitwiseAnd(hash, Literal.create(Integer.valueOf(Integer.MAX_VALUE), DataTypes.IntegerType));
+      return new ShufflePartitionIdPassThrough(new DirectShufflePartitionID(positive), rows.count);
+    }
+
+    private static boolean sameTypes(StructType left, StructType right) {
+      if (left.length() != right.length()) return false;
+      for (int i = 0; i < left.length(); i++) {
+        if (!left.fields()[i].dataType().equals(right.fields()[i].dataType())) return false;
+      }
+      return true;
+    }
+  }
+}

@@ -1,0 +1,146 @@
+"""What buckets cost and save: one table with 256 of them beside the same without, and Spark's own files.
+
+python -m tests.bench.buckets [rows]
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import spark_client
+from metastore.storage.embedded import EmbeddedPostgres
+from migrations import runner
+from spark_client.scan.report import readable_size
+from tests.fixtures.server import running
+
+BUCKETS, LOOK_UPS, ROUNDS = 256, 20, 3
+SETTINGS = {"spark.driver.memory": "2g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+COLUMNS = "id BIGINT, name STRING, amount DOUBLE, note STRING"
+TABLES = {
+    "plain": "",
+    "bucketed": f"CLUSTERED BY (id) INTO {BUCKETS} BUCKETS",
+    "sorted": f"CLUSTERED BY (id) SORTED BY (id) INTO {BUCKETS} BUCKETS",
+}
+
+
+def main() -> None:
+    """Writes the tables in turn, looks the same ids up in each, joins them with each other, and prints the medians."""
+    size = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000_000
+    with session() as (spark, folder):
+        rows = prepared(spark, folder, size)
+        console = Console()
+        console.print(writing(spark, folder, rows, size))
+        console.print(looking_up(spark, size))
+        console.print(joining(spark))
+
+
+@contextmanager
+def session() -> Iterator[tuple[Any, Path]]:
+    """A metastore of its own, and a session on it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # PostgreSQL may run as another user
+        with EmbeddedPostgres(folder / "postgres") as postgres:
+            runner.upgrade(postgres.url)
+            with running(postgres.url, folder) as server:
+                spark = spark_client.session(
+                    server.uri, master="local[2]", warehouse=str(folder / "warehouse"), conf=SETTINGS
+                )
+                spark.sparkContext.setLogLevel("ERROR")
+                yield spark, folder
+                spark.stop()
+
+
+def prepared(spark: Any, folder: Path, size: int) -> Any:
+    """The rows in files, so that reading them costs every writer the same; about 100 bytes each, in no order."""
+    noise = "sha2(cast(id AS STRING), 256)"
+    ids = spark.range(size).selectExpr("hash(id) * 2147483647L + id AS id")
+    rows = ids.selectExpr("id", f"substr({noise}, 1, 12) AS name", "rand(7) AS amount", f"{noise} AS note")
+    rows.write.parquet(f"{folder}/rows")
+    return spark.read.parquet(f"{folder}/rows")
+
+
+def writing(spark: Any, folder: Path, rows: Any, size: int) -> Table:
+    """Spark's own writer to a directory, then ours."""
+    for name, clause in TABLES.items():
+        spark.sql(
+            f"CREATE TABLE {name} ({COLUMNS}) {clause} STORED AS PARQUET TBLPROPERTIES ('bucketing_version' = '2')"
+        )
+    rows.createOrReplaceTempView("rows")
+    writers: dict[str, Callable[[], Any]] = {
+        "Spark's own, into a directory": lambda: rows.write.mode("overwrite").parquet(f"{folder}/own")
+    }
+    for name in TABLES:
+        statement = f"INSERT OVERWRITE {name} SELECT * FROM rows"
+        writers[f"{name}, {TABLES[name] or 'no buckets'}"] = lambda statement=statement: spark.sql(statement)
+    times = in_turn(writers, ROUNDS)
+    grid = Table("writer", "s", "rows/s", title=f"Writing {size:,} rows")
+    for name, seconds in times.items():
+        grid.add_row(name, f"{seconds:.1f}", f"{size / seconds:,.0f}")
+    return grid
+
+
+def looking_up(spark: Any, size: int) -> Table:
+    """SELECT … WHERE id = …, of ids that are there."""
+    dice = random.Random(1)
+    numbers = [dice.randrange(size) for _ in range(LOOK_UPS)]
+    wanted = [
+        row.id
+        for row in spark.createDataFrame([(n,) for n in numbers], "id long")
+        .selectExpr("hash(id) * 2147483647L + id AS id")
+        .collect()
+    ]
+    grid = Table("table", "ms", "files opened", "bytes of files", title=f"Point look-ups, median of {LOOK_UPS}")
+    for name in TABLES:
+        frames = [spark.table(name).where(f"id = {id_}") for id_ in wanted]
+        frames[0].collect()
+        milliseconds = []
+        for frame in frames:
+            started = time.perf_counter()
+            assert len(frame.collect()) == 1
+            milliseconds.append((time.perf_counter() - started) * 1000)
+        kept = [spark_client.scan_report(frame).scans[0].kept for frame in frames[:3]]
+        files, bytes_ = median(each.files for each in kept), int(median(each.bytes for each in kept))
+        grid.add_row(name, f"{median(milliseconds):.0f}", f"{files:g}", readable_size(bytes_))
+    return grid
+
+
+def joining(spark: Any) -> Table:
+    """The two bucketed tables, by bucket and with a shuffle."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+
+    def count(read: Callable[[Any], Any]) -> Callable[[], Any]:
+        left, right = (read(spark.table(name).select("id", "amount")) for name in ("bucketed", "sorted"))
+        return lambda: left.join(right.withColumnRenamed("amount", "other"), "id").selectExpr("sum(other)").collect()
+
+    times = in_turn({"both shuffled": count(lambda table: table), "by_bucket": count(spark_client.by_bucket)}, ROUNDS)
+    grid = Table("join", "s", title="Joining two tables by their bucketing column")
+    for name, seconds in times.items():
+        grid.add_row(name, f"{seconds:.1f}")
+    return grid
+
+
+def in_turn(tasks: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """The median of seconds that each takes; one after the other, so that what disturbs disturbs all."""
+    seconds: dict[str, Sequence[float]] = {name: [] for name in tasks}
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            started = time.perf_counter()
+            task()
+            seconds[name] = [*seconds[name], time.perf_counter() - started]
+    return {name: median(each) for name, each in seconds.items()}
+
+
+if __name__ == "__main__":
+    main()
