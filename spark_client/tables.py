@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
@@ -29,6 +31,7 @@ from spark_client.wire.structs import NOT_SKEWED, Table
 from spark_client.write.rows import quote
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
+_OF_SKEW = "skew."  # properties that belong to the skew: its layout, who chooses it
 _COLLATION = re.compile(r"\s+collate\s+\w+", re.IGNORECASE)  # Hive has none; Spark reads it from the schema's JSON
 
 
@@ -48,8 +51,11 @@ def execute(context: Context, statement: Statement) -> bool:
     return True
 
 
-def create(context: Context, statement: CreateSkewedTable) -> None:
-    """The table as Spark understands the rest of the statement, with its skew, in one call: never one without it."""
+def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[str, str] = MappingProxyType({})) -> None:
+    """The table as Spark understands the rest of the statement, with its skew, in one call: never one without it.
+
+    `inherited`: properties that it has unless the statement says others.
+    """
     command = analyzed(context, statement.statement)
     if command.getClass().getSimpleName() != "CreateTableCommand":
         raise InvalidStatementError(
@@ -63,6 +69,7 @@ def create(context: Context, statement: CreateSkewedTable) -> None:
             return
         raise TableExistsError(f"Table or view {definition.identifier().unquotedString()} already exists")
     table = as_spark_stores_it(context, definition)
+    table = replace(table, parameters={**inherited, **table.parameters})
     table = with_skew(context, table, statement.skewed_by)
     catalog.validateTableLocation(definition)
     try:
@@ -86,7 +93,9 @@ def _create_like(context: Context, statement: CreateTableLike) -> bool:
     own = source if skewed_by is None else replace(source, skew=NOT_SKEWED)
     text = create_statement(context, statement.head, own, options)
     made = parse(text) if skewed_by is None else CreateSkewedTable(statement.table, text, skewed_by)
-    return made is not None and execute(context, made)
+    if isinstance(made, CreateSkewedTable):
+        create(context, made, {key: value for key, value in source.parameters.items() if key.startswith(_OF_SKEW)})
+    return True
 
 
 def alter(context: Context, statement: AlterTableSkewed | AlterTableNotSkewed) -> None:

@@ -16,6 +16,10 @@ from hypothesis import strategies as st
 from spark_client import Session, scan_report
 
 ROWS_PER_INSERT = 40
+INSTANTS = (
+    "2020-01-31 12:00:00.500000",
+    "1969-12-31 23:59:59",
+)  # in the session's zone; ORC shifts fractions before 1970
 # Column → type, values that rows have, and values that are only asked for.
 COLUMNS: dict[str, tuple[str, list[Any], list[Any]]] = {
     "n": ("INT", [-1, 0, 1, 2, 10], [9, 11, 100]),
@@ -24,7 +28,11 @@ COLUMNS: dict[str, tuple[str, list[Any], list[Any]]] = {
     "t": ("DATE", [datetime.date(2020, 1, 31), datetime.date(2020, 2, 1), datetime.date(1969, 12, 31)], []),
     "f": ("DOUBLE", [-0.5, 0.0, 1.5, 1e20, float("inf")], [2.0]),
     "b": ("BOOLEAN", [True, False], []),
+    "l": ("BIGINT", [-(2**40), 0, 2**40], [1]),
+    "m": ("TIMESTAMP", [datetime.datetime.fromisoformat(text) for text in INSTANTS], []),
 }
+# A timestamp's directory depends on the zone of the session that writes it.
+PARTITIONABLE = sorted(set(COLUMNS) - {"m"})
 
 
 def literal(value: Any) -> str:
@@ -36,6 +44,8 @@ def literal(value: Any) -> str:
             return str(value).upper()
         case str():
             return f"'{value}'"
+        case datetime.datetime():
+            return f"TIMESTAMP'{value}'"
         case datetime.date():
             return f"DATE'{value}'"
         case float():
@@ -53,35 +63,47 @@ class Pair:
 
 
 def _skew(chance: random.Random, columns: list[str]) -> str:
-    names = chance.sample(columns, chance.choice([1, 1, 2]))
+    names = chance.sample(columns, chance.choice([1, 2, 3]))
     tuples = {
-        tuple(literal(chance.choice([*COLUMNS[name][1], *COLUMNS[name][2], None])) for name in names)
+        tuple(_declared(chance.choice([*COLUMNS[name][1], *COLUMNS[name][2], None])) for name in names)
         for _ in range(chance.randint(1, 5))
     }
     values = ", ".join(f"({', '.join(value)})" for value in sorted(tuples))
     return f"SKEWED BY ({', '.join(names)}) ON ({values})"
 
 
+def _declared(value: Any) -> str:
+    """SKEWED BY takes literals only."""
+    return f"'{value}'" if isinstance(value, float) else literal(value)
+
+
 def _row(chance: random.Random, columns: list[str]) -> list[Any]:
     return [chance.choice([*COLUMNS[name][1], None]) for name in columns]
 
 
-@pytest.fixture(scope="module", params=range(4))
+@pytest.fixture(scope="module", params=[0, 1, 5, 6])  # one and two partition columns, none; one to three skewed ones
 def pair(request: pytest.FixtureRequest, spark: Session) -> Iterator[Pair]:
-    """Three INSERTs; between them the table's skew changes, which partitions that are there do not follow."""
+    """Four INSERTs; between them the table's skew and layout change, which partitions that are there do not follow."""
     chance = random.Random(request.param)
-    order = chance.sample(sorted(COLUMNS), len(COLUMNS))
-    data, partitioned = order[:4], order[4 : 4 + chance.choice([0, 1, 2])]
+    partitioned = chance.sample(PARTITIONABLE, chance.choice([0, 1, 2]))
+    data = chance.sample(sorted(set(COLUMNS) - set(partitioned)), 5)
     table, view = f"sound_{request.param}", f"sound_{request.param}_rows"
     names = [*data, *partitioned]
     by = f"PARTITIONED BY ({', '.join(f'{name} {COLUMNS[name][0]}' for name in partitioned)})" if partitioned else ""
     spark.sql(
         f"CREATE TABLE {table} ({', '.join(f'{name} {COLUMNS[name][0]}' for name in data)}) {by} "
-        f"{_skew(chance, data)} STORED AS DIRECTORIES STORED AS {chance.choice(['PARQUET', 'ORC'])}"
+        f"{_skew(chance, data)} STORED AS DIRECTORIES STORED AS {chance.choice(['PARQUET', 'ORC'])} "
+        f"TBLPROPERTIES ('skew.layout' = '{chance.choice(['directories', 'flat'])}')"
     )
     schema = ", ".join(f"{name} {COLUMNS[name][0]}" for name in names)
     everything: list[list[Any]] = []
-    for change in (f"{_skew(chance, data)} STORED AS DIRECTORIES", "NOT SKEWED", None):
+    layout = chance.choice(["directories", "flat"])
+    for change in (
+        f"{_skew(chance, data)} STORED AS DIRECTORIES",
+        f"SET TBLPROPERTIES ('skew.layout' = '{layout}')",
+        "NOT SKEWED",
+        None,
+    ):
         rows = [_row(chance, names) for _ in range(ROWS_PER_INSERT)]
         everything += rows
         spark.createDataFrame(rows, schema).coalesce(1).write.insertInto(table)
@@ -195,4 +217,4 @@ def test_the_tables_are_worth_the_test(spark: Session, pair: Pair) -> None:
     (scan,) = scan_report(spark.table(pair.table)).scans
     assert scan.kept == scan.total
     assert scan.kept.files >= 2
-    assert spark.table(pair.table).count() == 3 * ROWS_PER_INSERT
+    assert spark.table(pair.table).count() == 4 * ROWS_PER_INSERT
