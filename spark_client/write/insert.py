@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -18,9 +19,8 @@ from pyspark.sql import DataFrame
 from spark_client.buckets.writing import write_buckets
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError
-from spark_client.wire.structs import Table
 from spark_client.write.commit import Commit, Write
-from spark_client.write.directory_names import FUNCTION, check_distinct, directory_path, has_own_names
+from spark_client.write.directory_names import check_distinct, directory_path
 from spark_client.write.limits import check_dynamic_partitions, check_files, dynamic_partitions
 from spark_client.write.partition_spec import resolve_partition
 from spark_client.write.result import WriteResult, result_of
@@ -28,8 +28,9 @@ from spark_client.write.rows import normalise_static, table_rows
 from spark_client.write.settings import max_file_size
 from spark_client.write.skew_choice import Choice, choose, is_auto
 from spark_client.write.skewed_directory import directory_number_by_partition
-from spark_client.write.snapshot import other_skews, take_snapshot
+from spark_client.write.snapshot import Values, other_skews, take_snapshot
 from spark_client.write.staging import StagedFile, file_format, write_staging
+from spark_client.write.writable import check_writable
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
         running = [stack.enter_context(_Running(context, insert)) for insert in inserts]
         for each in running:
             each.stage()
+        _check_disjoint(running)
         return [each.publish() for each in running]
 
 
@@ -85,7 +87,7 @@ class _Running:
         database, _, name = insert.table.rpartition(".")
         self._context, self._insert = context, insert
         table = context.metastore.get_table(database or context.spark.catalog.currentDatabase(), name)
-        _check_writable(table)
+        check_writable(table)
         names = [column.name for column in table.partition_columns]
         spec = resolve_partition(
             table.full_name,
@@ -100,6 +102,7 @@ class _Running:
         self._write = Write(table, dict(self._spec.static), insert.overwrite, insert.whole)
         self._snapshot = take_snapshot(context.metastore, table, self._spec.static, with_skew=not insert.overwrite)
         self._is_there = insert.if_not_exists and self._write.static_partition in self._snapshot
+        self.overwrites = insert.overwrite
         self._staged: Sequence[StagedFile] = ()
         self._choice = Choice()
         self._commit = Commit(context, self._write)
@@ -137,6 +140,13 @@ class _Running:
             check_distinct(write.table, {file.values for file in self._staged})
             self._check_formats()
 
+    def touches(self) -> set[tuple[str, Values]]:
+        """The table and the partitions that it changes."""
+        required = self._write.required(self._snapshot) if self._write.overwrite else ()
+        return {
+            (self._write.table.full_name, values) for values in (*required, *(file.values for file in self._staged))
+        }
+
     def publish(self) -> WriteResult:
         """Makes it visible, and cleans up."""
         if self._is_there:
@@ -163,19 +173,13 @@ class _Running:
                 raise InvalidInsertError(f"{name} has another format than the table; INSERT OVERWRITE it")
 
 
-def _check_writable(table: Table) -> None:
-    name, parameters = table.full_name, {key.lower(): value.lower() for key, value in table.parameters.items()}
-    if table.table_type == "VIRTUAL_VIEW" or not table.location:
-        raise InvalidInsertError(f"{name} is a view; insert into the table below it")
-    if parameters.get("transactional") == "true":
-        raise InvalidInsertError(f"{name} is a transactional table; only Hive itself can write to it")
-    if has_own_names(table) and table.buckets.count:
-        raise InvalidInsertError(f"{name} is CLUSTERED BY, so its directories cannot be named by '{FUNCTION}'")
-    if table.buckets.count and table.skew.is_list_bucketed:
-        raise InvalidInsertError(
-            f"{name} is CLUSTERED BY, which STORED AS DIRECTORIES excludes: its rows have no place"
-        )
-    file_format(table.storage, name)
+def _check_disjoint(running: Sequence[_Running]) -> None:
+    """Within one statement nothing may replace what another part of it brings."""
+    for one, other in combinations(running, 2):
+        if (both := one.touches() & other.touches()) and (one.overwrites or other.overwrites):
+            table, values = min(both)
+            place = f"partition {list(values)} of {table}" if values else table
+            raise InvalidInsertError(f"two INSERTs of one statement write to {place}, and one overwrites it")
 
 
 @contextmanager

@@ -261,7 +261,14 @@ def test_several_inserts_in_one_statement(spark: Session, t: str, table_name: st
         f"FROM {t} INSERT OVERWRITE TABLE {t}_n SELECT key INSERT INTO TABLE {t}_r PARTITION (ds, hr = 1) SELECT 1,2,3",
         "[Error 10094]",
     )
+    refuse(
+        spark,
+        f"FROM {t} INSERT OVERWRITE TABLE {t}_n SELECT 7 INSERT INTO TABLE {t}_n SELECT 8",
+        f"two INSERTs of one statement write to default.{t}_n, and one overwrites it",
+    )
     assert len(rows(spark, f"{t}_n")) == 3
+    spark.sql(f"FROM range(1) INSERT INTO {t}_n SELECT 7 INSERT INTO {t}_n SELECT 8")
+    assert rows(spark, f"{t}_n") == [(1,), (2,), (3,), (7,), (8,)]
 
 
 def test_dataframes_insert_by_position(spark: Session, t: str) -> None:

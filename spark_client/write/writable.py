@@ -1,0 +1,24 @@
+"""Which tables can be written at all."""
+
+from __future__ import annotations
+
+from spark_client.errors import InvalidInsertError
+from spark_client.wire.structs import Table
+from spark_client.write.directory_names import FUNCTION, has_own_names
+from spark_client.write.staging import file_format
+
+
+def check_writable(table: Table) -> None:
+    """Raises InvalidInsertError for views, transactional tables, and what cannot be laid out or encoded."""
+    name, parameters = table.full_name, {key.lower(): value.lower() for key, value in table.parameters.items()}
+    if table.table_type == "VIRTUAL_VIEW" or not table.location:
+        raise InvalidInsertError(f"{name} is a view; insert into the table below it")
+    if parameters.get("transactional") == "true":
+        raise InvalidInsertError(f"{name} is a transactional table; only Hive itself can write to it")
+    if has_own_names(table) and table.buckets.count:
+        raise InvalidInsertError(f"{name} is CLUSTERED BY, so its directories cannot be named by '{FUNCTION}'")
+    if table.buckets.count and table.skew.is_list_bucketed:
+        raise InvalidInsertError(
+            f"{name} is CLUSTERED BY, which STORED AS DIRECTORIES excludes: its rows have no place"
+        )
+    file_format(table.storage, name)
