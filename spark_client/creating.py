@@ -6,6 +6,7 @@ The rows go into a table of another name, which gets its own when they are publi
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +39,7 @@ def create_as_select(
         raise TableExistsError(f"Table or view {identifier.unquotedString()} already exists")
     table = as_spark_stores_it(context, definition)
     _check_empty(context, table)
-    draft = _draft(context, table)
+    draft = draft_of(context, table)
     context.metastore.create_table(draft)
     try:
         result = insert_into(context, f"{draft.database}.{draft.name}", data, **how)
@@ -47,7 +48,8 @@ def create_as_select(
     except AnswerLostError:
         raise  # The table may have its name by now.
     except BaseException as error:
-        context.metastore.drop_table(draft.database, draft.name)
+        with suppress(SparkClientError):  # What went wrong matters more than a draft that is left.
+            context.metastore.drop_table(draft.database, draft.name)
         if if_not_exists and isinstance(error, TableExistsError):
             return None
         if isinstance(error, SparkClientError):
@@ -66,7 +68,7 @@ def with_schema(definition: Any, data: DataFrame) -> Any:
     return definition.copy(*defaults)
 
 
-def _draft(context: Context, table: Table) -> Table:
+def draft_of(context: Context, table: Table) -> Table:
     """The table under a name that is nobody's. Its files move with its name; where they cannot, they stay."""
     mark = uuid.uuid4().hex[:8]
     name = f"{table.name[: _NAME_LENGTH - 20]}__as_select_{mark}"

@@ -1,0 +1,40 @@
+"""Where the rows of CREATE TABLE AS SELECT are before the table has its name."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_client.context import Context
+from spark_client.creating import draft_of
+from spark_client.wire.structs import Database, Storage, Table
+
+TABLE = Table("db", "t", (), (), None, Storage("", "", ""))
+
+
+def context(home: str) -> Any:
+    """A metastore whose database lies there."""
+    return Context(SimpleNamespace(), SimpleNamespace(get_database=lambda name: Database(name, home, {})))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("home", ["file:/w/db.db", "hdfs://n:8020/w/db.db/"])
+def test_where_renames_are_cheap_files_move_with_the_name(home: str) -> None:
+    draft = draft_of(context(home), TABLE)
+    assert re.fullmatch(r"t__as_select_[0-9a-f]{8}", draft.name)
+    assert draft.location is None
+
+
+def test_on_object_stores_files_stay_in_a_directory_of_their_own() -> None:
+    drafts = [draft_of(context("s3a://bucket/db.db/"), TABLE) for _ in range(2)]
+    assert all(re.fullmatch(r"s3a://bucket/db\.db/t_[0-9a-f]{8}", draft.location or "") for draft in drafts)
+    assert drafts[0].location != drafts[1].location
+
+
+def test_a_given_location_is_kept() -> None:
+    given = Table("db", "t" * 128, (), (), "s3a://elsewhere/t", Storage("", "", ""))
+    draft = draft_of(context("s3a://bucket/db.db"), given)
+    assert draft.location == "s3a://elsewhere/t"
+    assert len(draft.name) <= 128
