@@ -1,4 +1,4 @@
-"""What Spark's own parser makes of the names, constants and PARTITION clauses of statements about dependent tables."""
+"""What Spark's own parser makes of the names, constants and PARTITION clauses of statements that it does not know."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError, NoSuchTableError
 from spark_client.wire.structs import Table
 from spark_client.write.names import DEFAULT_PARTITION
+from spark_client.write.partition_spec import PartitionSpec
+from spark_client.write.rows import normalise_static
 
 
 def resolve(context: Context, name: str) -> tuple[str, str]:
@@ -17,7 +19,7 @@ def resolve(context: Context, name: str) -> tuple[str, str]:
     if len(words) == 3 and words[0] == "spark_catalog":
         words = words[1:]
     if len(words) > 2:
-        raise NoSuchTableError(f"{name}: only tables of the session's own catalog can depend on each other")
+        raise NoSuchTableError(f"{name}: this works on tables of the session's own catalog only")
     return (words[0] if len(words) == 2 else context.spark.catalog.currentDatabase()), words[-1]
 
 
@@ -67,6 +69,17 @@ def whole_values(table: Table, spec: Any) -> Sequence[str]:
     if missing:
         raise InvalidStatementError(f"a partition of {table.full_name} needs a value of {', '.join(missing)}")
     return values
+
+
+def typed_values(context: Context, table: Table, name: str, partition: str) -> tuple[str, ...]:
+    """The values of the one partition that a PARTITION clause names, as texts of their types: `03` on INT is `3`.
+
+    Raises InvalidStatementError, and InvalidInsertError where a value is none of its type.
+    """
+    spec = next(clause(context, name, partition))
+    columns = [column.name for column in table.partition_columns]
+    values = dict(zip(columns, whole_values(table, spec), strict=True))
+    return tuple(normalise_static(context.spark, table, PartitionSpec(values, ())).values())
 
 
 def no_such_partition(table: Table, spec: Any) -> NoSuchPartitionError:

@@ -11,9 +11,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from spark_client.analysis import definition_of
+from spark_client.clauses import resolve, typed_values
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
-from spark_client.names import partition_values, resolve, resolved_definition
 from spark_client.skew.rules import MARK
 from spark_client.statements.described import DescribeTable, ShowCreateTable
 from spark_client.wire.structs import Buckets, Skew, Table
@@ -46,7 +47,7 @@ def execute(context: Context, statement: DescribeTable | ShowCreateTable, text: 
         return context.spark.createDataFrame([(shown,)], "createtab_stmt string")
     skew = table.skew
     if statement.partition is not None and table.partition_columns:
-        values = partition_values(context, table, statement.table, statement.partition)
+        values = typed_values(context, table, statement.table, statement.partition)
         partition = context.metastore.get_partition(database, name, values)
         skew = partition.skew if partition else Skew()
     if not skew.columns:
@@ -91,7 +92,7 @@ def create_statement(context: Context, head: str, table: Table, options: str) ->
     """A statement that makes a table like this one, skew included. `head` is CREATE TABLE and the name; `options`:
     format, place and properties.
     """
-    definition = resolved_definition(context, table)
+    definition = definition_of(context, table)
     keys = {column.name for column in table.partition_columns}
     fields = list(_fields(context, definition))
     lines = [f"{head} (", ",\n".join(f"  {text}" for column, text in fields if column not in keys) + ")"]

@@ -6,10 +6,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from spark_client.analysis import analyzed
 from spark_client.context import Context
 from spark_client.creating import create_as_select
 from spark_client.errors import InvalidStatementError
-from spark_client.names import analyzed
 from spark_client.statements.creating import CreateTableAsSelect, ShowCreateDatabase, Statement
 from spark_client.write.rows import literal, quote
 

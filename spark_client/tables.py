@@ -11,10 +11,11 @@ from typing import Any
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
+from spark_client.analysis import analyzed
+from spark_client.clauses import resolve
 from spark_client.context import Context
 from spark_client.descriptions import create_statement, format_clause
 from spark_client.errors import InvalidStatementError, NoSuchTableError, TableExistsError
-from spark_client.names import analyzed, resolve
 from spark_client.skew.locations import set_locations
 from spark_client.skew.rules import check_own_format, with_skew
 from spark_client.statements.skewed import (

@@ -8,10 +8,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from spark_client.analysis import analyzed
+from spark_client.clauses import resolve
 from spark_client.context import Context
 from spark_client.creating import create_as_select
 from spark_client.errors import InvalidInsertError, SessionError
-from spark_client.names import analyzed, resolve
 from spark_client.session import Session
 from spark_client.tables import refresh
 from spark_client.write.insert import Insert, insert_all

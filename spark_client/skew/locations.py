@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from spark_client.clauses import literal, resolve, typed_values
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
-from spark_client.names import literal, partition_values, resolve
 from spark_client.scan.predicate import Node
 from spark_client.skew.rules import DEFAULT_KEY, check_own_format, typed
 from spark_client.statements.skewed import SetSkewedLocation
@@ -39,7 +39,7 @@ def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, 
         skew = _with_locations(context, table.full_name, table, table.location or "", statement)
         context.metastore.alter_table(replace(table, skew=skew), expected_version=version)
         return database, name
-    values = partition_values(context, table, statement.table, statement.partition)
+    values = typed_values(context, table, statement.table, statement.partition)
     what = f"{table.full_name} partition {list(values)}"
     scanned = context.metastore.plan_scan(database, name, _is(table, values)).partitions
     found = context.metastore.get_partition(database, name, values)

@@ -15,9 +15,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from spark_client.clauses import resolve, typed_values
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
-from spark_client.names import partition_values, resolve
 from spark_client.statements.concatenate import Concatenate
 from spark_client.wire.structs import Skew, Table
 from spark_client.write.commit import Commit, Write
@@ -114,7 +114,7 @@ def _values(context: Context, table: Table, statement: Concatenate) -> Values:
         return ()
     if not table.partition_columns:
         raise InvalidStatementError(f"source table {table.full_name} is not partitioned but partition desc found.")
-    return partition_values(context, table, statement.table, statement.partition)
+    return typed_values(context, table, statement.table, statement.partition)
 
 
 def _places(context: Context, table: Table, values: Values, skew: Skew) -> list[_Place]:
