@@ -13,12 +13,22 @@ from sqlalchemy.exc import DBAPIError
 
 _DIALECT: Final = driver.dialect()  # type: ignore[no-untyped-call]
 _HEADER: Final = 19  # bytes before the first row: signature, flags, length of an extension that there is not
+_LARGE: Final = 2**20
 _FIELDS: Final = struct.Struct("!h")
 _LENGTH: Final = struct.Struct("!i")
 
 
 def binary_row(connection: Connection, query: str, parameters: Mapping[str, Any]) -> list[memoryview | None]:
     """The columns of the one row that a query in psycopg2's form gives. Raises DBAPIError, as SQLAlchemy does."""
+    (row,) = binary_rows(connection, query, parameters)
+    if len(row) > _LARGE:
+        # libpq keeps the room of its largest message as long as the connection, which is replaced at its next use.
+        connection.connection.invalidate(soft=True)
+    return _columns(memoryview(row))
+
+
+def binary_rows(connection: Connection, query: str, parameters: Mapping[str, Any]) -> list[bytes]:
+    """The rows: before each, two bytes with the number of its columns; before each column, four with its length."""
     cursor, answer = connection.connection.cursor(), _Answer()
     try:
         statement = cursor.mogrify(query, parameters).decode()
@@ -30,7 +40,10 @@ def binary_row(connection: Connection, query: str, parameters: Mapping[str, Any]
         raise DBAPIError.instance(query, None, error, psycopg2.Error, connection_invalidated=lost) from error
     finally:
         cursor.close()
-    return _row(memoryview(b"".join(answer[:-1]))[_HEADER:])  # the last message ends the rows
+    *rows, _ = answer  # the last message ends the rows
+    if rows:
+        rows[0] = rows[0][_HEADER:]
+    return rows
 
 
 def compiled(condition: ColumnElement[bool]) -> tuple[str, dict[str, Any]]:
@@ -45,12 +58,12 @@ def integers(packed: bytes | memoryview | None) -> tuple[int, ...]:
 
 
 class _Answer(list[bytes]):
-    """What COPY writes: a message for each row, however large, which thus is copied once."""
+    """What COPY writes: a message for each row, the header before the first."""
 
     write = list.append
 
 
-def _row(data: memoryview) -> list[memoryview | None]:
+def _columns(data: memoryview) -> list[memoryview | None]:
     (count,), at = _FIELDS.unpack_from(data), _FIELDS.size
     values: list[memoryview | None] = []
     for _ in range(count):

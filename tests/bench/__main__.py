@@ -47,7 +47,7 @@ def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, i
         sides = [stack.enter_context(ours(database, folder / "ours"))]
         if reason := why_not():
             console.print(reason)
-        else:
+        elif min(sizes) <= hive_up_to:
             sides.append(stack.enter_context(theirs(database, folder / "theirs")))
         about = report.machine(database.scalar("SHOW server_version"), _kind(sides))
         console.print(about)

@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.encoded import EncodedList, EncodedTexts, Joined
 from metastore.storage.arrays import array_literal
-from metastore.storage.binary import binary_row, compiled, integers
+from metastore.storage.binary import binary_row, binary_rows, compiled, integers
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import decode_descriptor
 from metastore.storage.mapping.partitions import decoded_partition, partition_tail, scan_row
@@ -31,10 +31,11 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _CHOSEN = "FROM partitions WHERE partitions.table_id = %(table_id)s"
 _ALL = f"""
-    SELECT string_agg(encoded, '' ORDER BY name),
-           string_agg(int8send(octet_length(encoded)) || int8send(descriptor_id), '' ORDER BY name)
+    SELECT descriptor_id, encoded
     {_CHOSEN}
 """
+# Where the columns are in a row, each with four bytes of length before it.
+_DESCRIPTOR_ID, _ENCODED = slice(6, 14), slice(18, None)
 # In one statement, so that which writes are visible is of the same moment as the partitions.
 _SCAN = f"""
     SELECT string_agg(encoded, '' ORDER BY name),
@@ -62,7 +63,7 @@ class Partitions:
     def select(
         self, table: TableRef, condition: ColumnElement[bool] | None = None, limit: int | None = None
     ) -> EncodedList[Partition]:
-        """Partitions by ascending name, as bytes: PostgreSQL joins the rows, Python puts the shared ends between."""
+        """Partitions by ascending name, as bytes: what is their own, and the ends that they share."""
         return self._encoded(table, *_where(table, condition, limit))
 
     def select_named(self, table: TableRef, names: Sequence[str]) -> EncodedList[Partition]:
@@ -70,11 +71,11 @@ class Partitions:
         return self._encoded(table, _NAMED, {"names": array_literal(names)})
 
     def _encoded(self, table: TableRef, where: str, parameters: Mapping[str, Any]) -> EncodedList[Partition]:
-        joined, packed = binary_row(self._connection, f"{_ALL} {where}", {**parameters, "table_id": table.id})
-        numbers = integers(packed)
-        sizes, descriptor_ids = numbers[::2], numbers[1::2]
+        given = {**parameters, "table_id": table.id}
+        rows = binary_rows(self._connection, f"{_ALL} {where} ORDER BY name", given)
+        descriptor_ids = [int.from_bytes(row[_DESCRIPTOR_ID]) for row in rows]
         tails = self._tails(table, descriptor_ids)
-        return EncodedList(Partition, Joined(joined or b"", sizes), [tails[i] for i in descriptor_ids])
+        return EncodedList(Partition, [row[_ENCODED] for row in rows], [tails[i] for i in descriptor_ids])
 
     def select_stored(
         self, table: TableRef, condition: ColumnElement[bool] | None = None, *, lock: bool = False
