@@ -11,10 +11,10 @@ import pytest
 from pyspark.errors import PySparkException
 
 from spark_client import Session
+from spark_client.analysis import analyzed
 from spark_client.context import Context
 from spark_client.creating import create_as_select
 from spark_client.errors import InvalidInsertError, PublishConflictError, SparkClientError, TableExistsError
-from spark_client.names import analyzed
 from tests.spark.tables import files_below, folder
 
 
