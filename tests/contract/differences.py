@@ -73,6 +73,26 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("databases_are_dropped/drop_database: *", "raises", "NoSuchObjectException is what the method declares"),
     # Tables
     Difference("tables_that_are_skewed/create_table: *", "", "skew that no writer could follow is refused at once"),
+    Difference(
+        "tables_that_are_list_bucketed/create_table: buckets",
+        "",
+        "a bucket is one file of a partition, not of directories",
+    ),
+    Difference(
+        "tables_that_are_list_bucketed/get_table: 01 and 1",
+        "Table.sd.skewedInfo.*",
+        "values are typed: 01 and 1 are one integer, which Hive's own writer finds as 1 only",
+    ),
+    Difference(
+        "tables_that_are_list_bucketed/add_partition: default directory",
+        "",
+        "list bucketing's design: the value is the name of the directory of all other values",
+    ),
+    Difference(
+        "tables_that_are_list_bucketed/alter_table: *",
+        "",
+        "as Hive's own clients refuse it (10207): directories would mean something else",
+    ),
     Difference("tables_that_are_almost_empty/*: no descriptor", "*", LENIENT),
     Difference("tables_that_are_almost_empty/*: no columns", "*", LENIENT),
     Difference("tables_that_are_almost_empty/*: no serde", "*", LENIENT),

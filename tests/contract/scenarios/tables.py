@@ -81,6 +81,21 @@ def tables_that_are_skewed(hive: Recorder, db: str) -> None:
 
 
 @scenario
+def tables_that_are_list_bucketed(hive: Recorder, db: str) -> None:
+    by_day = [("ds", "string")]
+    both = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True, bucketCols=["x"], numBuckets=2)
+    hive.at("buckets").create_table(table(db, "both", by_day, sd=both))
+    untyped = descriptor(skewedInfo=skewed(["a"], [["01"], ["1"], ["2"]]), storedAsSubDirectories=True)
+    hive.create_table(table(db, "t", by_day, sd=untyped))
+    hive.at("01 and 1").get_table(db, "t")
+    hive.at("default directory").add_partition(partition(db, "t", ["HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"], sd=untyped))
+    for label, name, kind in (("renamed", "b", "int"), ("retyped", "a", "bigint")):
+        changed = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
+        changed.cols = columns((name, kind), ("x", "string"))
+        hive.at(label).alter_table(db, "t", table(db, "t", by_day, sd=changed))
+
+
+@scenario
 def tables_that_are_almost_empty(hive: Recorder, db: str) -> None:
     hive.at("no descriptor").create_table(Table(tableName="bare", dbName=db))
     hive.at("no columns").create_table(Table(tableName="columnless", dbName=db, sd=StorageDescriptor()))
