@@ -1,4 +1,4 @@
-"""One row in binary, through COPY: psycopg2 itself takes results as text, bytes in them as digits, which takes long."""
+"""Rows in binary, through COPY: psycopg2 itself takes results as text, bytes in them as digits, which takes long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 _DIALECT: Final = driver.dialect()  # type: ignore[no-untyped-call]
 _HEADER: Final = 19  # bytes before the first row: signature, flags, length of an extension that there is not
-_LARGE: Final = 2**20
+_LARGE: Final = 2**22  # bytes
 _FIELDS: Final = struct.Struct("!h")
 _LENGTH: Final = struct.Struct("!i")
 

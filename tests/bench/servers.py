@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class Postgres:
 
     @contextmanager
     def counting(self, database: str) -> Iterator[list[int]]:
-        """The list that it gives holds, afterwards, how many statements the database was sent in the block."""
+        """The list that it gives holds, afterwards, how many statements each connection to the database sent."""
         found: list[int] = []
         self._log("all")
         before = self.log.stat().st_size
@@ -66,8 +67,8 @@ class Postgres:
         with self.log.open("rb") as log:
             log.seek(before)
             lines = log.read().decode(errors="replace").splitlines()
-        sent = re.compile(rf"^{database}\|LOG:  (statement|execute [^:]*): (?!SHOW |SET SESSION )")
-        found.append(sum(bool(sent.match(line)) for line in lines))
+        sent = re.compile(rf"^{database}\|(\d+)\|LOG:  (statement|execute [^:]*): (?!SHOW |SET SESSION )")
+        found += Counter(match[1] for match in map(sent.match, lines) if match).values()
 
     def _log(self, which: str) -> None:
         execute(self.url, f"ALTER SYSTEM SET log_statement = '{which}'")
@@ -112,7 +113,7 @@ def postgres(folder: Path) -> Iterator[Postgres]:
         arguments = ("-w", "-o", options, "-l", str(log), "-D", str(folder / "postgres"), "restart")
         pgexec.pgexec("pg_ctl", arguments, bin_path=server.bin_path, user=server.system_user, timeout=60)
         url = make_url(embedded.url).set(host="127.0.0.1", port=port, query={}).render_as_string(hide_password=False)
-        execute(url, "ALTER SYSTEM SET log_line_prefix = '%d|'")
+        execute(url, "ALTER SYSTEM SET log_line_prefix = '%d|%p|'")
         execute(url, "SELECT pg_reload_conf()")
         yield Postgres(url, log)
 
