@@ -59,14 +59,16 @@ def _is_made_of(key: Key, name: str) -> bool:
 def _are_known(
     spark: SparkSession, values: Sequence[Sequence[Any]], casts: Sequence[Sequence[SparkColumn]]
 ) -> Sequence[bool]:
-    """Whether each value is one of the keys' types."""
+    """Whether each value is one of the keys' types: constants, which Spark's optimizer folds, so that nothing runs."""
     flags = [
         reduce(
             SparkColumn.__and__, [F.lit(each is None) | cast.isNotNull() for each, cast in zip(value, row, strict=True)]
         )
         for value, row in zip(values, casts, strict=True)
     ]
-    return spark.range(1).select(*(flag.alias(f"c{number}") for number, flag in enumerate(flags))).first() or ()
+    frame = spark.range(1).select(*(flag.alias(f"c{number}") for number, flag in enumerate(flags)))
+    folded: Any = frame._jdf.queryExecution().optimizedPlan().expressions()  # noqa: SLF001 - PySpark has no name for it
+    return [bool(folded.apply(index).child().value()) for index in range(len(flags))]
 
 
 def _is_in(column: SparkColumn, constants: Collection[SparkColumn | None]) -> SparkColumn:

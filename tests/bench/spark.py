@@ -24,6 +24,8 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "hive.exec.max.dynamic.partitions": "100000",
+    # Bytes that are read in the background are counted by no task.
+    "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
 }
 
 
