@@ -19,7 +19,7 @@ def upgrade() -> None:
     """Adds the tables, and indexes of locations."""
     for table in ("tables", "partitions", "skewed_locations"):
         op.alter_column(table, "location", type_=_NAME)
-        op.create_index(f"{table}_location_idx", table, ["location"])
+        op.create_index(f"{table}_location_idx", table, [sa.text("left(location, 600)")])
     op.add_column("tables", sa.Column("write_token", sa.Text))
     # 64 random bits, in the characters of tokens.
     op.execute("UPDATE tables SET write_token = translate(left(md5(gen_random_uuid()::text), 16), '0189', 'ghij')")

@@ -124,7 +124,12 @@ def _measure(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _session(request: Mapping[str, Any]) -> SparkSession:
-    conf = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "4"}
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "4",
+    }
     if request["side"] == "ours":
         return spark_client.session(request["uri"], master="local[2]", warehouse=request["folder"], conf=conf)
     builder = SparkSession.builder.master("local[2]").enableHiveSupport()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -245,6 +246,14 @@ def test_statistics_of_a_folder_that_was_there(hive_client: Any) -> None:
     found = hive_client.add_partition(partition(database, name, ["a", "1"]))
     assert (found.parameters["numFiles"], found.parameters["totalSize"]) == ("1", "5")
     assert hive_client.get_partition(database, name, ["a", "1"]) == found
+
+
+def test_locations_that_are_longer_than_an_entry_of_an_index(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    places = ["memory://" + "/".join(token_hex(50) for _ in range(38)) + f"/{n}" for n in (1, 2)]
+    new = [partition(database, name, ["a", str(n)], sd=descriptor(place)) for n, place in enumerate(places)]
+    assert hive_client.add_partitions(new) == 2
+    assert [each.sd.location for each in hive_client.get_partitions(database, name, -1)] == places
 
 
 def test_names_as_functions(hive_client: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, TextClause, text
 
+from metastore.storage.schema.base import INDEXED_LENGTH
 from metastore.warehouse import paths
 
 
@@ -19,10 +20,14 @@ class Use(NamedTuple):
 
 UNUSED: Final = Use(itself=False, below=False)
 
-# "0" is the character after "/": what is between the two begins with the place and a slash.
-_ITSELF = 'EXISTS (SELECT FROM {table} AS r WHERE r.location COLLATE "C" = asked.spelling{also})'
+# "0" is the character after "/": what is between the two begins with the place and a slash. Indexes hold the beginnings
+# of locations only (schema.base.indexed_location), so that is asked for, too.
+_ITSELF = """EXISTS (SELECT FROM {table} AS r WHERE left(r.location, {length}) = left(asked.spelling, {length})
+    AND r.location COLLATE "C" = asked.spelling{also})"""
 _BELOW = """EXISTS (SELECT FROM {table} AS r
-    WHERE r.location COLLATE "C" > asked.spelling || '/' AND r.location COLLATE "C" < asked.spelling || '0'{also})"""
+    WHERE left(r.location, {length}) >= left(asked.spelling || '/', {length})
+    AND left(r.location, {length}) <= left(asked.spelling || '0', {length})
+    AND r.location COLLATE "C" > asked.spelling || '/' AND r.location COLLATE "C" < asked.spelling || '0'{also})"""
 _OF_OTHERS = " AND r.query_id <> :query_id"
 # Where a dead writer was cleaned up, others may write.
 _WRITTEN_BY = "(SELECT location, query_id FROM open_write_locations JOIN open_writes USING (query_id) WHERE NOT swept)"
@@ -31,7 +36,8 @@ _WRITTEN_BY = "(SELECT location, query_id FROM open_write_locations JOIN open_wr
 def _query(*relations: tuple[str, str]) -> str:
     """For each location, whether a row of one of the relations is there, or below it."""
     itself, below = (
-        " OR ".join(form.format(table=table, also=also) for table, also in relations) for form in (_ITSELF, _BELOW)
+        " OR ".join(form.format(table=table, also=also, length=INDEXED_LENGTH) for table, also in relations)
+        for form in (_ITSELF, _BELOW)
     )
     return f"""
         SELECT asked.location, bool_or({itself}) AS itself, bool_or({below}) AS below

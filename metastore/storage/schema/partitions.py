@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, UniqueConstraint, text
 
-from metastore.storage.schema.base import Name, SortKeys, Texts, encoded_column, id_column, json_column, metadata
+from metastore.storage.schema.base import (
+    Name,
+    SortKeys,
+    Texts,
+    encoded_column,
+    id_column,
+    indexed_location,
+    json_column,
+    metadata,
+)
 
 partitions = Table(
     "partitions",
@@ -14,7 +23,7 @@ partitions = Table(
     Column("name", Name, nullable=False),
     Column("values", Texts, nullable=False),
     Column("keys", SortKeys, nullable=False),  # domain.keys.sort_key of each value, by its key's type
-    Column("location", Name, index=True),
+    Column("location", Name),
     Column("create_time", Integer, nullable=False),
     Column("last_access_time", Integer, nullable=False),
     json_column("parameters"),
@@ -22,6 +31,7 @@ partitions = Table(
     Column("version", BigInteger, nullable=False),
     encoded_column(),
     UniqueConstraint("table_id", "name"),
+    indexed_location("partitions"),
 )
 
 # Equality and ranges on any of the first keys go through one of these, whatever the key's type. Tables of fewer keys

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, text
 
-from metastore.storage.schema.base import Name, Texts, encoded_column, id_column, json_column, metadata
+from metastore.storage.schema.base import (
+    Name,
+    Texts,
+    encoded_column,
+    id_column,
+    indexed_location,
+    json_column,
+    metadata,
+)
 
 tables = Table(
     "tables",
@@ -16,7 +24,7 @@ tables = Table(
     Column("owner", Text),
     Column("create_time", Integer, nullable=False),
     Column("last_access_time", Integer, nullable=False),
-    Column("location", Name, index=True),
+    Column("location", Name),
     json_column("partition_keys"),  # [{"name", "type", "comment"}]
     json_column("parameters"),
     Column("view_original_text", Text),
@@ -28,6 +36,7 @@ tables = Table(
     # What the ids of its writes begin with (`domain.query_ids`): there before the first, for readers that saw none.
     Column("write_token", Text, nullable=False, unique=True),
     UniqueConstraint("database_id", "name"),
+    indexed_location("tables"),
 )
 
 # No foreign key to partitions: dropping a hundred thousand of them must not look here a hundred thousand times.
@@ -39,6 +48,7 @@ skewed_locations = Table(
     Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("partition_id", BigInteger),  # null: of the table itself
     Column("value", Texts, nullable=False),
-    Column("location", Name, nullable=False, index=True),
+    Column("location", Name, nullable=False),
+    indexed_location("skewed_locations"),
     Index("skewed_locations_partition_id_idx", "partition_id", postgresql_where=text("partition_id IS NOT NULL")),
 )
