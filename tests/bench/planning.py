@@ -165,11 +165,11 @@ def _median(run: Callable[[], Any]) -> float:
 
 def _heap(spark: SparkSession, name: str) -> float:
     """Bytes that planning leaves in the driver while its query is kept, in MB."""
-    runtime = spark._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
+    runtime = spark._jvm.java.lang.Runtime.getRuntime()
 
     def used() -> int:
         for _ in range(3):
-            spark._jvm.System.gc()  # type: ignore[union-attr]
+            spark._jvm.System.gc()
         return int(runtime.totalMemory()) - int(runtime.freeMemory())
 
     before = used()
