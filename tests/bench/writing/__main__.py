@@ -106,15 +106,17 @@ def outage_command(rounds: int) -> None:
 
 @main.command("publishing")
 @click.option("--partitions", default=10_000, show_default=True)
+@click.option("--insert", default=10_000, show_default=True, help="Partitions for whole INSERTs.")
 @click.option("--hive-writer", default=1_000, show_default=True, help="Partitions for Spark's Hive writer.")
-def publishing_command(partitions: int, hive_writer: int) -> None:
-    """One INSERT into many new partitions, ours beside Spark's."""
+def publishing_command(partitions: int, insert: int, hive_writer: int) -> None:
+    """One INSERT into many new partitions, ours beside Spark's; and what of it is not Spark's job."""
     with started() as (server, spark, metastore):
         publishing.ours(spark, metastore, "warm_up", 10, overwrite=False)
-        click.echo(publishing.ours(spark, metastore, "ours", partitions, overwrite=False))
-        click.echo(publishing.ours(spark, metastore, "ours", partitions, overwrite=True))
+        for overwrite in (False, True):
+            click.echo(publishing.adopted(spark, metastore, "adopted", partitions, overwrite=overwrite))
+            click.echo(publishing.ours(spark, metastore, "ours", insert, overwrite=overwrite))
         spark.stop()
-        for converted, count in ((True, partitions), (False, hive_writer)):
+        for converted, count in ((True, insert), (False, hive_writer)):
             table = f"theirs_{converted}".lower()
             click.echo(publishing.plain(server.uri, server.warehouse, table, count, converted=converted))
 

@@ -133,11 +133,22 @@ def crash(
 
 
 def clean(spark: SparkSession, metastore: MetastoreClient, table: str) -> int:
-    """One clean-up, as soon as no job of a dead writer runs and its lease is over; the number of files it removed."""
-    tracker, deadline = spark.sparkContext.statusTracker(), time.monotonic() + PATIENCE
-    while tracker.getActiveJobsIds() or metastore.clean("default", table, dry_run=True, grace=0).waiting:
+    """One clean-up, as soon as nothing of a dead writer runs in the JVM, which outlives it here, and its lease is over.
+
+    Answers the number of files that were removed.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while _writes(spark) or metastore.clean("default", table, dry_run=True, grace=0).waiting:
         assert time.monotonic() < deadline, "a dead writer is waited for too long"
         time.sleep(0.05)
     result = metastore.clean("default", table, grace=0)
     assert not [each for each in result.locations if each.error], result
     return sum(each.files for each in result.locations)
+
+
+def _writes(spark: SparkSession) -> bool:
+    """Whether a thread of the JVM is writing, be it that its job has not begun yet."""
+    java: Any = spark._jvm
+    mapper = java.com.fasterxml.jackson.databind.ObjectMapper()
+    stacks = mapper.writeValueAsString(java.java.lang.Thread.getAllStackTraces())
+    return "DataFrameWriter" in stacks or bool(spark.sparkContext.statusTracker().getActiveJobsIds())
