@@ -9,8 +9,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,13 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 import spark_client
-from metastore.storage.embedded import EmbeddedPostgres
-from migrations import runner
 from spark_client.scan.report import readable_size
-from tests.fixtures.server import running
+from tests.bench.spark import run, session
 
 BUCKETS, LOOK_UPS, ROUNDS = 256, 20, 3
-SETTINGS = {"spark.driver.memory": "2g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 COLUMNS = "id BIGINT, name STRING, amount DOUBLE, note STRING"
 TABLES = {
     "plain": "",
@@ -36,30 +32,14 @@ TABLES = {
 
 def main() -> None:
     """Writes the tables in turn, looks the same ids up in each, joins them with each other, and prints the medians."""
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000_000
-    with session() as (spark, folder):
+    size = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000
+    with session() as spark, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         rows = prepared(spark, folder, size)
         console = Console()
         console.print(writing(spark, folder, rows, size))
         console.print(looking_up(spark, size))
         console.print(joining(spark))
-
-
-@contextmanager
-def session() -> Iterator[tuple[Any, Path]]:
-    """A metastore of its own, and a session on it."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # PostgreSQL may run as another user
-        with EmbeddedPostgres(folder / "postgres") as postgres:
-            runner.upgrade(postgres.url)
-            with running(postgres.url, folder) as server:
-                spark = spark_client.session(
-                    server.uri, master="local[2]", warehouse=str(folder / "warehouse"), conf=SETTINGS
-                )
-                spark.sparkContext.setLogLevel("ERROR")
-                yield spark, folder
-                spark.stop()
 
 
 def prepared(spark: Any, folder: Path, size: int) -> Any:
@@ -101,18 +81,19 @@ def looking_up(spark: Any, size: int) -> Table:
         .selectExpr("hash(id) * 2147483647L + id AS id")
         .collect()
     ]
-    grid = Table("table", "ms", "files opened", "bytes of files", title=f"Point look-ups, median of {LOOK_UPS}")
+    grid = Table("table", "ms", "files opened", "bytes of them", title=f"Point look-ups, median of {LOOK_UPS}")
     for name in TABLES:
         frames = [spark.table(name).where(f"id = {id_}") for id_ in wanted]
         frames[0].collect()
-        milliseconds = []
-        for frame in frames:
-            started = time.perf_counter()
-            assert len(frame.collect()) == 1
-            milliseconds.append((time.perf_counter() - started) * 1000)
+        runs = [run(frame) for frame in frames]
+        assert all(each.answer.count("Row(") == 1 for each in runs)
         kept = [spark_client.scan_report(frame).scans[0].kept for frame in frames[:3]]
-        files, bytes_ = median(each.files for each in kept), int(median(each.bytes for each in kept))
-        grid.add_row(name, f"{median(milliseconds):.0f}", f"{files:g}", readable_size(bytes_))
+        grid.add_row(
+            name,
+            f"{median(each.seconds for each in runs) * 1000:.0f}",
+            f"{median(each.files for each in kept):g}",
+            readable_size(int(median(each.bytes for each in kept))),
+        )
     return grid
 
 

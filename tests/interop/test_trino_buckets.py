@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,13 +10,13 @@ import pytest
 
 from tests.fixtures.server import Server
 from tests.interop.maven import UnavailableError
+from tests.interop.ours import our_session, quiet
 from tests.interop.report import Report
 from tests.interop.trino import VERSION, Trino, running_trino
 from tests.interop.trino_statements import Script
 from tests.wire.builders import unique
 
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+with quiet():
     import spark_client
     from tests.spark import bucket_hashes
 
@@ -51,26 +50,15 @@ CASES = (
 )
 
 
-@pytest.fixture
-def spark(metastore_server: Server, tmp_path: Path) -> Iterator[Any]:
-    settings = {"spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
-    session = spark_client.session(
-        metastore_server.uri, master="local[2]", warehouse=str(tmp_path / "warehouse"), conf=settings
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
-
-
 @pytest.mark.timeout(1200)
-def test_buckets(metastore_server: Server, tmp_path: Path, spark: Any, new_report: Callable[[str], Report]) -> None:
+def test_buckets(metastore_server: Server, tmp_path: Path, new_report: Callable[[str], Report]) -> None:
     report = new_report(f"Trino {VERSION} and buckets")
     hive = {"connector.name": "hive", "hive.metastore.uri": metastore_server.uri, "fs.hadoop.enabled": "true"}
     catalogs = {"hive": hive | {"hive.create-empty-bucket-files": "false"}}
     folder = tmp_path / "trino"
     folder.mkdir()
     try:
-        with running_trino(folder, catalogs) as trino:
+        with running_trino(folder, catalogs) as trino, our_session(metastore_server, tmp_path) as spark:
             script = Script(trino, report, "hive", unique("buckets"))
             script.do("CREATE SCHEMA {}")
             for case in CASES:
