@@ -91,7 +91,9 @@ def test_s3(
             "AWS_DEFAULT_REGION": "us-east-1",
         }.items():
             monkeypatch.setenv(name, value)
-        boto3.client("s3").create_bucket(Bucket="bucket")
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="bucket")
+        client.close()
         settings = {
             "spark.driver.extraClassPath": jars,
             "spark.hadoop.fs.s3a.endpoint": endpoint,
