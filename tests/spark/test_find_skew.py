@@ -145,6 +145,20 @@ def test_the_session_says_how_many_values_there_may_be(spark: Session) -> None:
         spark.conf.unset(MAX_VALUES_SETTING)
 
 
+def test_what_the_session_allows_is_written_down_for_the_metastore(spark: Session, table_name: str) -> None:
+    values = ", ".join(map(str, range(101)))
+    statement = f"CREATE TABLE {table_name} (x INT) PARTITIONED BY (p INT) SKEWED BY (x) ON ({values}) STORED AS ORC"
+    with pytest.raises(InvalidStatementError, match=r"cannot be skewed on 101 values: at most 100 .*skew\.max\.values"):
+        spark.sql(statement)
+    spark.conf.set(MAX_VALUES_SETTING, "120")
+    try:
+        spark.sql(statement)
+    finally:
+        spark.conf.unset(MAX_VALUES_SETTING)
+    table = spark.metastore.get_table("default", table_name)
+    assert (len(table.skew.values), table.parameters[MAX_VALUES]) == (101, "120")
+
+
 @pytest.mark.parametrize(
     ("ask", "message"),
     [

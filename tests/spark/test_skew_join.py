@@ -80,6 +80,14 @@ def rows(*frames: DataFrame) -> list[Counter[str]]:
 
 
 @pytest.fixture
+def no_broadcasts(spark: Session) -> Iterator[None]:
+    """But those that are asked for."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    yield
+    spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+@pytest.fixture
 def quick_plans(spark: Session) -> Iterator[None]:
     """Plans of many joins of a few rows: neither compiled nor adapted."""
     names = ["spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"]
@@ -170,21 +178,19 @@ def strategies(frame: DataFrame) -> list[str]:
 
 
 @pytest.mark.parametrize("how", TYPES)
-def test_heavy_rows_are_broadcast_to_and_read_once(spark: Session, skewed: str, names: DataFrame, how: str) -> None:
+def test_heavy_rows_are_broadcast_to_and_read_once(
+    spark: Session, skewed: str, names: DataFrame, no_broadcasts: None, how: str
+) -> None:
     """The values are the table's; of each half, only its own directories are read."""
-    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    try:
-        left, plain = spark.table(skewed), spark.table(skewed).join(names, "x", how)
-        split = skew_join(left, names, "x", how)
-        assert strategies(plain) == ["SortMergeJoin"]
-        assert {"BroadcastHashJoin", "SortMergeJoin"} == set(strategies(split))
-        plain_rows, split_rows = rows(plain, split)
-        assert plain_rows == split_rows
-        if how in ("inner", "left", "semi", "anti"):
-            scans = scan_report(split).scans
-            assert [scan.kept.directories for scan in scans] == [4, 2]  # x=1 and x=2 of both days; the default ones
-    finally:
-        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    left, plain = spark.table(skewed), spark.table(skewed).join(names, "x", how)
+    split = skew_join(left, names, "x", how)
+    assert strategies(plain) == ["SortMergeJoin"]
+    assert {"BroadcastHashJoin", "SortMergeJoin"} == set(strategies(split))
+    plain_rows, split_rows = rows(plain, split)
+    assert plain_rows == split_rows
+    if how in ("inner", "left", "semi", "anti"):
+        scans = scan_report(split).scans
+        assert [scan.kept.directories for scan in scans] == [4, 2]  # x=1 and x=2 of both days; the default ones
 
 
 def test_the_table_may_be_named_or_lie_below(spark: Session, skewed: str, names: DataFrame) -> None:
@@ -232,20 +238,16 @@ HINTED = [
 
 @pytest.mark.parametrize("query", HINTED)
 def test_a_hint_splits_the_joins_of_a_table(
-    spark: Session, skewed: str, names: DataFrame, quick_plans: None, query: str
+    spark: Session, skewed: str, names: DataFrame, quick_plans: None, no_broadcasts: None, query: str
 ) -> None:
     names.createOrReplaceTempView("names")
-    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    try:
-        hinted, plain = spark.sql(query), spark.sql(re.sub(r"/\*.*?\*/", "", query))
-        assert "BroadcastHashJoin" in strategies(hinted)
-        assert "BroadcastHashJoin" not in strategies(plain)
-        assert hinted.schema.names == plain.schema.names
-        plain_rows, hinted_rows = rows(plain, hinted)
-        assert plain_rows
-        assert hinted_rows == plain_rows
-    finally:
-        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    hinted, plain = spark.sql(query), spark.sql(re.sub(r"/\*.*?\*/", "", query))
+    assert "BroadcastHashJoin" in strategies(hinted)
+    assert "BroadcastHashJoin" not in strategies(plain)
+    assert hinted.schema.names == plain.schema.names
+    plain_rows, hinted_rows = rows(plain, hinted)
+    assert plain_rows
+    assert hinted_rows == plain_rows
 
 
 @pytest.mark.parametrize(
@@ -259,11 +261,7 @@ def test_a_hint_splits_the_joins_of_a_table(
     ],
 )
 def test_a_hint_that_cannot_be_followed_changes_nothing(
-    spark: Session, skewed: str, names: DataFrame, quick_plans: None, query: str
+    spark: Session, skewed: str, names: DataFrame, quick_plans: None, no_broadcasts: None, query: str
 ) -> None:
     names.createOrReplaceTempView("names")
-    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    try:
-        assert len(strategies(spark.sql(query))) <= 1
-    finally:
-        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    assert len(strategies(spark.sql(query))) <= 1
