@@ -28,14 +28,14 @@ public final class FileOperations {
     this.streams = streams.intValue();
   }
 
-  /** `operation` is one of those of `Operation`; `places` two locations, or a location and a word, for each. */
-  public String run(String operation, String places) throws Exception {
-    String[] words = places.split("\0", -1);
-    ExecutorService pool = Executors.newFixedThreadPool(Math.max(1, Math.min(streams, words.length / 2)));
+  /** `operation` is one of those of `Operation`; `places` two locations, or one and nothing, for each. */
+  public String run(String operation, String places, String word) throws Exception {
+    String[] pairs = places.split("\0", -1);
+    ExecutorService pool = Executors.newFixedThreadPool(Math.max(1, Math.min(streams, pairs.length / 2)));
     try {
       List operations = new ArrayList();
-      for (int i = 0; i + 1 < words.length; i += 2) {
-        operations.add(new Operation(operation, words[i], words[i + 1], conf));
+      for (int i = 0; i + 1 < pairs.length; i += 2) {
+        operations.add(new Operation(operation, pairs[i], pairs[i + 1], word, conf));
       }
       List answers = new ArrayList();
       for (Iterator i = pool.invokeAll(operations).iterator(); i.hasNext();) answers.add(((Future) i.next()).get());
@@ -48,12 +48,14 @@ public final class FileOperations {
   private static final class Operation implements Callable {
     private final String name;
     private final Path path;
+    private final String other;
     private final String word;
     private final Configuration conf;
 
-    Operation(String name, String location, String word, Configuration conf) {
+    Operation(String name, String location, String other, String word, Configuration conf) {
       this.name = name;
       this.path = new Path(location);
+      this.other = other;
       this.word = word;
       this.conf = conf;
     }
@@ -61,9 +63,9 @@ public final class FileOperations {
     public Object call() {
       try {
         FileSystem system = path.getFileSystem(conf);
-        if (name.equals("rename")) return rename(system, path, new Path(word));
-        if (name.equals("copy")) return copy(system, path, new Path(word));
-        if (name.equals("restore")) return system.exists(path) ? restore(system, path, new Path(word)) : "";
+        if (name.equals("rename")) return rename(system, path, new Path(other));
+        if (name.equals("copy")) return copy(system, path, new Path(other));
+        if (name.equals("restore")) return system.exists(path) ? restore(system, path, new Path(other)) : "";
         if (name.equals("find")) return system.exists(path) ? "" : "it is not there any more";
         if (name.equals("make")) return make(system, path) ? "" : "the file system refused";
         if (name.equals("prune")) return prune(system);
@@ -79,31 +81,41 @@ public final class FileOperations {
       return system.mkdirs(path) || system.mkdirs(path) || system.mkdirs(path);
     }
 
+    /** Into a directory that is there already, all that is in the source. */
     private static String rename(FileSystem system, Path source, Path target) throws Exception {
-      if (system.rename(source, target)) return "";
-      return system.exists(source) ? "the file system refused" : "it is not there any more";
+      if (!system.exists(target)) {
+        if (system.rename(source, target)) return "";
+        return system.exists(source) ? "the file system refused" : "it is not there any more";
+      }
+      return system.getFileStatus(source).isDirectory() ? merge(system, source, target, "") : target + " is in the way";
     }
 
     private String copy(FileSystem system, Path source, Path target) throws Exception {
       return FileUtil.copy(system, source, target.getFileSystem(conf), target, false, conf) ? "" : "the file system refused";
     }
 
-    /** Whatever came into a directory meanwhile stays in it. */
-    private static String restore(FileSystem system, Path source, Path target) throws Exception {
-      if (!system.exists(target)) return system.mkdirs(target.getParent()) ? rename(system, source, target) : "refused";
-      if (!system.getFileStatus(source).isDirectory()) return target + " is in the way";
+    /** What does not hold the word stays: others have put it there meanwhile. Without a word, all goes back. */
+    private String restore(FileSystem system, Path source, Path target) throws Exception {
+      if (!word.isEmpty() && system.getFileStatus(source).isDirectory()) return merge(system, source, target, word);
+      return system.mkdirs(target.getParent()) ? rename(system, source, target) : "the file system refused";
+    }
+
+    private static String merge(FileSystem system, Path source, Path target, String word) throws Exception {
+      system.mkdirs(target);
       FileStatus[] children = system.listStatus(source);
       for (int i = 0; i < children.length; i++) {
-        Path child = children[i].getPath();
-        String error = restore(system, child, new Path(target, child.getName()));
+        Path child = children[i].getPath(), place = new Path(target, child.getName());
+        if (!children[i].isDirectory() && child.getName().indexOf(word) < 0) continue;
+        String error = children[i].isDirectory() ? merge(system, child, place, word) : rename(system, child, place);
         if (!error.isEmpty()) return error;
       }
-      return system.delete(source, false) ? "" : source + " is not empty";
+      if (system.listStatus(source).length == 0) system.delete(source, false);
+      return "";
     }
 
     /** Deletes a directory in which nothing is, and those above it, up to the one that is named. */
     private String prune(FileSystem system) throws Exception {
-      Path top = new Path(word);
+      Path top = new Path(other);
       try {
         for (Path each = path; each.depth() > top.depth() && system.listStatus(each).length == 0; each = each.getParent()) {
           if (!system.delete(each, false)) break;

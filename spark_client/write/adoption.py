@@ -58,6 +58,13 @@ def is_object_store(location: str) -> bool:
     return location.partition(":")[0] in _OBJECT_STORES
 
 
+def final_locations(staged: Iterable[StagedFile], moves: Iterable[Rename]) -> list[str]:
+    """Where the files are after the moves."""
+    places = {move.source: move.target for move in moves}
+    folders = ((file.location, parent(file.location), name_of(file.location)) for file in staged)
+    return [places.get(location) or f"{places.get(folder, folder)}/{name}" for location, folder, name in folders]
+
+
 def table_root(location: str) -> str:
     """The table's directory, also where an unpartitioned table lies in one of its own versions."""
     return location.partition(f"/{VERSIONS}/")[0].rstrip("/")
@@ -93,7 +100,7 @@ class Adopter:
         return [
             self._plain(values)
             for values, existing in found
-            if existing is None or (self.in_place and not self._stays(existing))
+            if existing is None or (self.overwrite and self.in_place and not self._stays(existing))
         ]
 
     def replaced(self, staged: Iterable[StagedFile]) -> list[str]:
@@ -157,7 +164,7 @@ class Adopter:
         )
         return Adoption(
             away=tuple(Rename(source, target) for source, target in away.items()),
-            moves=_by_file(files, targets) if plain or any(map(is_flat, targets)) else _by_directory(files, targets),
+            moves=_by_file(files, targets) if stays or any(map(is_flat, targets)) else _by_directory(files, targets),
             made=(*used, location) if plain else (),
             empty=() if files else (location,),
             publications=(publication,),
@@ -167,7 +174,8 @@ class Adopter:
     def _stays(self, existing: Existing) -> bool:
         """In its directory, although it is overwritten: unless that is of another mode."""
         unpartitioned = not self.table.partition_columns
-        return self.in_place and (unpartitioned or not is_below(existing.location, f"{self._root}/{VERSIONS}"))
+        versions = f"{self._root}/{VERSIONS}"
+        return self.overwrite and self.in_place and (unpartitioned or not is_below(existing.location, versions))
 
     def _place(self, existing: Existing) -> str:
         return existing.location if self.table.partition_columns else self._root
@@ -269,7 +277,7 @@ def _by_file(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
 
 
 def _by_directory(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
-    """Within the write's own directory: nothing, where Spark's directories have Hive's names already."""
+    """To where nobody else is: nothing, where Spark's directories have Hive's names and stay."""
     places = dict.fromkeys((parent(file.location), targets[file.directory]) for file in files)
     return tuple(Rename(source, target) for source, target in places if source != target)
 

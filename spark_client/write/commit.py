@@ -17,7 +17,7 @@ from spark_client.errors import (
     WriteUncertainError,
 )
 from spark_client.wire.structs import PublishPartition, Skew, Table
-from spark_client.write.adoption import QUERY_ID, Adopter, Adoption, own_directory, table_root
+from spark_client.write.adoption import QUERY_ID, Adopter, Adoption, final_locations, own_directory, table_root
 from spark_client.write.files import FILE_ERRORS, Files, is_below, parent
 from spark_client.write.journal import Journal
 from spark_client.write.lease import Lease
@@ -62,14 +62,14 @@ class Commit:
         """Registers. Raises NoSuchTableError, InvalidInsertError, MetastoreUnavailableError."""
         self._context = context
         self._write = write
-        self._in_place = write.overwrite and is_in_place(context.spark, write.table)
+        self._in_place = is_in_place(context.spark, write.table)
         self._files = Files(context.spark)
         self._lease = Lease(context.metastore, write.table, lease_seconds(context.spark, write.table))
-        self._journal = Journal(self._files, table_root(write.table.location or ""), context.on_step)
         self._published: Adoption | None = None
         self._skews: Mapping[Values, Skew] = {}
         self._may_be_visible = self._is_closed = False
         self.query_id = self._lease.query_id
+        self._journal = Journal(self._files, table_root(write.table.location or ""), self.query_id, context.on_step)
         self.directory = own_directory(write.table, self.query_id)
 
     def __enter__(self) -> Self:
@@ -105,20 +105,20 @@ class Commit:
         """
         self._skews = skews or {}
         try:
-            for _ in range(_APPEND_ATTEMPTS - 1):
+            for attempt in range(1, _APPEND_ATTEMPTS):
                 try:
-                    return self._try(staged, snapshot)
+                    return self._try(staged, snapshot, again=attempt > 1)
                 except PublishConflictError:
                     if self._write.overwrite:
                         raise
                     snapshot = self._look_again(staged, snapshot)
-            return self._try(staged, snapshot)
+            return self._try(staged, snapshot, again=True)
         except NoSuchWriteError as error:
             raise WriteFailedError(
                 f"INSERT into {self._write.table.full_name} failed and changed nothing: {error}; run it again"
             ) from error
 
-    def _try(self, staged: Sequence[StagedFile], snapshot: Snapshot) -> Adoption:
+    def _try(self, staged: Sequence[StagedFile], snapshot: Snapshot, *, again: bool) -> Adoption:
         write = self._write
         adopter = Adopter(
             write.table, snapshot, self.query_id, write.overwrite, write.required(snapshot), self._in_place, self._skews
@@ -129,6 +129,8 @@ class Commit:
             self._lease.rename([*adoption.away, *adoption.moves])
         self._context.on_step("registered")
         self._journal.run(adoption)
+        if again:  # What was moved for an earlier plan may have been deleted, with its partition, since.
+            self._files.find(final_locations(staged, adoption.moves))
         self._context.on_step("adopted")
         self._lease.check()
         if adoption.publications:

@@ -32,7 +32,10 @@ class Files:
         self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
 
     def rename(self, moves: Sequence[Rename]) -> None:
-        """The directories above the targets must be there, the targets must not. Raises WriteFailedError."""
+        """The directories above the targets must be there; a target that is a directory gets what is in the source.
+
+        Raises WriteFailedError.
+        """
         self._check("rename", [(move.source, move.target) for move in moves])
 
     def copy(self, copies: Sequence[Rename]) -> None:
@@ -44,10 +47,10 @@ class Files:
         path, system = self._at(location)
         return int(system.getFileStatus(path).getLen())
 
-    def restore(self, moves: Sequence[Rename]) -> list[str]:
-        """Takes renames back that were done; what others put into a directory stays there. What could not be done."""
+    def restore(self, moves: Sequence[Rename], word: str) -> list[str]:
+        """Takes renames back, of files whose names hold the word, as far as they were done. What could not be done."""
         pairs = [(move.target, move.source) for move in moves]
-        return [text for text in self._run("restore", pairs) if text]
+        return [text for text in self._run("restore", pairs, word) if text]
 
     def find(self, locations: Sequence[str]) -> None:
         """Raises WriteFailedError if one of them is not there."""
@@ -71,7 +74,7 @@ class Files:
 
         Nor are those free that cannot be looked into.
         """
-        answers = self._run("foreign", [(location, but) for location in locations])
+        answers = self._run("foreign", [(location, "") for location in locations], but)
         return [location for location, child in zip(locations, answers, strict=True) if not child]
 
     def delete(self, location: str) -> None:
@@ -103,13 +106,14 @@ class Files:
             if error:
                 raise WriteFailedError(f"cannot {operation} {location}{target and f' to {target}'}: {error}")
 
-    def _run(self, operation: str, places: Sequence[tuple[str, str]]) -> list[str]:
+    def _run(self, operation: str, places: Sequence[tuple[str, str]], word: str = "") -> list[str]:
         """Nothing where all is well, else what was wrong."""
         if not places:
             return []
         arguments = self._gateway.jvm.java.util.List.of(self._conf, _STREAMS).toArray()
         operations = file_operations(self._gateway).newInstance(arguments)
-        return str(operations.run(operation, "\0".join(f"{first}\0{second}" for first, second in places))).split("\0")
+        given = "\0".join(f"{first}\0{second}" for first, second in places)
+        return str(operations.run(operation, given, word)).split("\0")
 
     def _at(self, location: str) -> tuple[Any, Any]:
         path = self._jvm.org.apache.hadoop.fs.Path(location)

@@ -16,11 +16,15 @@ CHUNK = 1000
 
 
 class Journal:
-    """Does the renames of an adoption below the directory `top`; `undo` puts everything back where it came from."""
+    """Does the renames of an adoption below the directory `top`; `undo` puts everything back where it came from.
 
-    def __init__(self, files: Files, top: str, on_step: Callable[[str], None]) -> None:
+    What others have put into a directory meanwhile stays there: own files have the query id in their names.
+    """
+
+    def __init__(self, files: Files, top: str, query_id: str, on_step: Callable[[str], None]) -> None:
         self._files = files
         self._top = top
+        self._query_id = query_id
         self._on_step = on_step
         self._away: dict[Rename, None] = {}
         self._moved: dict[Rename, None] = {}
@@ -28,8 +32,8 @@ class Journal:
 
     def run(self, adoption: Adoption) -> None:
         """Raises one of FILE_ERRORS; then call `undo`. Run again with another plan, it changes what is different."""
-        self._check_there(adoption)
-        self._take_back([move for move in self._moved if move not in set(adoption.moves)])
+        wanted = set(adoption.moves)
+        self._take_back([move for move in self._moved if move not in wanted])
         self._rename(adoption.away, self._away, "away")
         self._made |= dict.fromkeys(adoption.made)
         self._files.make_directories(adoption.empty)
@@ -40,16 +44,12 @@ class Journal:
         try:
             self._take_back(list(self._moved))
             self._files.prune(self._made, self._top)
-            errors = self._files.restore(list(reversed(self._away)))
+            errors = self._files.restore(list(reversed(self._away)), "")
         except FILE_ERRORS as error:
             errors = [str(error)]
         for text in errors:
             _log.warning("a write could not be taken back whole: %s", text)
         return not errors
-
-    def _check_there(self, adoption: Adoption) -> None:
-        """Where files were moved for an earlier plan they may have been deleted, with the partition, since."""
-        self._files.find([move.target for move in adoption.moves if move in self._moved])
 
     def _rename(self, renames: Sequence[Rename], done: dict[Rename, None], step: str) -> None:
         todo = [rename for rename in renames if rename not in done]
@@ -61,7 +61,7 @@ class Journal:
             self._on_step(step)
 
     def _take_back(self, moves: list[Rename]) -> None:
-        if errors := self._files.restore(moves):
+        if errors := self._files.restore(moves, self._query_id):
             raise WriteFailedError(f"cannot take back {len(errors)} files: {errors[0]}")
         for move in moves:
             del self._moved[move]

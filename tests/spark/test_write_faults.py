@@ -125,7 +125,7 @@ def test_a_staged_file_that_is_lost(context: Context, table: Table, monkeypatch:
     rename = Files.rename
 
     def losing(self: Files, moves: Any) -> None:
-        folder(moves[-1].source).unlink()
+        folder(moves[0].source).unlink()
         rename(self, moves)
 
     with monkeypatch.context() as patch:

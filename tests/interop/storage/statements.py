@@ -94,8 +94,8 @@ def without_partitions(tables: Tables) -> None:
 
 def in_place(tables: Tables) -> None:
     name = tables.make("in_place", skewed=True)
-    tables.spark.sql(f"INSERT INTO {name} VALUES (1, 7, 1), (2, 0, 1)")
     tables.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('write.mode' = 'in-place')")
+    tables.spark.sql(f"INSERT INTO {name} VALUES (1, 7, 1), (2, 0, 1)")
     before = [part.location for part in tables.context.metastore.get_partitions("far", name)]
     tables.spark.sql(f"INSERT OVERWRITE {name} VALUES (3, 7, 1), (4, 0, 1)")
     assert tables.ids(name) == [3, 4]
