@@ -23,7 +23,7 @@ from spark_client.wire.structs import Skew, Table
 from spark_client.write.commit import Commit, Write
 from spark_client.write.files import name_of, parent
 from spark_client.write.insert import failures_as_one_line
-from spark_client.write.names import DEFAULT_PARTITION, skew_directories, value_path
+from spark_client.write.names import DEFAULT_PARTITION, flat_prefixes, skew_directories, value_path
 from spark_client.write.rows import quote
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import Existing, Values, take_snapshot
@@ -120,11 +120,16 @@ def _values(context: Context, table: Table, statement: Concatenate) -> Values:
 def _places(context: Context, table: Table, values: Values, skew: Skew) -> list[_Place]:
     """The directories of a partition that have files, with those that readers see."""
     numbers = {_plain(skew.locations.get(tuple(value), "")): n for n, value in enumerate(skew.values, 1)}
+    prefixes = {prefix: n for n, prefix in enumerate(flat_prefixes(skew.columns, skew.values))}
     found: dict[str, list[tuple[str, int]]] = {}
     for location, size in _visible_files(context, table, values):
         found.setdefault(_place(location), []).append((location, size))
     return [
-        _Place(numbers.get(_plain(place), 0), tuple(name for name, _ in files), sum(size for _, size in files))
+        _Place(
+            numbers.get(_plain(place)) or prefixes.get(name_of(place), 0),
+            tuple(name for name, _ in files),
+            sum(size for _, size in files),
+        )
         for place, files in sorted(found.items())
     ]
 

@@ -55,6 +55,20 @@ def test_files_of_each_directory_become_one(spark: Session, table_name: str, for
     assert directories(spark.metastore.get_partitions("default", table_name)[0])["x=1"] == 2
 
 
+def test_the_flat_layout_stays_flat(spark: Session, table_name: str) -> None:
+    flat = f"{SKEWED} STORED AS PARQUET TBLPROPERTIES ('skew.layout'='flat')"
+    spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x INT) PARTITIONED BY (day INT, s STRING) {flat}")
+    load(spark, table_name, 2)
+    data = rows(spark, table_name)
+    report = spark.sql(f"ALTER TABLE {table_name} PARTITION (day=1, s='a/b') CONCATENATE").collect()
+    assert [(row.directory, row.files_before, row.files_after) for row in report] == [
+        (DEFAULT, 2, 1), ("x=1", 2, 1), ("x=2", 2, 1),
+    ]  # fmt: skip
+    (after,) = spark.metastore.get_partitions("default", table_name)
+    assert layout(after.location) == {"": 3}
+    assert rows(spark, table_name) == data
+
+
 def test_tables_without_partitions_or_skew_too(spark: Session, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x INT) STORED AS PARQUET")
     for number in range(3):
