@@ -151,6 +151,13 @@ struct PublishPartition {
   8: optional list<list<string>> skewedColValues,
 }
 
+/** How a table's files are made; what is unset is not compared. */
+struct FileLayout {
+  1: optional string inputFormat,
+  2: optional i32 numBuckets,              // 0 or less: no buckets
+  3: optional list<string> bucketCols,
+}
+
 struct PublishRequest {
   1: required string dbName,
   2: required string tableName,
@@ -158,6 +165,7 @@ struct PublishRequest {
   4: required list<PublishPartition> partitions,
   5: optional string catName,
   6: optional list<string> retired,        // locations, besides what is replaced, that may go after the grace time
+  7: optional FileLayout layout,           // as the writer saw it of the table; a conflict if it is another one by now
 }
 
 struct PublishResult {

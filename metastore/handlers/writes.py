@@ -45,4 +45,5 @@ class WriteHandlers:
     def publish(self, request: PublishRequest) -> PublishResult:
         name = table_name(request.dbName, request.tableName, request.catName)
         retired = [each for each in request.retired or [] if each]
-        return self._publishing.publish(*name, request.queryId or "", request.partitions or [], retired)
+        query_id, partitions = request.queryId or "", request.partitions or []
+        return self._publishing.publish(*name, query_id, partitions, retired, request.layout)

@@ -23,7 +23,7 @@ from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
-from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, PublishResult
+from thrift_idl.gen.metastore.ttypes import FileLayout, PublishMode, PublishPartition, PublishResult
 
 STATISTICS = ("numFiles", "numRows", "totalSize", "rawDataSize")
 # What was counted before a write no longer describes the data.
@@ -45,12 +45,15 @@ class PublishingService:
         query_id: str,
         entries: Sequence[PublishPartition],
         retired: Sequence[str],
+        layout: FileLayout | None,
     ) -> PublishResult:
         """Makes all of a write visible, or nothing of it, and ends it. `retired` are locations that may go, too.
 
+        `layout` is how the files were made: new partitions take theirs from the table, as it is now.
+
         Raises:
             NotFoundError: the table is missing, or the write has ended.
-            ConflictError: a partition is not as the writer saw it, or has another skew.
+            ConflictError: a partition is not as the writer saw it, or has another skew, or the table another layout.
             AlreadyExistsError: a partition that was to be created is there.
             InvalidInputError, InvalidObjectError: an entry is not well formed.
         """
@@ -60,6 +63,7 @@ class PublishingService:
             stored = found(work, catalog, database, table, lock="share")
             struct = stored.encoded.decode()
             check_writable(struct, "Cannot publish a write")
+            _check_layout(struct, layout)
             close_published(work, stored, query_id)
             if struct.partitionKeys:
                 result = self._publish_partitions(work, stored, struct, entries)
@@ -132,6 +136,17 @@ class PublishingService:
         work.record(table_events.alter_table(before, after), table_events.insert(after, None, replace=_replaces(entry)))
         replaced = replaced_places(old, table.sd) if _replaces(entry) else []
         return PublishResult(versions=[stored.ref.version + 1], replaced=replaced)
+
+
+def _check_layout(table: Table, seen: FileLayout | None) -> None:
+    now = FileLayout(table.sd.inputFormat, max(table.sd.numBuckets or 0, 0), list(table.sd.bucketCols or ()))
+    for name in ("inputFormat", "numBuckets", "bucketCols"):
+        wanted = getattr(seen, name, None)
+        if wanted is not None and wanted != getattr(now, name):
+            raise ConflictError(
+                f"{table.dbName}.{table.tableName} has another {name} now: {getattr(now, name)} instead of {wanted}; "
+                "write the files anew"
+            )
 
 
 def _check_complete(entry: PublishPartition) -> None:

@@ -163,8 +163,7 @@ class MetastoreClient:
 
     def publish(
         self,
-        database: str,
-        table: str,
+        table: structs.Table,
         query_id: str,
         partitions: Sequence[structs.PublishPartition],
         retired: Sequence[str] = (),
@@ -173,7 +172,7 @@ class MetastoreClient:
 
         Raises PublishConflictError, NoSuchWriteError, AnswerLostError.
         """
-        request = convert.publish_request(database, table, query_id, partitions, retired)
+        request = convert.publish_request(table, query_id, partitions, retired)
         return convert.publish_result_of(self._call("publish", request, repeat=False, faults=_PUBLISH))
 
     def clean(

@@ -174,16 +174,19 @@ def _scan_storage(storage: ours.ScanStorage) -> structs.ScanStorage:
 
 
 def publish_request(
-    database: str,
-    table: str,
+    table: structs.Table,
     query_id: str,
     partitions: Sequence[structs.PublishPartition],
     retired: Sequence[str],
 ) -> ours.PublishRequest:
-    """All partitions of one write."""
-    entries = [_publish_partition(partition) for partition in partitions]
+    """All partitions of one write to a table as the writer saw it."""
     return ours.PublishRequest(
-        dbName=database, tableName=table, queryId=query_id, partitions=entries, retired=list(retired) or None
+        dbName=table.database,
+        tableName=table.name,
+        queryId=query_id,
+        partitions=[_publish_partition(partition) for partition in partitions],
+        retired=list(retired) or None,
+        layout=ours.FileLayout(table.storage.input_format, table.buckets.count, list(table.buckets.columns)),
     )
 
 

@@ -169,9 +169,7 @@ class Commit:
         for _ in range(_PUBLISH_ATTEMPTS):
             self._may_be_visible = True
             try:
-                self._context.metastore.publish(
-                    table.database, table.name, self.query_id, adoption.publications, adoption.retired
-                )
+                self._context.metastore.publish(table, self.query_id, adoption.publications, adoption.retired)
             except AnswerLostError as error:
                 lost = error
             except SparkClientError as error:

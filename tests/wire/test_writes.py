@@ -14,6 +14,7 @@ from tests.wire.writing import Name, begin, day, publish, scanned
 from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from thrift_idl.gen.metastore.ttypes import (
     ConflictException,
+    FileLayout,
     PublishMode,
     PublishPartition,
     Rename,
@@ -76,6 +77,17 @@ def test_a_refused_publication_leaves_the_write_open(metastore_client: Any, writ
         publish(metastore_client, written, write, day(root, "1", expectedVersion=7))
     assert scanned(metastore_client, written).openWrites == [number(write)]
     assert publish(metastore_client, written, write, day(root, "1", expectedVersion=0)).versions == [1]
+
+
+@pytest.mark.parametrize("seen", [FileLayout(numBuckets=4), FileLayout(bucketCols=["a"]), FileLayout("Text")])
+def test_files_of_another_layout_than_the_table_s_are_refused(
+    metastore_client: Any, written: Name, root: str, seen: FileLayout
+) -> None:
+    write = begin(metastore_client, written)
+    with pytest.raises(ConflictException, match=r"has another (numBuckets|bucketCols|inputFormat) now: .*anew"):
+        publish(metastore_client, written, write, day(root, "1"), layout=seen)
+    same = FileLayout(descriptor().inputFormat, 0, [])
+    assert publish(metastore_client, written, write, day(root, "1"), layout=same).versions == [1]
 
 
 def test_a_write_is_its_tables(metastore_client: Any, written: Name, root: str) -> None:

@@ -36,8 +36,8 @@ def day(root: str, value: str, mode: int = PublishMode.CREATE, **fields: Any) ->
     return PublishPartition([value], mode, location, [], **fields)
 
 
-def publish(client: Any, name: Name, query_id: str, *entries: PublishPartition, retired: Any = None) -> Any:
-    return client.publish(PublishRequest(*name, query_id, list(entries), retired=retired))
+def publish(client: Any, name: Name, query_id: str, *entries: PublishPartition, **more: Any) -> Any:
+    return client.publish(PublishRequest(*name, query_id, list(entries), **more))
 
 
 def scanned(client: Any, name: Name) -> ScanPlan:

@@ -10,11 +10,12 @@ import pytest
 
 from spark_client import errors
 from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import PublishMode, PublishPartition
+from spark_client.wire.structs import PublishMode, PublishPartition, Storage, Table
 from tests.unit.wire.scripted_server import HangUp, serving
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
+TABLE = Table("db", "t", (), (), "l", Storage("in", "out", "serde"))
 ENTRY = PublishPartition((), PublishMode.APPEND, "l", expected_version=1)
 
 
@@ -106,7 +107,7 @@ def test_a_change_without_an_answer_is_not_repeated() -> None:
     handler = Handler(hang_ups=1)
     with serving(handler) as server, MetastoreClient(server.uri) as client:
         with pytest.raises(errors.AnswerLostError, match="whether it happened is not known"):
-            client.publish("db", "t", "q", [ENTRY])
+            client.publish(TABLE, "q", [ENTRY])
         assert handler.published == 1
 
 
@@ -115,7 +116,7 @@ def test_a_change_goes_to_a_new_connection_when_the_server_has_hung_up() -> None
     with serving(handler) as server, MetastoreClient(server.uri) as client:
         client.get_database("a")
         server.hang_up()
-        assert client.publish("db", "t", "q", [ENTRY]).versions == (2,)
+        assert client.publish(TABLE, "q", [ENTRY]).versions == (2,)
         assert handler.published == 1
 
 
@@ -126,9 +127,9 @@ def test_errors_have_kinds_and_one_line() -> None:
         with pytest.raises(errors.NoSuchTableError, match="table not found"):
             client.get_table("db", "t")
         with pytest.raises(errors.PublishConflictError, match="somebody else was faster"):
-            client.publish("db", "t", "conflict", [ENTRY])
+            client.publish(TABLE, "conflict", [ENTRY])
         with pytest.raises(errors.NoSuchWriteError, match="no open write"):
-            client.publish("db", "t", "ended", [ENTRY])
+            client.publish(TABLE, "ended", [ENTRY])
         with pytest.raises(errors.MetastoreRefusedError, match="disk full"):
             client.drop_table("db", "t")
         with pytest.raises(errors.MetastoreRefusedError):

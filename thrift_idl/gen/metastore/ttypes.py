@@ -466,6 +466,30 @@ class PublishPartition(TBase):
         self.skewedColValues = skewedColValues
 
 
+class FileLayout(TBase):
+    """
+    How a table's files are made; what is unset is not compared.
+
+    Attributes:
+     - inputFormat
+     - numBuckets
+     - bucketCols
+
+    """
+
+    __slots__ = (
+        'inputFormat',
+        'numBuckets',
+        'bucketCols',
+    )
+
+
+    def __init__(self, inputFormat=None, numBuckets=None, bucketCols=None,):
+        self.inputFormat = inputFormat
+        self.numBuckets = numBuckets
+        self.bucketCols = bucketCols
+
+
 class PublishRequest(TBase):
     """
     Attributes:
@@ -475,6 +499,7 @@ class PublishRequest(TBase):
      - partitions
      - catName
      - retired
+     - layout
 
     """
 
@@ -485,16 +510,18 @@ class PublishRequest(TBase):
         'partitions',
         'catName',
         'retired',
+        'layout',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, queryId=None, partitions=None, catName=None, retired=None,):
+    def __init__(self, dbName=None, tableName=None, queryId=None, partitions=None, catName=None, retired=None, layout=None,):
         self.dbName = dbName
         self.tableName = tableName
         self.queryId = queryId
         self.partitions = partitions
         self.catName = catName
         self.retired = retired
+        self.layout = layout
 
 
 class PublishResult(TBase):
@@ -970,6 +997,13 @@ PublishPartition.thrift_spec = (
     (7, TType.LIST, 'skewedColNames', (TType.STRING, 'UTF8', False), None, ),  # 7
     (8, TType.LIST, 'skewedColValues', (TType.LIST, (TType.STRING, 'UTF8', False), False), None, ),  # 8
 )
+all_structs.append(FileLayout)
+FileLayout.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'inputFormat', 'UTF8', None, ),  # 1
+    (2, TType.I32, 'numBuckets', None, None, ),  # 2
+    (3, TType.LIST, 'bucketCols', (TType.STRING, 'UTF8', False), None, ),  # 3
+)
 all_structs.append(PublishRequest)
 PublishRequest.thrift_spec = (
     None,  # 0
@@ -979,6 +1013,7 @@ PublishRequest.thrift_spec = (
     (4, TType.LIST, 'partitions', (TType.STRUCT, [PublishPartition, None], False), None, ),  # 4
     (5, TType.STRING, 'catName', 'UTF8', None, ),  # 5
     (6, TType.LIST, 'retired', (TType.STRING, 'UTF8', False), None, ),  # 6
+    (7, TType.STRUCT, 'layout', [FileLayout, None], None, ),  # 7
 )
 all_structs.append(PublishResult)
 PublishResult.thrift_spec = (
