@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from spark_client.context import Context
 from spark_client.wire import MetastoreClient
 from spark_client.wire.structs import Table
 from spark_client.write.insert import insert_into
+from tests.bench.writing.outage import kill
 from tests.fixtures.server import Server
 from tests.spark.tables import frame, make_table, stored_rows
 
@@ -65,8 +65,7 @@ def test_a_metastore_that_is_killed_while_it_publishes(
     first, second = start_metastore(database_url), start_metastore(database_url)
     other, table, write, told = begun(context, [first, second], table_name)
     with publishing(database_url, write):
-        first.process.send_signal(signal.SIGKILL)
-        first.process.wait(PATIENCE)
+        kill(first)
     assert told == []
     assert stored_rows(other, table) == [(2, "1"), (3, "2")]
     other.metastore.close()
