@@ -222,19 +222,14 @@ class Lossy(MetastoreClient):
     answers: list[str]
 
     def publish(
-        self,
-        database: str,
-        table: str,
-        query_id: str,
-        partitions: Sequence[PublishPartition],
-        retired: Sequence[str] = (),
+        self, table: Table, query_id: str, partitions: Sequence[PublishPartition], retired: Sequence[str] = ()
     ) -> PublishResult:
         fate = self.answers.pop(0) if self.answers else "arrives"
         if fate == "unreachable":
             raise errors.MetastoreUnavailableError("nobody is there")
         if fate == "lost before":
             raise errors.AnswerLostError("broke off")
-        result = super().publish(database, table, query_id, partitions, retired)
+        result = super().publish(table, query_id, partitions, retired)
         if fate == "lost after":
             raise errors.AnswerLostError("broke off")
         return result
