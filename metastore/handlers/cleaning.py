@@ -19,6 +19,7 @@ class CleaningHandlers:
 
     def clean(self, request: CleanRequest) -> CleanResult:
         name = table_name(request.dbName, request.tableName, request.catName)
-        grace = None if request.graceMillis is None else timedelta(milliseconds=min(request.graceMillis, _LONGEST))
+        millis = request.graceMillis
+        grace = None if millis is None else timedelta(milliseconds=max(-1, min(millis, _LONGEST)))
         dry_run, unregistered = bool(request.dryRun), bool(request.unregistered)
         return self._cleaning.clean(*name, dry_run=dry_run, grace=grace, unregistered=unregistered)
