@@ -301,3 +301,14 @@ def test_a_temporary_view_of_that_name_is_meant(spark: Session, seed: str) -> No
     finally:
         spark.catalog.dropTempView("Tdep")
     assert [row[0] for row in described] == ["id"]
+
+
+def test_buckets_of_a_base_are_pruned(spark: Session, database: str) -> None:
+    columns = "(k int, v string) partitioned by (ds string)"
+    spark.sql(f"create table base {columns} clustered by (k) into 8 buckets stored as parquet")
+    spark.sql("insert into base select id, 'v', cast(id % 2 as string) from range(64)")
+    spark.sql("create dependent table signal partitioned by (ds) depends on base")
+    spark.sql("alter table signal add partition (ds='0') partition (ds='1')")
+    query = spark.sql("select v from signal where k = 6")
+    (scan,) = scan_report(query).scans
+    assert (scan.kept.buckets, scan.total.buckets, query.count()) == (2, 16, 1)
