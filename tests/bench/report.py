@@ -124,14 +124,14 @@ def _plot(folder: Path, rows: Sequence[Row]) -> None:
     axes.legend()
     figure.savefig(folder / "throughput.png", bbox_inches="tight")
     figure, axes = pyplot.subplots(figsize=(9, 6))
+    colours = iter(pyplot.get_cmap("tab20").colors)
     for operation in dict.fromkeys(row.operation for row in rows):
-        for side, style in (("ours", "-o"), ("theirs", "--x")):
-            points = [
-                (r.partitions, r.timings[side].p50) for r in rows if r.operation == operation and side in r.timings
-            ]
-            if points:
-                axes.plot(*zip(*points, strict=True), style, label=f"{operation} ({side})")
-    axes.set(xscale="log", yscale="log", xlabel="partitions of the table", ylabel="ms a call, p50")
+        colour = next(colours)
+        for side, style, label in (("ours", "-o", operation), ("theirs", "x", None)):
+            found = [row for row in rows if row.operation == operation and side in row.timings]
+            points = [row.partitions for row in found], [row.timings[side].p50 for row in found]
+            axes.plot(*points, style, color=colour, label=label)
+    axes.set(xscale="log", yscale="log", xlabel="partitions of the table", ylabel="ms a call, p50 (× Hive's)")
     axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(folder / "growth.png", bbox_inches="tight")
 

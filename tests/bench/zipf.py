@@ -215,8 +215,8 @@ def plot(path: Path, every: Sequence[Layout]) -> None:
             axes.bar_label(bars, fmt=lambda value: f"{value:,.0f}" if value >= 10 else f"{value:.1f}", fontsize=7)
         axes.set(xticks=range(len(QUESTIONS)), xticklabels=QUESTIONS, title=title)
         axes.spines[["top", "right"]].set_visible(False)
-    left.legend(fontsize=8, frameon=False)
-    figure.tight_layout()
+    figure.legend(*left.get_legend_handles_labels(), loc="lower center", ncols=len(every), fontsize=8, frameon=False)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(path, dpi=130)
 
 
