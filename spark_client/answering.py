@@ -1,0 +1,46 @@
+"""For modules that the program `metastore` runs in a process of their own: one session, one line of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+
+# Of the installed pandas; no frame of it is used here.
+warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+
+from pyspark.errors import PySparkException  # noqa: E402
+
+from spark_client.errors import SparkClientError  # noqa: E402
+from spark_client.session import Session, session  # noqa: E402
+
+_SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+Find = Callable[[Session, argparse.Namespace], Mapping[str, object]]
+
+
+def parser_of(module: str) -> argparse.ArgumentParser:
+    """Knows what all of them are told: the table, the metastore's address, and Spark's master."""
+    parser = argparse.ArgumentParser(f"python -m {module}")
+    parser.add_argument("table")
+    parser.add_argument("--uri", required=True)
+    parser.add_argument("--master")
+    return parser
+
+
+def answer(parser: argparse.ArgumentParser, arguments: Sequence[str] | None, find: Find) -> int:
+    """Prints what is found, or {"error": one line}; returns the exit status."""
+    options = parser.parse_args(arguments)
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # PySpark's: stack traces as JSON.
+    try:
+        spark = session(options.uri, app_name=parser.prog, master=options.master, conf=_SETTINGS)
+        try:
+            found = find(spark, options)
+        finally:
+            spark.stop()
+    except (SparkClientError, PySparkException) as error:
+        found = {"error": str(error).strip().splitlines()[0]}
+    sys.stdout.write(json.dumps(found) + "\n")
+    return 1 if "error" in found else 0
