@@ -13,7 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
-from spark_client import Session, find_skew, survey_skew
+from spark_client import Session, answering, find_skew, survey_skew
 from spark_client.errors import InvalidStatementError
 from spark_client.skew import __main__ as command
 from spark_client.skew.limits import MAX_VALUES, MAX_VALUES_SETTING
@@ -193,7 +193,7 @@ def test_the_command_has_it_as_json(
 
         def stop(self) -> None: ...
 
-    monkeypatch.setattr(command, "session", lambda *_, **__: Kept())
+    monkeypatch.setattr(answering, "session", lambda *_, **__: Kept())
     spark.range(10).selectExpr("if(id < 8, 'a', 'b') AS x", "id").createOrReplaceTempView(table_name)
     asked = [table_name, "--uri=thrift://h:1", "--share=0.3"]
     assert command.main([*asked, "--columns= x "]) == 0
