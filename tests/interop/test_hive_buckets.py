@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,9 @@ from typing import Any
 import pytest
 
 from tests.fixtures.server import Server
-from tests.interop.hive.queries import JAVA, HiveSession
-from tests.interop.java import java_home, running_jvm
-from tests.interop.maven import UnavailableError, class_path
+from tests.interop.hive.queries import VERSIONS, HiveSession, hive_session
 from tests.interop.ours import our_session, quiet
 from tests.interop.report import Report
-from tests.interop.test_hive_queries import UNWANTED, VERSIONS
 from tests.wire.builders import unique
 
 with quiet():
@@ -44,15 +40,10 @@ TYPES = {
 @pytest.mark.parametrize("version", VERSIONS)
 def test_hive(version: str, metastore_server: Server, tmp_path: Path, new_report: Callable[[str], Report]) -> None:
     report = new_report(f"Hive {version} and buckets")
-    try:
-        found = class_path(*VERSIONS[version]).split(os.pathsep)
-        jars = os.pathsep.join(jar for jar in found if UNWANTED not in jar)
-        home = java_home(17, 17)
-    except UnavailableError as error:
-        report.missing = str(error)
-        pytest.skip(report.missing)
-    with running_jvm(home, jars, tmp_path, *JAVA) as gateway, our_session(metastore_server, tmp_path) as spark:
-        hive = HiveSession(gateway, version, metastore_server.uri, tmp_path, report)
+    with (
+        hive_session(version, metastore_server.uri, tmp_path, report) as hive,
+        our_session(metastore_server, tmp_path) as spark,
+    ):
         hive.set("hive.enforce.bucketing", "true")
         database = unique("hive_buckets")
         hive.do(f"CREATE DATABASE {database}", f"USE {database}")

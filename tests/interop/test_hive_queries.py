@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,35 +12,20 @@ import pytest
 from tests.fixtures.server import Server
 from tests.interop.hive.dependents import our_client
 from tests.interop.hive.list_bucketing import list_bucketing
-from tests.interop.hive.queries import JAVA, HiveSession
-from tests.interop.java import java_home, running_jvm
-from tests.interop.maven import UnavailableError, class_path
+from tests.interop.hive.queries import VERSIONS, HiveSession, hive_session
 from tests.interop.report import Report
 from tests.wire.builders import unique
 from tests.wire.dependencies.asking import add_to_dependent, create, depend
-
-HADOOP = "org.apache.hadoop:hadoop-client"
-# Hive 3.1 does not start on Java newer than 8: it takes the system's class loader for one that jars can be added to.
-VERSIONS = {
-    "2.3.10": ("org.apache.hive:hive-exec:2.3.10", f"{HADOOP}:3.1.0"),
-    "4.1.0": ("org.apache.hive:hive-exec:4.1.0", f"{HADOOP}:3.4.1", "org.apache.hadoop:hadoop-hdfs:3.4.1"),
-}
-UNWANTED = "slf4j-log4j12"  # two bridges call each other
 
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_hive(version: str, metastore_server: Server, tmp_path: Path, new_report: Callable[[str], Report]) -> None:
     report = new_report(f"Hive {version}")
-    try:
-        found = class_path(*VERSIONS[version]).split(os.pathsep)
-        jars = os.pathsep.join(jar for jar in found if UNWANTED not in jar)
-        home = java_home(17, 17)
-    except UnavailableError as error:
-        report.missing = str(error)
-        pytest.skip(report.missing)
-    with running_jvm(home, jars, tmp_path, *JAVA) as gateway, our_client(metastore_server.uri) as client:
-        hive = HiveSession(gateway, version, metastore_server.uri, tmp_path, report)
+    with (
+        hive_session(version, metastore_server.uri, tmp_path, report) as hive,
+        our_client(metastore_server.uri) as client,
+    ):
         database = unique("hive")
         hive.do(f"CREATE DATABASE {database}", f"USE {database}")
         _make_bases(hive, tmp_path)

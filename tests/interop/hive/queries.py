@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from py4j.protocol import Py4JJavaError
 
+from tests.interop.java import java_home, running_jvm
+from tests.interop.maven import UnavailableError, class_path
 from tests.interop.report import Report
+
+HADOOP = "org.apache.hadoop:hadoop-client"
+# Hive 3.1 does not start on Java newer than 8: it takes the system's class loader for one that jars can be added to.
+VERSIONS = {
+    "2.3.10": ("org.apache.hive:hive-exec:2.3.10", f"{HADOOP}:3.1.0"),
+    "4.1.0": ("org.apache.hive:hive-exec:4.1.0", f"{HADOOP}:3.4.1", "org.apache.hadoop:hadoop-hdfs:3.4.1"),
+}
+UNWANTED = "slf4j-log4j12"  # two bridges call each other
 
 # What Hive's own start script opens, and Hadoop's.
 OPENED = ("java.io", "java.time", "java.util.regex", "sun.nio.ch")
@@ -16,6 +30,20 @@ JAVA = tuple(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENE
 
 class HiveError(Exception):
     """What Hive said of a statement that failed."""
+
+
+@contextmanager
+def hive_session(version: str, uri: str, folder: Path, report: Report) -> Iterator[HiveSession]:
+    """That version of Hive on a metastore; where it cannot be had, the report says why and the test is skipped."""
+    try:
+        found = class_path(*VERSIONS[version]).split(os.pathsep)
+        jars = os.pathsep.join(jar for jar in found if UNWANTED not in jar)
+        home = java_home(17, 17)
+    except UnavailableError as error:
+        report.missing = str(error)
+        pytest.skip(report.missing)
+    with running_jvm(home, jars, folder, *JAVA) as gateway:
+        yield HiveSession(gateway, version, uri, folder, report)
 
 
 class HiveSession:
