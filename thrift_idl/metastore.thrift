@@ -27,6 +27,7 @@ enum PredicateOperator {
   IS_NULL = 13,
   NULL_SAFE_EQUAL = 14,      // <=>, with a value that is not null
   STARTS_WITH = 15,
+  TEXT_IN = 16,              // of a partition column: its text is one of `values`, whatever its type; never null
 }
 
 /**
@@ -48,6 +49,12 @@ struct ScanRequest {
   3: optional list<PredicateNode> predicate,   // none: everything
   4: optional string catName,
   5: optional bool withTotals = false,         // count the table's partitions too: costs more on very large tables
+}
+
+/** Which values `columns` of the partitions have that a scan reads. */
+struct ScanValuesRequest {
+  1: required ScanRequest scan,
+  2: required list<string> columns,            // partition columns
 }
 
 /** A directory to read. `skewedValue` is unset for a directory that holds more than one value (plain or default). */
@@ -82,6 +89,13 @@ struct ScanStorage {
   7: optional list<string> prunedFiles,        // beginnings of names of files, in a partition's location, without a match
 }
 
+/** CLUSTERED BY `columns` INTO `count` BUCKETS: a table's own, with its parameter bucketing_version, if it has one. */
+struct ScanBuckets {
+  1: required list<hive_metastore.FieldSchema> columns,
+  2: required i32 count,
+  3: optional string bucketingVersion,
+}
+
 struct ScanPlan {
   1: required list<ScanPartition> partitions,  // ascending by partition name
   2: required list<ScanStorage> storages,
@@ -93,6 +107,7 @@ struct ScanPlan {
   6: optional string writeToken,
   7: optional i64 highestWrite,
   8: optional list<i64> openWrites,
+  9: optional ScanBuckets buckets,             // unset: the table has none
 }
 
 // ---- Publishing writes
@@ -287,6 +302,13 @@ exception ConflictException {
 service Metastore extends hive_metastore.ThriftHiveMetastore {
   /** The partitions and directories that can hold rows for which the predicate is true. May keep too much, never too little. */
   ScanPlan plan_scan(1: ScanRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /**
+   * The texts of some partition columns: as many for each combination as there are columns; a combination may come twice.
+   * With them a client finds out itself what a predicate cannot say, and what of them to leave out by TEXT_IN.
+   */
+  list<string> scan_values(1: ScanValuesRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
   /** Registers a write before its first file, so that readers do not see its files and cleaning finds them. */

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from metastore.domain.buckets import buckets
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
+from metastore.domain.names import fold
 from metastore.domain.skew import DEFAULT_DIRECTORY, Skew, directories_to_read, pruned_prefixes
 from metastore.errors import InvalidOperationError
 from metastore.services.table_rules import VIEW
@@ -14,8 +16,8 @@ from metastore.storage.filters_sql import scan_condition
 from metastore.storage.references import ScanRow, StoredTable
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
-from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
-from thrift_idl.gen.metastore.ttypes import ScanDirectory, ScanPartition, ScanPlan, ScanStorage
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
+from thrift_idl.gen.metastore.ttypes import ScanBuckets, ScanDirectory, ScanPartition, ScanPlan, ScanStorage
 
 
 class ScanService:
@@ -42,7 +44,8 @@ class ScanService:
                 total = work.partitions.count(stored.ref) if with_totals else None
             else:
                 rows, total = [_whole_table(stored)], 1
-            own = stored.encoded.decode().sd
+            struct = stored.encoded.decode()
+            own = struct.sd
             descriptors = work.partitions.descriptors(rows, own)
         types = {column.name: column.type for column in own.cols}
         shapes = {number: _shape(sd, types, predicate) for number, sd in descriptors.items()}
@@ -57,6 +60,7 @@ class ScanService:
             writeToken=stored.ref.write_token,
             highestWrite=writes.highest,
             openWrites=writes.open,
+            buckets=_buckets(struct),
         )
 
 
@@ -113,6 +117,18 @@ def _directories(
 def _whole_table(stored: StoredTable) -> ScanRow:
     sd = stored.encoded.decode().sd
     return ScanRow([], sd.location, sd.skewedInfo.skewedColValueLocationMaps, stored.ref.version, None)
+
+
+def _buckets(table: Table) -> ScanBuckets | None:
+    declared = buckets(table.sd.bucketCols, table.sd.numBuckets)
+    if not declared.number:
+        return None
+    columns = {fold(column.name): column for column in table.sd.cols}
+    return ScanBuckets(
+        columns=[columns.get(fold(name), FieldSchema(name)) for name in declared.columns],
+        count=declared.number,
+        bucketingVersion=table.parameters.get("bucketing_version"),
+    )
 
 
 def _storage(sd: StorageDescriptor, shape: _Shape) -> ScanStorage:

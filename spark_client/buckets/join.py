@@ -32,7 +32,8 @@ def by_bucket(df: DataFrame) -> DataFrame:
     if plan is None:
         raise InvalidStatementError(
             f"{index.toString()} cannot be read by bucket: it has none, or its bucketing columns are not selected, "
-            "or are of types whose equal values may lie in several buckets"
+            "or are of types whose equal values may lie in several buckets, or had other types when some of its "
+            "partitions were written"
         )
     spark: Any = df.sparkSession
     java_session = spark._jsparkSession  # noqa: SLF001

@@ -22,7 +22,7 @@ MEND = f"; SET {EXECUTION}=false reads it without regard to buckets"
 
 def bucketing_version(table: str, parameters: Mapping[str, str]) -> int:
     """1 or 2; 1 where a table does not say, as Hive and Trino take it. Raises InvalidInsertError for others."""
-    text = next((value for key, value in parameters.items() if key.lower() == VERSION), "1").strip()
+    text = parameters.get(VERSION, "1").strip()
     if text not in ("1", "2"):
         raise InvalidInsertError(f"{table}: Unsupported bucketing version: {text!r}")
     return int(text)

@@ -7,36 +7,49 @@ from typing import Any
 
 from spark_client.buckets.rules import MEND, bucket_numbers, buckets_of_hashes, mismatch, refuse_directory
 from spark_client.errors import UnreadableTableError
-from spark_client.wire.structs import NOT_BUCKETED, Buckets, ScanPartition, ScanStorage
+from spark_client.wire.structs import NOT_BUCKETED, Buckets, Column, ScanBuckets, ScanPartition, ScanStorage
 from spark_client.write.names import value_path
 
 # As Trino calls the one place of a table without partitions.
 UNPARTITIONED = "<UNPARTITIONED>"
 
 
+def declaration(declared: ScanBuckets) -> Mapping[str, Any]:
+    """A table's buckets for the JVM's side."""
+    columns = [column.name for column in declared.columns]
+    return {"columns": columns, "count": declared.count, "version": (declared.version or "1").strip()}
+
+
 def bucketing(
     table: str,
-    declared: Mapping[str, Any] | None,
+    declared: ScanBuckets | None,
     keys: Sequence[str],
     partition: ScanPartition,
     storages: Sequence[ScanStorage],
 ) -> Mapping[str, Any] | None:
     """What is to be known of a partition when its files are listed; None where the table has no buckets.
 
-    `declared`: {columns, count} of the table; `keys`: its partition columns.
+    `declared`: those of the table; `keys`: its partition columns. `retyped`: its rows lie by the hash of other types.
     """
     if declared is None:
         return None
-    of_table = Buckets(tuple(declared["columns"]), declared["count"])
-    of_partition = of_table
+    of_table = of_partition = Buckets(tuple(column.name for column in declared.columns), declared.count)
+    retyped = False
     if partition.values and partition.storage is not None:
-        of_partition = buckets_of(storages[partition.storage])
+        own = storages[partition.storage]
+        of_partition, retyped = buckets_of(own), not _types(declared.columns).items() <= _types(own.columns).items()
     name = value_path(keys, partition.values) or UNPARTITIONED
     return {
         "name": name,
         "count": of_partition.count,
         "mismatch": mismatch(table, of_table, of_partition, name),
+        "retyped": retyped,
     }
+
+
+def _types(columns: Sequence[Column]) -> dict[str, str]:
+    """By name, without lengths and precisions, which do not matter to the hash."""
+    return {column.name.lower(): (column.type or "").lower().partition("(")[0] for column in columns}
 
 
 def buckets_of(storage: ScanStorage) -> Buckets:
@@ -53,8 +66,8 @@ def chosen_files(
 
     A directory is {partition: as `bucketing` says, names of files, directory: one that lies in it, or None}; `declared`
     the table's number of buckets. The `numbers` are the bucket of each file, `buckets` how many are left, over all
-    directories, `fewest` the smallest number that a partition, or the table, has. Raises UnreadableTableError for what
-    does not fit together.
+    directories, `fewest` the smallest number that a partition, or the table, has; `retyped`, whether rows of one of
+    them lie by the hash of other types. Raises UnreadableTableError for what does not fit together.
     """
     keep, told, total, fewest = [], [], 0, declared
     for each in directories:
@@ -69,7 +82,10 @@ def chosen_files(
         if hashes is None:
             total += partition["count"]
             continue
-        wanted = buckets_of_hashes(hashes, partition["count"])
+        wanted = frozenset(range(partition["count"]))
+        if not partition["retyped"]:
+            wanted = buckets_of_hashes(hashes, partition["count"])
         total += len(wanted)
         keep.append([position for position, number in enumerate(numbers) if number in wanted])
-    return {"keep": keep, "numbers": told, "buckets": total, "fewest": fewest}
+    retyped = any(each["partition"]["retyped"] for each in directories)
+    return {"keep": keep, "numbers": told, "buckets": total, "fewest": fewest, "retyped": retyped}

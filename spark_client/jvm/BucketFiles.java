@@ -11,7 +11,6 @@ import java.util.Set;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.catalyst.catalog.BucketSpec;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
@@ -33,27 +32,30 @@ public final class BucketFiles {
   private final SparkSession session;
   private final CatalogTable table;
   private final Python python;
+  private final JsonNode declared;
   private final Map numbers = new HashMap();
   private Set kept;
   private long buckets;
   private int fewest = Integer.MAX_VALUE;
+  private boolean retyped;
 
-  public BucketFiles(SparkSession session, CatalogTable table, Python python) {
+  /** `declared`: {columns, count, version} as the metastore has them: Spark keeps a copy, which others do not change. */
+  public BucketFiles(SparkSession session, CatalogTable table, Python python, JsonNode declared) {
     this.session = session;
     this.table = table;
     this.python = python;
+    this.declared = declared;
   }
 
-  /** {columns, count} of the table, or null where buckets do not matter: it has none, or the session ignores them. */
-  public Map declared() {
-    boolean enabled = session.sessionState().conf().getConfString("hive.bucket_execution_enabled", "true")
+  /** Whether the session wants to know of buckets. */
+  public static boolean enabled(SparkSession session) {
+    return session.sessionState().conf().getConfString("hive.bucket_execution_enabled", "true")
         .trim().equalsIgnoreCase("true");
-    if (!enabled || !table.bucketSpec().isDefined()) return null;
-    BucketSpec spec = (BucketSpec) table.bucketSpec().get();
-    Map declared = new HashMap();
-    declared.put("columns", new ArrayList(CollectionConverters.asJava(spec.bucketColumnNames())));
-    declared.put("count", Integer.valueOf(spec.numBuckets()));
-    return declared;
+  }
+
+  /** Whether buckets matter: the table has some, and the session does not ignore them. */
+  public boolean declared() {
+    return !declared.isNull();
   }
 
   /**
@@ -61,7 +63,7 @@ public final class BucketFiles {
    * `partitions`: for each of its directories, what Python has said of the partition's buckets.
    */
   public void choose(InMemoryFileIndex index, VisibleWrites writes, Map partitions, Seq filters) {
-    if (declared() == null) return;
+    if (!declared()) return;
     Map directories = new LinkedHashMap();
     for (Iterator i = partitions.keySet().iterator(); i.hasNext();) directories.put(i.next(), new ArrayList());
     Map inside = new HashMap();
@@ -98,10 +100,11 @@ public final class BucketFiles {
     Map request = new HashMap();
     request.put("directories", questions);
     request.put("hashes", hashes);
-    request.put("declared", Integer.valueOf(((BucketSpec) table.bucketSpec().get()).numBuckets()));
+    request.put("declared", Integer.valueOf(declared.get("count").asInt()));
     JsonNode answer = python.ask("buckets", table.identifier(), request, null);
     buckets = answer.get("buckets").asLong();
     fewest = answer.get("fewest").asInt();
+    retyped = answer.get("retyped").asBoolean();
     if (hashes != null) kept = new HashSet();
     for (int i = 0; i < files.size(); i++) {
       JsonNode told = (JsonNode) answer.get("numbers").get(i);
@@ -117,26 +120,23 @@ public final class BucketFiles {
   private List hashes(Seq filters) {
     StructType types = types();
     if (version() == 0 || types == null) return null;
-    BucketSpec spec = (BucketSpec) table.bucketSpec().get();
     String zone = session.sessionState().conf().sessionLocalTimeZone();
     return new BucketFilter(new BucketHash(version(), zone), types)
-        .hashes(filters, Math.max(4 * spec.numBuckets(), MOST_COMBINATIONS));
+        .hashes(filters, Math.max(4 * declared.get("count").asInt(), MOST_COMBINATIONS));
   }
 
   /** Of the hash: 1 or 2, 0 for what we do not know. */
   private int version() {
-    Object version = table.properties().contains("bucketing_version")
-        ? ((String) table.properties().apply("bucketing_version")).trim() : "1";
+    String version = declared.get("version").asText();
     return version.equals("1") ? 1 : version.equals("2") ? 2 : 0;
   }
 
   /** The bucketing columns, of Hive's types; null if one is not there. */
   private StructType types() {
-    BucketSpec spec = (BucketSpec) table.bucketSpec().get();
     StructType schema = CharVarcharUtils.getRawSchema(table.schema());
     StructType types = new StructType();
-    for (Iterator i = CollectionConverters.asJava(spec.bucketColumnNames()).iterator(); i.hasNext();) {
-      StructField field = field(schema, (String) i.next());
+    for (Iterator i = declared.get("columns").elements(); i.hasNext();) {
+      StructField field = field(schema, ((JsonNode) i.next()).asText());
       if (field == null) return null;
       types = types.add(field.name(), field.dataType());
     }
@@ -179,7 +179,7 @@ public final class BucketFiles {
   /** By which files of as many tasks lie, or null where equal values need not be in one bucket. */
   public Partitioning partitioning(Seq output) {
     StructType types = types();
-    if (version() == 0 || types == null) return null;
+    if (version() == 0 || types == null || retyped) return null;
     List columns = new ArrayList();
     for (int i = 0; i < types.length(); i++) {
       if (!BucketFilter.equalInOneBucket(types.fields()[i].dataType())) return null;

@@ -82,7 +82,7 @@ public final class HiveTableIndex implements FileIndex {
     Map partitions = new HashMap();
     InMemoryFileIndex index = directories(plan, scan.partitionFilters(), partitions);
     BucketFiles buckets = buckets(plan, index, partitions, scan.dataFilters());
-    if (buckets.declared() == null) return null;
+    if (!buckets.declared()) return null;
     Partitioning partitioning = buckets.partitioning(scan.output());
     if (partitioning == null) return null;
     BucketScan files = new BucketScan(session, buckets.fewest());
@@ -98,7 +98,7 @@ public final class HiveTableIndex implements FileIndex {
   }
 
   private BucketFiles buckets(JsonNode plan, InMemoryFileIndex index, Map partitions, Seq dataFilters) {
-    BucketFiles buckets = new BucketFiles(session, table, python);
+    BucketFiles buckets = new BucketFiles(session, table, python, plan.get("buckets"));
     buckets.choose(index, new VisibleWrites(plan.get("writes")), partitions, dataFilters);
     return buckets;
   }
@@ -199,7 +199,7 @@ public final class HiveTableIndex implements FileIndex {
     request.put("filters", filters);
     request.put("padded", padded());
     request.put("serde", table.storage().serde().get());
-    request.put("buckets", new BucketFiles(session, table, python).declared());
+    request.put("bucketed", Boolean.valueOf(BucketFiles.enabled(session)));
     request.put("keys", new ArrayList(CollectionConverters.asJava(table.partitionColumnNames())));
     return python.ask("scan", table.identifier(), request, null);
   }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from spark_client.buckets.scanning import bucketing, chosen_files
+from spark_client.buckets.scanning import bucketing, chosen_files, declaration
 from spark_client.errors import InvalidStatementError, UnreadableTableError
 from spark_client.scan.predicate import predicate
 from spark_client.wire import MetastoreClient
@@ -26,14 +26,15 @@ class Planner:
         database, table = question["database"], question["table"]
         nodes = predicate(question["filters"], question["padded"])
         plan = self._metastore.plan_scan(database, table, nodes)
-        name, buckets, keys = f"{database}.{table}", question["buckets"], question["keys"]
+        name, buckets, keys = f"{database}.{table}", plan.buckets if question["bucketed"] else None, question["keys"]
         _check_formats(name, question["serde"], plan)
         partitions = [
             {**_readable(partition), "bucketing": bucketing(name, buckets, keys, partition, plan.storages)}
             for partition in plan.partitions
         ]
         pruned = [storage.pruned_files for storage in plan.storages]
-        return {"partitions": partitions, "pruned": pruned, "writes": asdict(plan.writes)}
+        declared = None if buckets is None else declaration(buckets)
+        return {"partitions": partitions, "pruned": pruned, "writes": asdict(plan.writes), "buckets": declared}
 
     def buckets(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Which files of its directories a scan of a bucketed table opens."""

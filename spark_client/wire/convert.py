@@ -142,7 +142,12 @@ def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:
         directories_total=plan.directoriesTotal,
         table_version=plan.tableVersion,
         writes=structs.VisibleWrites(plan.writeToken, plan.highestWrite, tuple(plan.openWrites or ())),
+        buckets=_scan_buckets(plan.buckets) if plan.buckets else None,
     )
+
+
+def _scan_buckets(buckets: ours.ScanBuckets) -> structs.ScanBuckets:
+    return structs.ScanBuckets(columns_of(buckets.columns), buckets.count, buckets.bucketingVersion)
 
 
 def _scan_partition(partition: ours.ScanPartition) -> structs.ScanPartition:

@@ -175,8 +175,17 @@ class VisibleWrites:
 
 
 @dataclass(frozen=True, slots=True)
+class ScanBuckets:
+    """CLUSTERED BY `columns` INTO `count` BUCKETS, with the hash of `version` as the table tells it."""
+
+    columns: tuple[Column, ...]
+    count: int
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """What a query must read. `partitions_total` is known where it was asked for."""
+    """What a query must read. `partitions_total` is known where it was asked for; `buckets` are the table's own."""
 
     partitions: tuple[ScanPartition, ...]
     storages: tuple[ScanStorage, ...]
@@ -184,6 +193,7 @@ class ScanPlan:
     directories_total: int
     table_version: int
     writes: VisibleWrites = VisibleWrites()
+    buckets: ScanBuckets | None = None
 
 
 @dataclass(frozen=True, slots=True)

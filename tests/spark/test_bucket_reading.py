@@ -14,13 +14,14 @@ import pytest
 from pyspark.errors import QueryExecutionException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_client import scan_report
+from spark_client import by_bucket, scan_report
 from spark_client.buckets.names import bucket_of
 from spark_client.context import Context
+from spark_client.errors import InvalidStatementError
 from spark_client.scan.report import Extent
 from spark_client.wire.structs import NOT_BUCKETED, Buckets, Table
 from spark_client.write.insert import insert_into
-from tests.spark.tables import ORC, folder, frame, make_table
+from tests.spark.tables import ORC, columns, folder, frame, make_table
 
 VERSION_2 = {"bucketing_version": "2"}
 
@@ -290,6 +291,48 @@ def test_a_partition_with_other_buckets(context: Context, small: tuple[Table, Pa
     metastore.alter_table(replace(now, buckets=NOT_BUCKETED))
     spark.catalog.refreshTable(table.name)
     assert spark.table(table.name).count() == 20
+
+
+def test_buckets_are_the_metastores_not_sparks_copy(context: Context, table_name: str) -> None:
+    """Spark keeps a copy of a table's buckets among its properties, which Hive's ALTER TABLE leaves as it is."""
+    spark, metastore = context.spark, context.metastore
+    spark.sql(f"CREATE TABLE {table_name} (id INT) CLUSTERED BY (id) INTO 4 BUCKETS STORED AS PARQUET")
+    metastore.alter_table(replace(metastore.get_table("default", table_name), buckets=Buckets(("id",), 8)))
+    spark.catalog.refreshTable(table_name)
+    spark.sql(f"INSERT INTO {table_name} SELECT CAST(id AS INT) FROM range(16)")
+    df = spark.table(table_name).where("id = 7")
+    assert (rows(df), kept(df).buckets, kept(spark.table(table_name)).buckets) == ([(7,)], 1, 8)
+    metastore.alter_table(replace(metastore.get_table("default", table_name), buckets=NOT_BUCKETED))
+    spark.catalog.refreshTable(table_name)
+    spark.sql(f"INSERT INTO {table_name} VALUES (7)")
+    assert rows(spark.table(table_name).where("id = 7")) == [(7,), (7,)]
+
+
+def test_what_create_table_as_select_wrote_is_pruned(spark: SparkSession, table_name: str) -> None:
+    spark.sql(
+        f"CREATE TABLE {table_name} CLUSTERED BY (id) INTO 8 BUCKETS STORED AS PARQUET AS SELECT id FROM range(16)"
+    )
+    df = spark.table(table_name).where("id = 7")
+    assert (rows(df), kept(df).buckets) == ([(7,)], 1)
+
+
+def test_rows_that_lie_by_another_type_are_found(context: Context, table_name: str) -> None:
+    """Without CASCADE, partitions keep the type by whose hash their rows lie."""
+    metastore, spark = context.metastore, context.spark
+    table = make_table(
+        metastore, table_name, "id int, v int", "ds int", parameters=VERSION_2, buckets=Buckets(("id",), 16)
+    )
+    insert_into(context, table.full_name, frame(spark, "id int, v int, ds int", *((n, n, 1) for n in range(8))))
+    changed = replace(metastore.get_table("default", table_name), columns=columns("id bigint, v int"))
+    metastore.alter_table(changed)
+    spark.catalog.refreshTable(table_name)
+    insert_into(context, table.full_name, frame(spark, "id bigint, v int, ds int", *((n, n, 2) for n in range(8))))
+    df = spark.table(table_name).where("id = 3")
+    assert rows(df) == [(3, 3, 1), (3, 3, 2)]
+    assert kept(df).buckets == 17
+    with pytest.raises(InvalidStatementError, match="had other types when some of its partitions were written"):
+        by_bucket(spark.table(table_name))
+    assert by_bucket(spark.table(table_name).where("ds = 2")).count() == 8
 
 
 def test_a_partition_without_buckets_is_refused(context: Context, table_name: str) -> None:

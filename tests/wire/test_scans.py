@@ -278,3 +278,13 @@ def test_dropping_takes_along_what_overwrites_and_appends_have_spread(metastore_
     publish(metastore_client, plain, swapped)
     metastore_client.drop_table(*plain, True)
     assert not (tmp_path / "u").exists()
+
+
+def test_the_plan_tells_the_tables_own_buckets(metastore_client: Any) -> None:
+    sd = descriptor(bucketCols=["A", "x"], numBuckets=4)
+    database, name = new_table(metastore_client, [("ds", "string")], sd=sd, parameters={"bucketing_version": "2"})
+    told = metastore_client.plan_scan(ScanRequest(database, name)).buckets
+    assert [(column.name, column.type) for column in told.columns] == [("a", "int"), ("x", "string")]
+    assert (told.count, told.bucketingVersion) == (4, "2")
+    database, name = new_table(metastore_client)
+    assert metastore_client.plan_scan(ScanRequest(database, name)).buckets is None

@@ -31,6 +31,17 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def scan_values(self, request):
+        """
+        The texts of some partition columns: as many for each combination as there are columns; a combination may come twice.
+        With them a client finds out itself what a predicate cannot say, and what of them to leave out by TEXT_IN.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
     def begin_write(self, request):
         """
         Registers a write before its first file, so that readers do not see its files and cleaning finds them.
@@ -164,6 +175,45 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
         if result.o2 is not None:
             raise result.o2
         raise TApplicationException(TApplicationException.MISSING_RESULT, "plan_scan failed: unknown result")
+
+    def scan_values(self, request):
+        """
+        The texts of some partition columns: as many for each combination as there are columns; a combination may come twice.
+        With them a client finds out itself what a predicate cannot say, and what of them to leave out by TEXT_IN.
+
+        Parameters:
+         - request
+
+        """
+        self.send_scan_values(request)
+        return self.recv_scan_values()
+
+    def send_scan_values(self, request):
+        self._oprot.writeMessageBegin('scan_values', TMessageType.CALL, self._seqid)
+        args = scan_values_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_scan_values(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = scan_values_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "scan_values failed: unknown result")
 
     def begin_write(self, request):
         """
@@ -521,6 +571,7 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
     def __init__(self, handler):
         thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor.__init__(self, handler)
         self._processMap["plan_scan"] = Processor.process_plan_scan
+        self._processMap["scan_values"] = Processor.process_scan_values
         self._processMap["begin_write"] = Processor.process_begin_write
         self._processMap["renew_write"] = Processor.process_renew_write
         self._processMap["end_write"] = Processor.process_end_write
@@ -577,6 +628,35 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("plan_scan", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_scan_values(self, seqid, iprot, oprot):
+        args = scan_values_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = scan_values_result()
+        try:
+            result.success = self._handler.scan_values(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("scan_values", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -910,6 +990,55 @@ class plan_scan_result(TBase):
 all_structs.append(plan_scan_result)
 plan_scan_result.thrift_spec = (
     (0, TType.STRUCT, 'success', [ScanPlan, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class scan_values_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(scan_values_args)
+scan_values_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [ScanValuesRequest, None], None, ),  # 1
+)
+
+
+class scan_values_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(scan_values_result)
+scan_values_result.thrift_spec = (
+    (0, TType.LIST, 'success', (TType.STRING, 'UTF8', False), None, ),  # 0
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
 )

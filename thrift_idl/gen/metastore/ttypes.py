@@ -39,6 +39,7 @@ class PredicateOperator(TBase):
     IS_NULL = 13
     NULL_SAFE_EQUAL = 14
     STARTS_WITH = 15
+    TEXT_IN = 16
 
     _VALUES_TO_NAMES = {
         0: "UNKNOWN",
@@ -57,6 +58,7 @@ class PredicateOperator(TBase):
         13: "IS_NULL",
         14: "NULL_SAFE_EQUAL",
         15: "STARTS_WITH",
+        16: "TEXT_IN",
     }
 
     _NAMES_TO_VALUES = {
@@ -76,6 +78,7 @@ class PredicateOperator(TBase):
         "IS_NULL": 13,
         "NULL_SAFE_EQUAL": 14,
         "STARTS_WITH": 15,
+        "TEXT_IN": 16,
     }
 
 
@@ -166,6 +169,27 @@ class ScanRequest(TBase):
         self.predicate = predicate
         self.catName = catName
         self.withTotals = withTotals
+
+
+class ScanValuesRequest(TBase):
+    """
+    Which values `columns` of the partitions have that a scan reads.
+
+    Attributes:
+     - scan
+     - columns
+
+    """
+
+    __slots__ = (
+        'scan',
+        'columns',
+    )
+
+
+    def __init__(self, scan=None, columns=None,):
+        self.scan = scan
+        self.columns = columns
 
 
 class ScanDirectory(TBase):
@@ -261,6 +285,30 @@ class ScanStorage(TBase):
         self.prunedFiles = prunedFiles
 
 
+class ScanBuckets(TBase):
+    """
+    CLUSTERED BY `columns` INTO `count` BUCKETS: a table's own, with its parameter bucketing_version, if it has one.
+
+    Attributes:
+     - columns
+     - count
+     - bucketingVersion
+
+    """
+
+    __slots__ = (
+        'columns',
+        'count',
+        'bucketingVersion',
+    )
+
+
+    def __init__(self, columns=None, count=None, bucketingVersion=None,):
+        self.columns = columns
+        self.count = count
+        self.bucketingVersion = bucketingVersion
+
+
 class ScanPlan(TBase):
     """
     Attributes:
@@ -272,6 +320,7 @@ class ScanPlan(TBase):
      - writeToken
      - highestWrite
      - openWrites
+     - buckets
 
     """
 
@@ -284,10 +333,11 @@ class ScanPlan(TBase):
         'writeToken',
         'highestWrite',
         'openWrites',
+        'buckets',
     )
 
 
-    def __init__(self, partitions=None, storages=None, partitionsTotal=None, directoriesTotal=None, tableVersion=None, writeToken=None, highestWrite=None, openWrites=None,):
+    def __init__(self, partitions=None, storages=None, partitionsTotal=None, directoriesTotal=None, tableVersion=None, writeToken=None, highestWrite=None, openWrites=None, buckets=None,):
         self.partitions = partitions
         self.storages = storages
         self.partitionsTotal = partitionsTotal
@@ -296,6 +346,7 @@ class ScanPlan(TBase):
         self.writeToken = writeToken
         self.highestWrite = highestWrite
         self.openWrites = openWrites
+        self.buckets = buckets
 
 
 class BeginWriteRequest(TBase):
@@ -907,6 +958,12 @@ ScanRequest.thrift_spec = (
     (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
     (5, TType.BOOL, 'withTotals', None, False, ),  # 5
 )
+all_structs.append(ScanValuesRequest)
+ScanValuesRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'scan', [ScanRequest, None], None, ),  # 1
+    (2, TType.LIST, 'columns', (TType.STRING, 'UTF8', False), None, ),  # 2
+)
 all_structs.append(ScanDirectory)
 ScanDirectory.thrift_spec = (
     None,  # 0
@@ -934,6 +991,13 @@ ScanStorage.thrift_spec = (
     (6, TType.LIST, 'bucketCols', (TType.STRING, 'UTF8', False), None, ),  # 6
     (7, TType.LIST, 'prunedFiles', (TType.STRING, 'UTF8', False), None, ),  # 7
 )
+all_structs.append(ScanBuckets)
+ScanBuckets.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'columns', (TType.STRUCT, [thrift_idl.gen.hive_metastore.ttypes.FieldSchema, None], False), None, ),  # 1
+    (2, TType.I32, 'count', None, None, ),  # 2
+    (3, TType.STRING, 'bucketingVersion', 'UTF8', None, ),  # 3
+)
 all_structs.append(ScanPlan)
 ScanPlan.thrift_spec = (
     None,  # 0
@@ -945,6 +1009,7 @@ ScanPlan.thrift_spec = (
     (6, TType.STRING, 'writeToken', 'UTF8', None, ),  # 6
     (7, TType.I64, 'highestWrite', None, None, ),  # 7
     (8, TType.LIST, 'openWrites', (TType.I64, None, False), None, ),  # 8
+    (9, TType.STRUCT, 'buckets', [ScanBuckets, None], None, ),  # 9
 )
 all_structs.append(BeginWriteRequest)
 BeginWriteRequest.thrift_spec = (
