@@ -6,10 +6,10 @@ import struct
 from collections.abc import Mapping
 from typing import Any, Final
 
-import psycopg2  # type: ignore[import-untyped] # it has no types
 from sqlalchemy import ColumnElement, Connection
 from sqlalchemy.dialects.postgresql import psycopg2 as driver
-from sqlalchemy.exc import DBAPIError
+
+from metastore.storage.driver import driver_cursor
 
 _DIALECT: Final = driver.dialect()  # type: ignore[no-untyped-call]
 _HEADER: Final = 19  # bytes before the first row: signature, flags, length of an extension that there is not
@@ -29,17 +29,10 @@ def binary_row(connection: Connection, query: str, parameters: Mapping[str, Any]
 
 def binary_rows(connection: Connection, query: str, parameters: Mapping[str, Any]) -> list[bytes]:
     """The rows: before each, two bytes with the number of its columns; before each column, four with its length."""
-    cursor, answer = connection.connection.cursor(), _Answer()
-    try:
+    answer = _Answer()
+    with driver_cursor(connection, query) as cursor:
         statement = cursor.mogrify(query, parameters).decode()
         cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", answer)
-    except psycopg2.Error as error:
-        lost = bool(cursor.connection.closed)
-        if lost:
-            connection.invalidate()
-        raise DBAPIError.instance(query, None, error, psycopg2.Error, connection_invalidated=lost) from error
-    finally:
-        cursor.close()
     *rows, _ = answer  # the last message ends the rows
     if rows:
         rows[0] = rows[0][_HEADER:]

@@ -12,8 +12,10 @@ from sqlalchemy import (
     Connection,
     Select,
     and_,
+    any_,
     bindparam,
     delete,
+    func,
     insert,
     literal_column,
     select,
@@ -24,10 +26,12 @@ from sqlalchemy import (
 
 from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.descriptors import Descriptors
+from metastore.storage.driver import Prepared
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.tables import encoded_table, table_row
 from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrites
 from metastore.storage.schema import databases, skewed_locations, tables
+from metastore.storage.schema.base import Texts
 from metastore.storage.visible_writes import visible_columns, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
@@ -42,6 +46,7 @@ class TableMeta(NamedTuple):
     owner: str | None
 
 
+# As the fields of TableRef are.
 _REFERENCE = (
     tables.c.id,
     tables.c.database_id,
@@ -54,23 +59,37 @@ _REFERENCE = (
     tables.c.version,
     tables.c.write_token,
 )
-_WHOLE = (*_REFERENCE, tables.c.descriptor_id, tables.c.encoded)
+_KEYS = _REFERENCE.index(tables.c.partition_keys)
 _JOINED = tables.join(databases, databases.c.id == tables.c.database_id)
-_NAMED = and_(
-    databases.c.catalog == bindparam("catalog"),
-    databases.c.name == bindparam("database"),
-    tables.c.name == bindparam("name"),
-)
-# Made once: to put a statement together costs more than to run it, and nothing is asked as often as a table.
-_REFER = select(*_REFERENCE).select_from(_JOINED).where(_NAMED)
-_FIND = select(*_WHOLE).select_from(_JOINED).where(_NAMED)
-_FIND_SCAN = _FIND.add_columns(*map(literal_column, visible_columns("tables.id")))
-_FIND_LOCKED: dict[str | None, Select[Any]] = {
-    None: _FIND,
-    "share": _FIND.with_for_update(of=tables, key_share=True, read=True),
-    "change": _FIND.with_for_update(of=tables),
-}
+_IN_DATABASE = and_(databases.c.catalog == bindparam("catalog"), databases.c.name == bindparam("database"))
+_REFERENCES = select(*_REFERENCE).select_from(_JOINED).where(_IN_DATABASE, tables.c.name == bindparam("name"))
+_TABLES = select(tables.c.descriptor_id, tables.c.encoded, *_REFERENCE).select_from(_JOINED)
+_NAMED = _TABLES.where(_IN_DATABASE, tables.c.name == bindparam("name"))
+_IDENTIFIED = _TABLES.where(tables.c.id == any_(bindparam("ids"))).order_by(tables.c.id)
+_PAIRS = func.unnest(bindparam("databases", type_=Texts), bindparam("names", type_=Texts))
 
+# Nothing is asked as often as a table.
+_REFER = Prepared("refer_table", _REFERENCES)
+_FIND_SCAN = Prepared("find_table_to_scan", _NAMED.add_columns(*map(literal_column, visible_columns("tables.id"))))
+_FIND: dict[str | None, Prepared] = {
+    None: Prepared("find_table", _NAMED),
+    "share": Prepared("find_table_to_share", _NAMED.with_for_update(of=tables, key_share=True, read=True)),
+    "change": Prepared("find_table_to_change", _NAMED.with_for_update(of=tables)),
+}
+_FIND_MANY = Prepared(
+    "find_tables", _TABLES.where(_IN_DATABASE, tables.c.name == any_(bindparam("names"))).order_by(tables.c.name)
+)
+_FIND_NAMED = Prepared(
+    "find_tables_of_databases",
+    _TABLES.where(
+        databases.c.catalog == bindparam("catalog"),
+        tuple_(databases.c.name, tables.c.name).in_(select(literal_column("*")).select_from(_PAIRS)),
+    ),
+)
+_FIND_IDS = {
+    False: Prepared("find_tables_by_id", _IDENTIFIED),
+    True: Prepared("find_tables_by_id_to_change", _IDENTIFIED.with_for_update(of=tables)),
+}
 
 _UPDATE_VIEWS = text("""
     UPDATE tables AS old
@@ -93,37 +112,32 @@ class Tables:
 
     def reference(self, catalog: str, database: str, name: str) -> TableRef | None:
         """The table's identity, or None."""
-        names = {"catalog": catalog, "database": database, "name": name}
-        row = self._connection.execute(_REFER, names).one_or_none()
-        return _reference(row) if row else None
+        rows = _REFER.rows(self._connection, catalog=catalog, database=database, name=name)
+        return _reference(rows[0]) if rows else None
 
     def find(
         self, catalog: str, database: str, name: str, *, lock: Literal["share", "change"] | None = None
     ) -> StoredTable | None:
         """The table, or None. `share`: nobody drops it before this transaction ends; `change`: nor changes it."""
-        names = {"catalog": catalog, "database": database, "name": name}
-        return next(iter(self._read(_FIND_LOCKED[lock], names)), None)
+        return next(iter(self._read(_FIND[lock], catalog=catalog, database=database, name=name)), None)
 
     def find_scan(self, catalog: str, database: str, name: str) -> tuple[StoredTable, VisibleWrites] | None:
         """The table, and which of its writes are visible at that moment; or None."""
-        names = {"catalog": catalog, "database": database, "name": name}
-        row = self._connection.execute(_FIND_SCAN, names).one_or_none()
-        return (self._stored([row])[0], visible_writes(*row[-2:])) if row else None
+        rows = _FIND_SCAN.rows(self._connection, catalog=catalog, database=database, name=name)
+        return next(((self._stored([row[:-2]])[0], visible_writes(*row[-2:])) for row in rows), None)
 
     def find_many(self, catalog: str, database: str, names: Sequence[str]) -> list[StoredTable]:
         """Those of the named tables that are there, by name."""
-        return self._read(self._whole(catalog, database).where(tables.c.name.in_(names)).order_by(tables.c.name))
+        return self._read(_FIND_MANY, catalog=catalog, database=database, names=list(names))
 
     def find_named(self, catalog: str, names: Sequence[tuple[str, str]]) -> list[StoredTable]:
         """Those of the tables that are there; each is named with its database before it."""
-        identity = tuple_(databases.c.name, tables.c.name)
-        query = select(*_WHOLE).select_from(_JOINED).where(databases.c.catalog == catalog, identity.in_(names))
-        return self._read(query)
+        own, of = [name for _, name in names], [database for database, _ in names]
+        return self._read(_FIND_NAMED, catalog=catalog, databases=of, names=own)
 
     def find_ids(self, ids: Sequence[int], *, lock: bool = False) -> list[StoredTable]:
         """The tables of these ids, by id. `lock`: nobody else changes them, or publishes to them, meanwhile."""
-        query = select(*_WHOLE).select_from(_JOINED).where(tables.c.id.in_(ids)).order_by(tables.c.id)
-        return self._read(query.with_for_update(of=tables) if lock else query)
+        return self._read(_FIND_IDS[lock], ids=list(ids))
 
     def ids(self, catalog: str | None = None, database: str | None = None) -> list[int]:
         """Of all tables, or of those of one database, ascending."""
@@ -206,16 +220,14 @@ class Tables:
         if rows:
             self._connection.execute(insert(skewed_locations).values(rows))
 
-    def _whole(self, catalog: str, database: str) -> Select[Any]:
-        return _named(select(*_WHOLE).select_from(_JOINED), catalog, database)
+    def _read(self, query: Prepared, **parameters: Any) -> list[StoredTable]:
+        return self._stored(query.rows(self._connection, **parameters))
 
-    def _read(self, query: Select[Any], parameters: Mapping[str, str] | None = None) -> list[StoredTable]:
-        return self._stored(self._connection.execute(query, parameters).all())
-
-    def _stored(self, rows: Sequence[Any]) -> list[StoredTable]:
-        tails = self._descriptors.tails([row.descriptor_id for row in rows])
+    def _stored(self, rows: Sequence[tuple[Any, ...]]) -> list[StoredTable]:
+        tails = self._descriptors.tails([descriptor_id for descriptor_id, *_ in rows])
         return [
-            StoredTable(_reference(row), encoded_table(bytes(row.encoded), tails[row.descriptor_id])) for row in rows
+            StoredTable(_reference(reference), encoded_table(bytes(encoded), tails[descriptor_id]))
+            for descriptor_id, encoded, *reference in rows
         ]
 
 
@@ -227,7 +239,7 @@ def _new_token() -> str:
     return "".join(secrets.choice(CHARACTERS) for _ in range(LENGTH))
 
 
-def _reference(row: Any) -> TableRef:
-    keys = tuple(Key(key["name"], key["type"]) for key in row.partition_keys)
-    identity = (row.id, row.database_id, row.catalog, row.database, row.name, row.type)
-    return TableRef(*identity, location=row.location, keys=keys, version=row.version, write_token=row.write_token)
+def _reference(row: Sequence[Any]) -> TableRef:
+    fields = list(row)
+    fields[_KEYS] = tuple(Key(key["name"], key["type"]) for key in row[_KEYS])
+    return TableRef(*fields)

@@ -1,0 +1,57 @@
+"""Straight to psycopg2, past SQLAlchemy, where statements are short and many, or their rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg2  # type: ignore[import-untyped] # it has no types
+from sqlalchemy import Connection
+from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql import Select
+
+_NUMBERED: Final = PGDialect_psycopg2(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def driver_cursor(connection: Connection, statement: str) -> Iterator[Any]:
+    """psycopg2's cursor. What it raises inside is raised as SQLAlchemy would: DBAPIError, the pool new if PostgreSQL
+    has gone."""
+    cursor = connection.connection.cursor()
+    try:
+        yield cursor
+    except psycopg2.Error as error:
+        lost = bool(cursor.connection.closed)
+        if lost:
+            connection.invalidate(error)
+            connection.engine.dispose()
+        raise DBAPIError.instance(statement, None, error, psycopg2.Error, connection_invalidated=lost) from error
+    finally:
+        cursor.close()
+
+
+class Prepared:
+    """A query that PostgreSQL parses and plans once a connection: for what is asked often, by a few values.
+
+    PostgreSQL plans it anew when what it knows of the tables has changed, as autovacuum keeps it.
+    """
+
+    def __init__(self, name: str, query: Select[Any]) -> None:
+        compiled = query.compile(dialect=_NUMBERED)
+        self._name = name
+        self._prepare = f"PREPARE {name} AS {compiled}"
+        self._order = compiled.positiontup or ()
+        self._execute = f"EXECUTE {name} ({', '.join(['%s'] * len(self._order))})"
+
+    def rows(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
+        """What the query gives, values as psycopg2 has them. Raises DBAPIError."""
+        prepared: set[str] = connection.info.setdefault("prepared", set())  # gone with the driver's connection
+        with driver_cursor(connection, self._execute) as cursor:
+            if self._name not in prepared:
+                cursor.execute(self._prepare)
+                prepared.add(self._name)
+            cursor.execute(self._execute, [parameters[name] for name in self._order])
+            found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found

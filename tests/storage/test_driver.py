@@ -1,0 +1,81 @@
+"""What is prepared: once a connection, again after a connection is lost, and refused in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, Text, bindparam, cast, func, literal_column, select, text
+from sqlalchemy.exc import DBAPIError
+
+from metastore.app import Application
+from metastore.errors import ConnectionLostError
+from metastore.storage.driver import Prepared
+from metastore.storage.faults import translate
+from tests.fixtures.application import called, counted
+from tests.fixtures.database import execute
+from tests.wire.builders import table
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+FIRST, SECOND = (cast(bindparam(name), Text) for name in ("first", "second"))
+ECHO = Prepared("echo", select(SECOND, FIRST))
+MATCH = Prepared("match", select(func.regexp_match(literal_column("'a'"), bindparam("pattern"))))
+
+
+@pytest.fixture
+def call(application: Application) -> Callable[..., Any]:
+    """Calls a handler by the wire's name."""
+    application.databases.create("hive", Database(name="db"))
+    call = partial(called, application)
+    call("create_table", table("db", "t", [("ds", "string")]))
+    return call
+
+
+@pytest.fixture
+def engine(application: Application) -> Engine:
+    return application._store._engine
+
+
+def prepared(engine: Engine) -> list[str]:
+    with engine.connect() as connection:
+        return list(connection.execute(text("SELECT name FROM pg_prepared_statements ORDER BY name")).scalars())
+
+
+def test_values_arrive_where_they_belong(engine: Engine) -> None:
+    with engine.connect() as connection:
+        for first, second in (("%s", "$1"), ("'", "\\")):
+            assert ECHO.rows(connection, first=first, second=second) == [(second, first)]
+
+
+def test_a_connection_prepares_once(application: Application, call: Callable[..., Any], engine: Engine) -> None:
+    call("get_table", "db", "t")
+    assert prepared(engine) == ["find_table"]
+    with counted(application) as statements:
+        for _ in range(10):
+            call("get_table", "db", "t")
+    assert statements == ["EXECUTE find_table (%s, %s, %s)"] * 10
+
+
+def test_of_many_lost_connections_one_call_hears(
+    application: Application, call: Callable[..., Any], engine: Engine, database_url: str
+) -> None:
+    with ExitStack() as stack:
+        for connection in [stack.enter_context(engine.connect()) for _ in range(5)]:
+            ECHO.rows(connection, first="1", second="2")
+    execute(database_url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'metastore'")
+    with pytest.raises(ConnectionLostError):
+        call("get_table", "db", "t")
+    for _ in range(5):
+        assert call("get_table", "db", "t").decode().tableName == "t"
+    assert prepared(engine) == ["find_table"]
+
+
+def test_what_postgresql_refuses_is_told_as_elsewhere(engine: Engine) -> None:
+    with engine.connect() as connection:
+        with pytest.raises(DBAPIError) as raised:
+            MATCH.rows(connection, pattern="(")
+        assert "Invalid pattern" in str(translate(raised.value))
+        assert MATCH.rows(connection, pattern="a") == [(["a"],)]
