@@ -41,6 +41,28 @@ def decode(struct: type[T], data: bytes) -> T:
     return whole
 
 
+class _Listed:
+    """Decoded instead of a struct that holds nothing but a list, in `items`."""
+
+    __slots__ = ("items",)
+    items: list[Any]
+
+
+def decode_list(struct: type[T], encoded: Sequence[bytes]) -> list[T]:
+    """Structs whose bytes, stop bytes included, are given: at once, several times as fast as one by one."""
+    listed = _Listed()
+    elements = TType.STRUCT, [struct, struct.thrift_spec], False  # type: ignore[attr-defined] # all of them have one
+    data = b"".join([field_header(TType.LIST, 1), _list_header(len(encoded)), *encoded, STOP])
+    protocol = TBinaryProtocolAccelerated(TMemoryBuffer(data), fallback=False)
+    fastbinary.decode_binary(listed, protocol, [_Listed, (None, (1, TType.LIST, "items", elements, None))])
+    return listed.items
+
+
+def _list_header(count: int) -> bytes:
+    """What stands before the structs of a list."""
+    return bytes((TType.STRUCT,)) + count.to_bytes(4, "big")
+
+
 class Joined(Sequence[bytes]):
     """Pieces that lie one behind the other in `data`. Each is made when it is asked for: of many, none is kept."""
 
@@ -96,14 +118,14 @@ class EncodedList(Generic[T]):
 
     def chunks(self) -> Iterator[bytes]:
         """The list as the binary protocol writes it, many structs at a time."""
-        yield bytes((TType.STRUCT,)) + len(self.heads).to_bytes(4, "big")
+        yield _list_header(len(self.heads))
         for start in range(0, len(self.heads), _CHUNK):
             end = start + _CHUNK
             pairs = zip(self.heads[start:end], self.tails[start:end], strict=True)
             yield b"".join([piece for pair in pairs for piece in pair])
 
     def decode(self) -> list[T]:
-        return [decode(self.struct, head + tail) for head, tail in zip(self.heads, self.tails, strict=True)]
+        return decode_list(self.struct, [head + tail for head, tail in zip(self.heads, self.tails, strict=True)])
 
 
 @dataclass(frozen=True, slots=True)

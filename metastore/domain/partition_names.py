@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import cast
 
 from metastore.domain.names import fold
 from metastore.errors import InvalidInputError, InvalidObjectError
@@ -30,16 +32,19 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
 
 
+@lru_cache(maxsize=10_000)
+def _escaped_column(name: str) -> str:
+    return f"{escape(fold(name))}="
+
+
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
     """The name of the partition with these values (Hive's Warehouse.makePartName); None and "" are its default.
 
     Raises InvalidInputError for a wrong number of values, InvalidObjectError for a name that cannot be stored.
     """
     _check_arity(columns, values)
-    name = "/".join(
-        f"{escape(fold(column))}={escape(value or DEFAULT_PARTITION)}"
-        for column, value in zip(columns, values, strict=True)
-    )
+    pairs = zip(columns, values, strict=True)
+    name = "/".join([_escaped_column(column) + escape(value or DEFAULT_PARTITION) for column, value in pairs])
     _check_length(name)
     return name
 
@@ -91,17 +96,17 @@ def checked_name(columns: Sequence[str], values: Sequence[str | None] | None) ->
     """
     if not values:
         raise InvalidInputError("The partition values cannot be null or empty.")
-    given = [value for value in values if value is not None]
-    if len(given) != len(values):
+    if None in values:
         raise InvalidInputError("Partition value cannot be null.")
-    _check_arity(columns, given)
-    _check_storable(given)
-    return partition_name(columns, given)
+    _check_arity(columns, values)
+    _check_storable(cast(Sequence[str], values))
+    return partition_name(columns, values)
 
 
 def first_invalid_character(values: Iterable[str]) -> str | None:
     """The first character that no partition value may hold (NUL; a lone surrogate), or None if all are fine."""
-    return next((found.group() for value in values if (found := _UNSTORABLE.search(value))), None)
+    found = _UNSTORABLE.search(" ".join(values))
+    return found and found.group()
 
 
 def _check_arity(columns: Sequence[str], values: Sequence[str | None]) -> None:

@@ -61,7 +61,7 @@ class PartitionExchangeService:
                     check_writable(owner, "Cannot exchange partitions")
                 _check_columns(*owners)
                 pairs = [(each, _successor(each, *owners)) for each in chosen]
-                work.partitions_write.delete(old.ref, [each.id for each in chosen])
+                work.partitions_write.delete(old.ref, [each.name for each in chosen])
                 arrived = [NamedPartition(each.name, after) for each, after in pairs]
                 work.partitions_write.insert(new.ref, arrived)
                 for each, after in pairs:

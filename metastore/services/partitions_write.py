@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain import table_events
 from metastore.domain.partition_names import checked_name, values_of
+from metastore.encoded import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.databases import Clock, owns_data
 from metastore.services.dependency_upkeep import follow_added, follow_dropped
@@ -15,7 +16,7 @@ from metastore.services.partition_rules import PartitionRules, check_distinct, u
 from metastore.services.retirement import retire_dropped
 from metastore.services.table_rules import fill_statistics, has_statistics
 from metastore.services.tables import found
-from metastore.storage.references import StoredPartition, StoredTable
+from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store
@@ -119,29 +120,28 @@ class PartitionWriteService:
         *,
         delete_data: bool,
         if_exists: bool = False,
-    ) -> list[Partition]:
+    ) -> EncodedList[Partition]:
         """Drops all of the named partitions, or none; their data goes after the commit.
 
         Raises NotFoundError when one is missing, unless `if_exists`.
         """
         with self._store.transaction() as work:
             stored = found(work, catalog, database, table)
-            dropped = work.partitions.select_stored(stored.ref, named(names), lock=True)
-            missing = set(names) - {each.name for each in dropped}
+            dropped = work.partitions_write.delete(stored.ref, names)
+            missing = set(names) - set(dropped.names)
             if missing and not if_exists:
                 text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
                 raise NotFoundError(f"{text}. {sorted(missing)}")
-            work.partitions_write.delete(stored.ref, [each.id for each in dropped])
-            owned = delete_data and owns_data(stored.encoded.decode())
-            doomed = (
-                retire_dropped(work, stored, [each.name for each in dropped], _all_places(dropped)) if owned else []
-            )
-            values = [each.partition.values for each in dropped]
-            work.record(*table_events.drop_partitions(table_text(stored.encoded.decode()), values))
-            follow_dropped(work, stored, stored.encoded.decode())
+            struct = stored.encoded.decode()
+            doomed: list[str] = []
+            if delete_data and owns_data(struct):
+                places = [place for each in dropped.encoded.decode() for place in _places(each)]
+                doomed = retire_dropped(work, stored, dropped.names, places)
+            work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
+            follow_dropped(work, stored, struct)
         if doomed:
             self._delete_data(stored, doomed)
-        return [each.partition for each in dropped]
+        return dropped.encoded
 
     def _delete_data(self, stored: StoredTable, doomed: Sequence[str]) -> None:
         """At once. Until it is done, no writer is granted one of the places; if it is not, cleaning does it."""
@@ -157,10 +157,6 @@ def _places(partition: Partition) -> list[str]:
     own = partition.sd.location
     skewed = partition.sd.skewedInfo.skewedColValueLocationMaps.values()
     return [own, *(each for each in skewed if not paths.is_below(each, own))] if own else list(skewed)
-
-
-def _all_places(dropped: Sequence[StoredPartition]) -> list[str]:
-    return [place for each in dropped for place in _places(each.partition)]
 
 
 def _names(named_partitions: Sequence[NamedPartition]) -> str:

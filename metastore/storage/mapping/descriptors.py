@@ -81,9 +81,8 @@ def placed(bare: StorageDescriptor, places: StorageDescriptor) -> StorageDescrip
 
 def own_part(sd: StorageDescriptor) -> bytes:
     """A location and its skewed locations, as the open end of a table or partition. `Descriptor.encoded` closes it."""
-    own = encode_fields(StorageDescriptor(location=sd.location))
-    locations = encode_fields(SkewedInfo(skewedColValueLocationMaps=sd.skewedInfo.skewedColValueLocationMaps))
-    return own + _SKEWED_INFO + locations
+    locations = SkewedInfo(skewedColValueLocationMaps=sd.skewedInfo.skewedColValueLocationMaps)
+    return encode_fields(StorageDescriptor(location=sd.location, skewedInfo=locations)).removesuffix(STOP)
 
 
 def decode_descriptor(tail: bytes) -> StorageDescriptor:

@@ -22,7 +22,7 @@ from metastore.storage.arrays import array_literal
 from metastore.storage.binary import binary_row, binary_rows, compiled, integers
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import decode_descriptor
-from metastore.storage.mapping.partitions import decoded_partition, partition_tail, scan_row
+from metastore.storage.mapping.partitions import decoded_partitions, partition_tails, scan_row
 from metastore.storage.references import ScanRow, StoredPartition, TableRef, VisibleWrites
 from metastore.storage.schema import partitions, skewed_locations
 from metastore.storage.schema.base import Texts
@@ -74,7 +74,8 @@ class Partitions:
         given = {**parameters, "table_id": table.id}
         rows = binary_rows(self._connection, f"{_ALL} {where} ORDER BY name", given)
         descriptor_ids = [int.from_bytes(row[_DESCRIPTOR_ID]) for row in rows]
-        tails = self._tails(table, descriptor_ids)
+        descriptors = self._descriptors.tails(descriptor_ids)
+        tails = partition_tails(descriptors, table.catalog, table.database, table.name)
         return EncodedList(Partition, [row[_ENCODED] for row in rows], [tails[i] for i in descriptor_ids])
 
     def select_stored(
@@ -92,12 +93,10 @@ class Partitions:
         rows = self._connection.execute(query.with_for_update() if lock else query).all()
         tails = self._descriptors.tails([row.descriptor_id for row in rows])
         shared = {descriptor_id: decode_descriptor(tail) for descriptor_id, tail in tails.items()}
-        names = table.catalog, table.database, table.name
+        own, descriptors = [row.encoded for row in rows], [shared[row.descriptor_id] for row in rows]
+        structs = decoded_partitions(own, descriptors, table.catalog, table.database, table.name)
         return [
-            StoredPartition(
-                row.id, row.name, row.version, decoded_partition(bytes(row.encoded), shared[row.descriptor_id], *names)
-            )
-            for row in rows
+            StoredPartition(row.id, row.name, row.version, struct) for row, struct in zip(rows, structs, strict=True)
         ]
 
     def select_scan(
@@ -142,12 +141,6 @@ class Partitions:
         own = _rows(table, partitions.c.location.is_not(None), (partitions.c.location,), None)
         skewed = select(skewed_locations.c.location).where(skewed_locations.c.table_id == table.id)
         return list(self._connection.execute(own.union_all(skewed)).scalars())
-
-    def _tails(self, table: TableRef, descriptor_ids: Sequence[int]) -> dict[int, bytes]:
-        return {
-            descriptor_id: partition_tail(tail, table.catalog, table.database, table.name)
-            for descriptor_id, tail in self._descriptors.tails(descriptor_ids).items()
-        }
 
 
 def _where(table: TableRef, condition: ColumnElement[bool] | None, limit: int | None) -> tuple[str, dict[str, Any]]:

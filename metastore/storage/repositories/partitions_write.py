@@ -1,51 +1,68 @@
 """Writing partitions. Each method is a constant number of statements, however many partitions it is given.
 
-Rows travel as one array per column and are unnested by PostgreSQL.
+Rows travel as one value per column and are unnested by PostgreSQL.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, any_, delete, literal, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from metastore.storage.arrays import array_literal
+from metastore.domain.keys import sort_key
+from metastore.encoded import EncodedList
+from metastore.storage.arrays import array_literal, number_array_literal
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.mapping.descriptors import Descriptor, shared_part
-from metastore.storage.mapping.partitions import partition_row
+from metastore.storage.mapping.partitions import partition_head, partition_tails
 from metastore.storage.references import TableRef
 from metastore.storage.schema import (
-    column_statistics,
-    partition_dependencies,
     partitions,
-    privileges,
     skewed_locations,
     tables,
 )
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
-# One array literal a column: PostgreSQL reads it several times as fast as an expression of that many constants.
-_UNNESTED = """
-    unnest(
-        cast(:name AS text[]), cast(:values AS text[]), cast(:keys AS text[]), cast(:location AS text[]),
-        cast(:create_time AS int[]), cast(:last_access_time AS int[]), cast(:parameters AS text[]),
-        cast(:descriptor_id AS bigint[]), cast(:encoded AS bytea[]), cast(:id AS bigint[])
-    ) AS new(name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id, encoded, id)
+# A column travels as one value, which PostgreSQL reads several times as fast as an expression of that many constants:
+# texts and numbers as an array literal, parameters as one JSON array, encoded bytes joined.
+_NEW = """
+    ROWS FROM (
+        unnest(
+            cast(:name AS text[]), cast(:values AS text[]), cast(:keys AS text[]), cast(:location AS text[]),
+            cast(:create_time AS int[]), cast(:last_access_time AS int[]), cast(:descriptor_id AS bigint[]),
+            cast(:start AS int[]), cast(:size AS int[]), cast(:id AS bigint[])
+        ),
+        jsonb_array_elements(cast(:parameters AS jsonb))
+    ) AS new(
+        name, "values", keys, location, create_time, last_access_time, descriptor_id, start, size, id, parameters
+    )
 """
-_COLUMNS: dict[str, Callable[[Any], str | None]] = {
-    "name": str,
-    "values": array_literal,
-    "keys": array_literal,
-    "location": lambda location: location,
-    "create_time": str,
-    "last_access_time": str,
-    "parameters": json.dumps,
-    "encoded": lambda encoded: f"\\x{encoded.hex()}",
-}
+_ENCODED = "substring(cast(:encoded AS bytea) FROM new.start FOR new.size)"
+
+_DELETE = text("""
+    WITH named AS MATERIALIZED (
+        SELECT id FROM partitions WHERE table_id = :table_id AND name = ANY (cast(:names AS text[]))
+        ORDER BY name FOR UPDATE
+    ), doomed AS MATERIALIZED (
+        SELECT array_agg(id) AS ids FROM named
+    ), locations AS (
+        DELETE FROM skewed_locations WHERE partition_id = ANY ((SELECT ids FROM doomed)::bigint[])
+    ), dependencies AS (
+        DELETE FROM partition_dependencies WHERE partition_id = ANY ((SELECT ids FROM doomed)::bigint[])
+    ), statistics AS (
+        DELETE FROM column_statistics
+        WHERE table_id = :table_id AND partition_id = ANY ((SELECT ids FROM doomed)::bigint[])
+    ), granted AS (
+        DELETE FROM privileges WHERE table_id = :table_id AND partition_id = ANY ((SELECT ids FROM doomed)::bigint[])
+    )
+    DELETE FROM partitions WHERE id = ANY ((SELECT ids FROM doomed)::bigint[])
+    RETURNING name, "values", descriptor_id, encoded
+""").columns(partitions.c.name, partitions.c["values"], partitions.c.descriptor_id, partitions.c.encoded)
 
 CHANNEL: Final = "metastore_partitions"
 """On which it is announced that there are new partitions (`storage.announcements`)."""
@@ -56,8 +73,8 @@ _INSERT = text(f"""
             (table_id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id,
              version, encoded)
         SELECT :table_id, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
-               new.last_access_time, new.parameters::jsonb, new.descriptor_id, 1, new.encoded
-        FROM {_UNNESTED}
+               new.last_access_time, new.parameters, new.descriptor_id, 1, {_ENCODED}
+        FROM {_NEW}
         RETURNING id, name
     )
     SELECT array_agg(id ORDER BY name), pg_notify('{CHANNEL}', '') FROM stored
@@ -66,9 +83,9 @@ _INSERT = text(f"""
 _UPDATE = text(f"""
     UPDATE partitions AS old
     SET name = new.name, "values" = new."values"::text[], keys = new.keys::text[], location = new.location,
-        create_time = new.create_time, last_access_time = new.last_access_time, parameters = new.parameters::jsonb,
-        descriptor_id = new.descriptor_id, version = old.version + 1, encoded = new.encoded
-    FROM {_UNNESTED}
+        create_time = new.create_time, last_access_time = new.last_access_time, parameters = new.parameters,
+        descriptor_id = new.descriptor_id, version = old.version + 1, encoded = {_ENCODED}
+    FROM {_NEW}
     WHERE old.table_id = :table_id AND old.id = new.id
 """)  # noqa: S608 - only constants of this module
 
@@ -87,6 +104,14 @@ class NamedPartition:
     def shared(self) -> Descriptor:
         """What it shares with others."""
         return self.descriptor or shared_part(self.partition.sd)
+
+
+class DeletedPartitions(NamedTuple):
+    """What was there, by ascending name."""
+
+    names: list[str]
+    values: list[list[str]]
+    encoded: EncodedList[Partition]
 
 
 class PartitionsWrite:
@@ -115,14 +140,16 @@ class PartitionsWrite:
         self._delete_locations(list(by_id))
         self._insert_locations(table, by_id)
 
-    def delete(self, table: TableRef, ids: Sequence[int]) -> None:
-        """Removes partitions with their skewed locations, column statistics, privileges and dependencies."""
-        self._delete_locations(ids)
-        self._connection.execute(
-            delete(partition_dependencies).where(partition_dependencies.c.partition_id == _any(ids))
-        )
-        for of in (partitions.c.id, column_statistics.c.partition_id, privileges.c.partition_id):
-            self._connection.execute(delete(of.table).where(of.table.c.table_id == table.id, of == _any(ids)))
+    def delete(self, table: TableRef, names: Sequence[str]) -> DeletedPartitions:
+        """Removes those of the named partitions that are there, with their skewed locations, column statistics,
+        privileges and dependencies.
+        """
+        given = {"table_id": table.id, "names": array_literal(names)}
+        rows = sorted(self._connection.execute(_DELETE, given), key=lambda row: row.name)
+        descriptors = self._descriptors.tails([row.descriptor_id for row in rows])
+        tails = partition_tails(descriptors, table.catalog, table.database, table.name)
+        encoded = EncodedList(Partition, [row.encoded for row in rows], [tails[row.descriptor_id] for row in rows])
+        return DeletedPartitions([row.name for row in rows], [row.values for row in rows], encoded)
 
     def change_columns(self, table: TableRef, sd: StorageDescriptor) -> None:
         """Gives every partition of the table the columns of `sd`, keeping its format and skew (Hive's CASCADE)."""
@@ -147,13 +174,30 @@ class PartitionsWrite:
         self._connection.execute(update(tables).where(tables.c.id == table.id).values(version=tables.c.version + 1))
 
     def _arrays(self, table: TableRef, named: Sequence[NamedPartition]) -> dict[str, Any]:
-        kinds = table.key_kinds
-        rows = [partition_row(each.partition, each.name, kinds) for each in named]
-        columns = {name: [as_text(row[name]) for row in rows] for name, as_text in _COLUMNS.items()}
-        columns["descriptor_id"] = [str(each) for each in self._descriptors.store([each.shared for each in named])]
-        columns["id"] = [None if each.id is None else str(each.id) for each in named]
-        arrays = {name: array_literal(column) for name, column in columns.items()}
-        return {**arrays, "table_id": table.id}
+        kinds, structs = table.key_kinds, [each.partition for each in named]
+        encoded = [partition_head(struct) for struct in structs]
+        sizes = [len(each) for each in encoded]
+        texts = {
+            "name": [each.name for each in named],
+            "values": [array_literal(struct.values) for struct in structs],
+            "keys": [array_literal(list(map(sort_key, kinds, struct.values))) for struct in structs],
+            "location": [struct.sd.location for struct in structs],
+            "id": [None if each.id is None else str(each.id) for each in named],
+        }
+        numbers = {
+            "create_time": [struct.createTime for struct in structs],
+            "last_access_time": [struct.lastAccessTime or 0 for struct in structs],
+            "descriptor_id": self._descriptors.store([each.shared for each in named]),
+            "start": accumulate(sizes[:-1], initial=1),
+            "size": sizes,
+        }
+        return {
+            "table_id": table.id,
+            **{name: array_literal(column) for name, column in texts.items()},
+            **{name: number_array_literal(column) for name, column in numbers.items()},
+            "parameters": json.dumps([struct.parameters for struct in structs]),
+            "encoded": b"".join(encoded),
+        }
 
     def _insert_locations(self, table: TableRef, by_id: Mapping[int, Partition]) -> None:
         rows = [
