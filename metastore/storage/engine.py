@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlalchemy import Engine, create_engine
 
 from metastore.settings import Settings
+
+_LIFE: Final = 600
+"""Seconds until a connection is replaced: what it keeps, plans most of all, is not older."""
 
 
 def make_engine(settings: Settings, url: str) -> Engine:
@@ -24,6 +29,7 @@ def make_engine(settings: Settings, url: str) -> Engine:
         url,
         pool_size=settings.pool_size,
         max_overflow=0,
+        pool_recycle=_LIFE,
         isolation_level="AUTOCOMMIT",
         pool_timeout=settings.statement_timeout,
         connect_args={"options": options, "application_name": "metastore", "connect_timeout": 10},

@@ -62,12 +62,14 @@ def run_worker(
 
 def _prepare_memory() -> None:
     """Before there are threads: so that memory of large messages is given back, and objects are not looked at often."""
-    with contextlib.suppress(AttributeError):  # another C library than glibc
-        for parameter, value in _MALLOC.items():
-            ctypes.CDLL(None).mallopt(parameter, value)
     gc.collect()
     gc.freeze()  # what is there now stays
     gc.set_threshold(*_COLLECTED_AFTER)
+    with contextlib.suppress(AttributeError):  # another C library than glibc
+        library = ctypes.CDLL(None)
+        library.malloc_trim(0)  # what compiling the modules took: 40 MB where Python may not write them compiled
+        for parameter, value in _MALLOC.items():
+            library.mallopt(parameter, value)
 
 
 def stop_listening(listener: socket.socket) -> None:
