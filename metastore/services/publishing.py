@@ -18,7 +18,7 @@ from metastore.services.tables import found
 from metastore.services.writes import close_published
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
-from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.repositories.partitions_write import NamedPartition, first_version
 from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
@@ -90,14 +90,15 @@ class PublishingService:
                 overwritten.append(old.id)
                 replaced += replaced_places(old.partition.sd, published[-1].partition.sd)
         check_distinct(published)
-        work.partitions_write.insert(stored.ref, [each for each in published if each.id is None])
+        new = sorted(each.name for each in published if each.id is None)
+        ids = work.partitions_write.insert(stored.ref, [each for each in published if each.id is None])
+        versions = {name: first_version(own_id) for name, own_id in zip(new, ids, strict=True)}
+        versions |= {name: each.version + 1 for name, each in there.items()}
         work.partitions_write.update(stored.ref, [each for each in published if each.id is not None])
         work.column_statistics.delete(stored.ref.id, overwritten, None, None)
         written = [(each, _replaces(entry)) for each, entry in zip(published, entries, strict=True)]
         work.record(*write_partitions(table_text(table), before, written))
-        return PublishResult(
-            versions=[there[name].version + 1 if name in there else 1 for name in names], replaced=replaced
-        )
+        return PublishResult(versions=[versions[name] for name in names], replaced=replaced)
 
     def _published(self, rules: PartitionRules, entry: PublishPartition, old: StoredPartition | None) -> NamedPartition:
         if old and entry.mode == PublishMode.APPEND:

@@ -130,7 +130,7 @@ def test_a_reference_that_comes_second_waits(
         assert not adding.done()
         stopped.go_on.set()
         assert len(cleaning.result(60)) == 1
-        assert adding.result(60).versions == [1]
+        assert adding.result(60).replaced == []
     assert not local(f"{root}/ds=1").exists()
 
 

@@ -177,8 +177,10 @@ def test_predicates_that_are_wrong_for_the_type_keep_everything(
 
 def test_publishing_is_one_transaction(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
     first = publish(metastore_client, skewed_table, entry("t", 1, expectedVersion=0), entry("t", 2, expectedVersion=0))
-    assert (first.versions, first.replaced) == ([1, 1], [])
-    with pytest.raises(ConflictException, match="month=2 has version 1, but the writer saw that it did not exist"):
+    assert (len(set(first.versions)), first.replaced) == (2, [])
+    with pytest.raises(
+        ConflictException, match=rf"month=2 has version {first.versions[1]}, but the writer saw that it did not exist"
+    ):
         publish(metastore_client, skewed_table, entry("t", 3), entry("t", 2, expectedVersion=0))
     with pytest.raises(AlreadyExistsException):
         publish(metastore_client, skewed_table, entry("t", 3), entry("t", 2, PublishMode.CREATE))
@@ -194,15 +196,15 @@ def test_publishing_is_one_transaction(metastore_client: Any, skewed_table: tupl
 def test_overwriting_swaps_and_appending_adds_up(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
     name = skewed_table[0]  # of what others refer to as well, nothing is replaced
     statistics = {"numRows": "5", "totalSize": "50", "numFiles": "1"}
-    publish(metastore_client, skewed_table, entry(name, 1, parameters=statistics))
-    more = entry(name, 1, PublishMode.APPEND, values_found=("LAX",), parameters=statistics, expectedVersion=1)
-    assert publish(metastore_client, skewed_table, more).versions == [2]
+    (first,) = publish(metastore_client, skewed_table, entry(name, 1, parameters=statistics)).versions
+    more = entry(name, 1, PublishMode.APPEND, values_found=("LAX",), parameters=statistics, expectedVersion=first)
+    assert publish(metastore_client, skewed_table, more).versions == [first + 1]
     found = metastore_client.get_partition(*skewed_table, ["1"])
     assert {key: found.parameters[key] for key in statistics} == {"numRows": "10", "totalSize": "100", "numFiles": "2"}
     assert set(found.sd.skewedInfo.skewedColValueLocationMaps) == {("ATL",), ("LAX",)}
     swap = entry(name, 1, location=f"file:/w/{name}/_versions/q/month=1", parameters={"numRows": "1"})
     result = publish(metastore_client, skewed_table, swap)
-    assert (result.versions, result.replaced) == ([3], [f"file:/w/{name}/month=1"])
+    assert (result.versions, result.replaced) == ([first + 2], [f"file:/w/{name}/month=1"])
     found = metastore_client.get_partition(*skewed_table, ["1"])
     assert found.sd.location == f"file:/w/{name}/_versions/q/month=1"
     assert set(found.sd.skewedInfo.skewedColValueLocationMaps) == {("ATL",)}
@@ -218,14 +220,14 @@ def test_overwriting_swaps_and_appending_adds_up(metastore_client: Any, skewed_t
 def test_of_two_writers_that_saw_the_same_one_wins(
     metastore_client: Any, metastore_server: Server, skewed_table: tuple[str, str]
 ) -> None:
-    publish(metastore_client, skewed_table, entry("t", 1), entry("t", 2))
+    seen = publish(metastore_client, skewed_table, entry("t", 1), entry("t", 2)).versions
     start, won, lost = threading.Barrier(8), [], []
 
     def write(number: int) -> None:
         with connected(metastore_server) as client:
             start.wait()
             entries = [
-                entry("t", month, location=f"file:/w/t/{number}/month={month}", expectedVersion=1)
+                entry("t", month, location=f"file:/w/t/{number}/month={month}", expectedVersion=seen[month - 1])
                 for month in ((1, 2) if number % 2 else (2, 1))
             ]
             try:

@@ -76,7 +76,24 @@ def test_a_refused_publication_leaves_the_write_open(metastore_client: Any, writ
     with pytest.raises(ConflictException):
         publish(metastore_client, written, write, day(root, "1", expectedVersion=7))
     assert scanned(metastore_client, written).openWrites == [number(write)]
-    assert publish(metastore_client, written, write, day(root, "1", expectedVersion=0)).versions == [1]
+    assert publish(metastore_client, written, write, day(root, "1", expectedVersion=0)).replaced == []
+
+
+@pytest.mark.parametrize("mode", [PublishMode.APPEND, PublishMode.OVERWRITE])
+def test_a_partition_that_came_in_the_place_of_another_is_not_taken_for_it(
+    metastore_client: Any, written: Name, root: str, mode: int
+) -> None:
+    """Else an append whose files went with the dropped one would be published without them."""
+    publish(metastore_client, written, begin(metastore_client, written), day(root, "1"))
+    seen = scanned(metastore_client, written).partitions[0].version
+    metastore_client.drop_partition(*written, ["1"], True)
+    again = publish(metastore_client, written, begin(metastore_client, written), day(root, "1"))
+    with pytest.raises(ConflictException, match="somebody else has written to it"):
+        publish(metastore_client, written, begin(metastore_client, written), day(root, "1", mode, expectedVersion=seen))
+    now = scanned(metastore_client, written).partitions[0].version
+    assert again.versions == [now]
+    write = begin(metastore_client, written)
+    assert publish(metastore_client, written, write, day(root, "1", mode, expectedVersion=now)).versions == [now + 1]
 
 
 @pytest.mark.parametrize("seen", [FileLayout(numBuckets=4), FileLayout(bucketCols=["a"]), FileLayout("Text")])
@@ -87,7 +104,7 @@ def test_files_of_another_layout_than_the_table_s_are_refused(
     with pytest.raises(ConflictException, match=r"has another (numBuckets|bucketCols|inputFormat) now: .*anew"):
         publish(metastore_client, written, write, day(root, "1"), layout=seen)
     same = FileLayout(descriptor().inputFormat, 0, [])
-    assert publish(metastore_client, written, write, day(root, "1"), layout=same).versions == [1]
+    assert publish(metastore_client, written, write, day(root, "1"), layout=same).replaced == []
 
 
 def test_a_write_is_its_tables(metastore_client: Any, written: Name, root: str) -> None:
@@ -116,12 +133,12 @@ def test_a_renamed_table_keeps_its_writes(metastore_client: Any, written: Name, 
     metastore_client.renew_write(RenewWriteRequest(write))
     with pytest.raises(NoSuchObjectException):
         publish(metastore_client, written, write, day(root, "1"))
-    assert publish(metastore_client, name, write, day(root, "1")).versions == [1]
+    assert publish(metastore_client, name, write, day(root, "1")).replaced == []
 
 
 def test_writers_that_register_nothing_publish_as_before(metastore_client: Any, written: Name, root: str) -> None:
     for query_id in ("20260131_235959_00007_x7k2p", "", "query"):
-        assert publish(metastore_client, written, query_id, day(root, query_id or "empty")).versions == [1]
+        assert publish(metastore_client, written, query_id, day(root, query_id or "empty")).replaced == []
 
 
 def test_locations_are_granted_once(metastore_client: Any, written: Name, root: str) -> None:

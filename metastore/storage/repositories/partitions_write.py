@@ -64,17 +64,21 @@ _DELETE = text("""
     RETURNING name, "values", descriptor_id, encoded
 """).columns(partitions.c.name, partitions.c["values"], partitions.c.descriptor_id, partitions.c.encoded)
 
+# The versions of a partition begin at its id, shifted by so much: one that comes in its place never has one of them.
+_VERSION_BITS: Final = 24
+
 CHANNEL: Final = "metastore_partitions"
 """On which it is announced that there are new partitions (`storage.announcements`)."""
 
 _INSERT = text(f"""
     WITH stored AS (
         INSERT INTO partitions
-            (table_id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id,
+            (id, table_id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id,
              version, encoded)
-        SELECT :table_id, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
-               new.last_access_time, new.parameters, new.descriptor_id, 1, {_ENCODED}
-        FROM {_NEW}
+        OVERRIDING SYSTEM VALUE
+        SELECT own_id, :table_id, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
+               new.last_access_time, new.parameters, new.descriptor_id, own_id << {_VERSION_BITS}, {_ENCODED}
+        FROM (SELECT nextval('partitions_id_seq') AS own_id, new.* FROM {_NEW}) AS new
         RETURNING id, name
     )
     SELECT array_agg(id ORDER BY name), pg_notify('{CHANNEL}', '') FROM stored
@@ -88,6 +92,11 @@ _UPDATE = text(f"""
     FROM {_NEW}
     WHERE old.table_id = :table_id AND old.id = new.id
 """)  # noqa: S608 - only constants of this module
+
+
+def first_version(partition_id: int) -> int:
+    """That of a partition which has not been changed yet."""
+    return partition_id << _VERSION_BITS
 
 
 @dataclass(frozen=True, slots=True)
