@@ -17,6 +17,7 @@ from metastore.protocol.encoding import write_result
 from metastore.protocol.faults import Declared, text_of, undeclared
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.methods import Method, served
+from metastore.protocol.reading import read_arguments
 
 log = logging.getLogger("metastore.calls")
 
@@ -98,7 +99,7 @@ class Dispatcher:
             return
         arguments, wrong = call.method.arguments(), None
         try:
-            arguments.read(iprot)
+            read_arguments(arguments, iprot)
         except TApplicationException as mismatch:
             wrong = InvalidInputError(f"{name} was called with other types than the IDL's: {mismatch}")
         iprot.readMessageEnd()

@@ -14,7 +14,7 @@ from metastore.services.table_rules import DDL_TIME, check_columns, check_descri
 from metastore.storage.mapping.descriptors import Descriptor, complete, placed, shared_part, without_places
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.warehouse import paths
-from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, StorageDescriptor, Table
 
 
 class PartitionRules:
@@ -26,8 +26,10 @@ class PartitionRules:
             raise InvalidInputError(f"{table.dbName}.{table.tableName} is not a partitioned table")
         self.table = table
         self.keys = [key.name for key in table.partitionKeys]
-        # Partitions mostly have one shape, whose columns are many: it is completed, checked and digested once.
-        self._shapes: dict[bytes, tuple[StorageDescriptor, Descriptor]] = {}
+        # Partitions mostly have one shape: it is completed, checked and digested once. Columns by the id of their list,
+        # which they mostly share, too (`protocol.reading`).
+        self._shapes: dict[tuple[bytes, bytes], tuple[StorageDescriptor, Descriptor]] = {}
+        self._columns: dict[int, tuple[list[FieldSchema], bytes]] = {}
 
     def name(self, values: Sequence[str]) -> str:
         """The name of the partition with these values. Raises InvalidInputError, InvalidObjectError."""
@@ -49,10 +51,15 @@ class PartitionRules:
             partition.sd.location = paths.require_not_root(location)
         return named
 
-    def complete(self, partition: Partition, partition_id: int | None = None) -> NamedPartition:
-        """Fills what is missing from the table, and checks. Raises InvalidInputError, InvalidObjectError."""
+    def complete(
+        self, partition: Partition, partition_id: int | None = None, name: str | None = None
+    ) -> NamedPartition:
+        """Fills what is missing from the table, and checks. `name`: where it is known.
+
+        Raises InvalidInputError, InvalidObjectError.
+        """
         table = self.table
-        name = self.name(partition.values)
+        name = self.name(partition.values) if name is None else name
         partition.catName, partition.dbName, partition.tableName = table.catName, table.dbName, table.tableName
         if partition.sd is None:
             partition.sd = inherited_descriptor(table)
@@ -68,9 +75,13 @@ class PartitionRules:
 
     def _shape(self, sd: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
         """What other partitions may have in common with that of this name."""
-        bare = without_places(sd)
-        sent = encode_fields(bare)
+        columns, bare = sd.cols, without_places(sd)
+        bare.cols = None
+        if id(columns) not in self._columns:
+            self._columns[id(columns)] = columns, encode_fields(StorageDescriptor(cols=columns))
+        sent = self._columns[id(columns)][1], encode_fields(bare)
         if sent not in self._shapes:
+            bare.cols = columns
             shape = complete(bare)
             check_columns(shape.cols)
             owner = f"{self.table.dbName}.{self.table.tableName} partition {name}"

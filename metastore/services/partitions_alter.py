@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 
 from metastore.errors import AlreadyExistsError, InvalidOperationError
@@ -26,6 +25,7 @@ from metastore.storage.references import StoredPartition
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store
+from metastore.structs import copied
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
@@ -64,7 +64,7 @@ class PartitionAlterService:
                 check_version(f"{database}.{table} partition {each.name}", each.version, context or {})
             before = befores(list(there.values()))
             pairs = zip(names, new, strict=True)
-            changed = [self._successor(rules, there[name], partition) for name, partition in pairs]
+            changed = [self._successor(rules, there[name], partition, name) for name, partition in pairs]
             check_distinct(changed)
             kept = leaves_data([(there[each.name].partition, each.partition) for each in changed], context or {})
             if updates_statistics(context or {}):
@@ -89,7 +89,7 @@ class PartitionAlterService:
                 if not there:
                     raise InvalidOperationError(f"alter is not possible: partition {old_name} doesn't exist")
                 before = befores(there)
-                changed = self._successor(rules, there[0], new)
+                changed = self._successor(rules, there[0], new, rules.name(new.values))
                 move = _move(rules.table, there[0], changed)
                 forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
                 work.partitions_write.update(stored.ref, [changed])
@@ -117,19 +117,19 @@ class PartitionAlterService:
                 doubtful.append(new.partition)
         fill_statistics(doubtful, self._warehouse, counted)
 
-    def _successor(self, rules: PartitionRules, old: StoredPartition, new: Partition) -> NamedPartition:
+    def _successor(self, rules: PartitionRules, old: StoredPartition, new: Partition, name: str) -> NamedPartition:
         # The call may be made again: what is set here is set on copies.
-        new = copy.copy(new)
+        new = copied(new)
         new.parameters = dict(new.parameters or {})
         new.createTime = old.partition.createTime
-        new.sd = copy.copy(new.sd or old.partition.sd)
-        new.sd.skewedInfo = copy.copy(new.sd.skewedInfo)
+        new.sd = copied(new.sd or old.partition.sd)
+        new.sd.skewedInfo = new.sd.skewedInfo and copied(new.sd.skewedInfo)
         if new.sd.cols is None:
             new.sd.cols = old.partition.sd.cols
         if not new.sd.location:
             new.sd.location = old.partition.sd.location
         keep_partition_skew(old.partition, new)
-        changed = rules.complete(new, old.id)
+        changed = rules.complete(new, old.id, name)
         if is_view(rules.table):
             check_no_location(new)
         elif new.sd.location:

@@ -6,12 +6,12 @@ at its word, a rename would make the directories of heavy values invisible.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 
 from metastore.domain.names import fold
 from metastore.errors import InvalidOperationError
 from metastore.services.moves import Move, relocate
+from metastore.structs import copied
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
@@ -63,7 +63,7 @@ def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
     """Where the whole is moved, the directories of its values move along: whoever has copied it has copied them, and
     those that are not there have no rows. What lies in the new place itself is read in any case (services/scans.py).
     """
-    new.skewedInfo = copy.copy(old.skewedInfo)
+    new.skewedInfo = copied(old.skewedInfo)
     new.storedAsSubDirectories = old.storedAsSubDirectories
     if not (old.location and new.location) or _same_place(old, new):
         return

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Connection,
     Select,
     any_,
+    cast,
     func,
     literal,
     select,
@@ -154,7 +155,7 @@ def _where(table: TableRef, condition: ColumnElement[bool] | None, limit: int | 
 
 def named(names: Sequence[str]) -> ColumnElement[bool]:
     """The partitions of these names."""
-    return partitions.c.name == any_(literal(list(names), Texts))
+    return partitions.c.name == any_(cast(literal(array_literal(names)), Texts))
 
 
 def identified(ids: Sequence[int]) -> ColumnElement[bool]:

@@ -6,12 +6,12 @@ Rows travel as one value per column and are unnested by PostgreSQL.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, any_, delete, literal, select, text, update
+from sqlalchemy import BigInteger, Connection, any_, cast, delete, literal, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.domain.keys import sort_key
@@ -90,7 +90,7 @@ _UPDATE = text(f"""
         create_time = new.create_time, last_access_time = new.last_access_time, parameters = new.parameters,
         descriptor_id = new.descriptor_id, version = old.version + 1, encoded = {_ENCODED}
     FROM {_NEW}
-    WHERE old.table_id = :table_id AND old.id = new.id
+    WHERE old.table_id = :table_id AND old.id = new.id AND old.id = ANY (cast(:id AS bigint[]))
 """)  # noqa: S608 - only constants of this module
 
 
@@ -146,7 +146,7 @@ class PartitionsWrite:
             return
         self._connection.execute(_UPDATE, self._arrays(table, changed))
         by_id = {each.id: each.partition for each in changed if each.id is not None}
-        self._delete_locations(list(by_id))
+        self._delete_locations(by_id)
         self._insert_locations(table, by_id)
 
     def delete(self, table: TableRef, names: Sequence[str]) -> DeletedPartitions:
@@ -226,9 +226,6 @@ class PartitionsWrite:
         arrays = {"table_id": table.id, "ids": ids, "values": values, "locations": locations}
         self._connection.execute(statement, arrays)
 
-    def _delete_locations(self, ids: Sequence[int]) -> None:
-        self._connection.execute(delete(skewed_locations).where(skewed_locations.c.partition_id == _any(ids)))
-
-
-def _any(ids: Sequence[int]) -> Any:
-    return any_(literal(list(ids), ARRAY(BigInteger)))
+    def _delete_locations(self, ids: Iterable[int]) -> None:
+        chosen = any_(cast(literal(number_array_literal(ids)), ARRAY(BigInteger)))
+        self._connection.execute(delete(skewed_locations).where(skewed_locations.c.partition_id == chosen))
