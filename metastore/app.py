@@ -130,6 +130,7 @@ class Application:
         expressions = PartitionExpressionService(self._store)
         propagate = settings.dependencies_schema_change == "propagate"
         alter = TableAlterService(self._store, warehouse, _now, propagate_to_dependents=propagate)
+        values = PartitionValueService(self._store)
         waiting = PartitionWaitingService(self._store, self._announcements, most=max(1, settings.max_threads // 4))
         return {
             "config": ConfigHandlers(ConfigService(settings)),
@@ -150,7 +151,7 @@ class Application:
             "constraints": ConstraintHandlers(ConstraintService(self._store)),
             "notifications": NotificationHandlers(self.notifications),
             "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
-            "partition_expressions": PartitionExpressionHandlers(expressions, PartitionValueService(self._store)),
+            "partition_expressions": PartitionExpressionHandlers(expressions, values),
             "truncation": TruncationHandlers(TruncationService(self._store, warehouse)),
             "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(self._store, warehouse)),
             "roles": RoleHandlers(RoleService(self._store, _now)),
@@ -164,7 +165,7 @@ class Application:
             "compactions": CompactionHandlers(CompactionService(self._store)),
             "hiveserver": HiveServerHandlers(),
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
-            "scans": ScanHandlers(ScanService(self._store)),
+            "scans": ScanHandlers(ScanService(self._store), values),
             "cleaning": CleaningHandlers(self.cleaning),
             "writes": WriteHandlers(WriteService(self._store), PublishingService(self._store, _now)),
         }

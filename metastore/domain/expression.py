@@ -117,6 +117,15 @@ class StartsWith:
 
 
 @dataclass(frozen=True, slots=True)
+class TextIn:
+    """Whether the text of a partition column, whatever its type, is one of the values. Never NULL."""
+
+    column: str
+    values: tuple[str, ...]
+    depth: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Like:
     """SQL's LIKE on the text of the column: `%`, `_`, and `\\` before a character that stands for itself.
 
@@ -164,7 +173,7 @@ class Or:
         object.__setattr__(self, "children", _flat(Or, self.children))
 
 
-Atom: TypeAlias = Compare | NullSafeEqual | In | IsNull | StartsWith | Like
+Atom: TypeAlias = Compare | NullSafeEqual | In | IsNull | StartsWith | TextIn | Like
 Leaf: TypeAlias = Constant | Atom
 Expression: TypeAlias = And | Or | Not | Leaf
 
@@ -244,7 +253,7 @@ def from_postfix(nodes: Sequence[PostfixNode]) -> Expression:
 # The numbers are those of PredicateOperator in thrift_idl/metastore.thrift.
 _CONSTANTS = {0: UNKNOWN, 1: TRUE, 2: FALSE, 3: NULL}
 _CONNECTIVES: dict[int, type[And] | type[Or]] = {4: And, 5: Or}
-_NOT, _IN, _IS_NULL = 6, 12, 13
+_NOT, _IN, _IS_NULL, _TEXT_IN = 6, 12, 13, 16
 _WITH_VALUE: dict[int, Callable[[str, str], Leaf]] = {
     7: lambda column, value: Compare(column, Operator.EQUAL, value),
     8: lambda column, value: Compare(column, Operator.LESS, value),
@@ -281,6 +290,8 @@ def _leaf(node: PostfixNode) -> Leaf:
         return UNKNOWN  # data may hold the character, what is compared here cannot
     if node.op == _IN:
         return In(column, tuple(node.values))
+    if node.op == _TEXT_IN:
+        return TextIn(column, tuple(node.values))
     if node.op not in _WITH_VALUE:
         raise InvalidInputError(f"operator {node.op} is unknown")
     if len(node.values) != 1:

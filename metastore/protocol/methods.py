@@ -81,7 +81,7 @@ SERVED: dict[str, str] = {
         update_compactor_state mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid
         get_latest_committed_compaction_info""",
     "hiveserver": "get_active_resource_plan scheduled_query_poll",
-    "scans": "plan_scan",
+    "scans": "plan_scan scan_values",
     "cleaning": "clean",
     "writes": "begin_write renew_write end_write publish",
     "dependencies": "create_dependent_table set_dependency get_dependencies wait_for_partition",

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metastore.domain.expression import PostfixNode, from_postfix
 from metastore.domain.names import fold
+from metastore.encoded import EncodedTexts
 from metastore.errors import InvalidInputError
 from metastore.services.partitions_read import by_filter
 from metastore.services.tables import referred
+from metastore.storage.filters_sql import scan_condition
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store
 
 
 class PartitionValueService:
-    """Rules of get_partition_values (Hive's ObjectStore.listPartitionValues). Table names come folded."""
+    """Rules of get_partition_values (Hive's ObjectStore.listPartitionValues) and scan_values. Names are folded."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -43,6 +46,22 @@ class PartitionValueService:
             sorting = [(_position(reference, each), not ascending) for each in order or columns]
             read = work.partition_values.distinct_rows if distinct else work.partition_values.rows
             return read(reference, by_filter(reference, filter_text), positions, sorting, limit)
+
+    def kept(
+        self, catalog: str, database: str, table: str, nodes: Sequence[PostfixNode], columns: Sequence[str]
+    ) -> EncodedTexts:
+        """The texts of some partition columns, row by row, of the partitions that a scan with this predicate reads.
+
+        Raises NotFoundError for the table, InvalidInputError for a malformed predicate and for what is no partition
+        column.
+        """
+        predicate = from_postfix(nodes)
+        with self._store.read() as work:
+            reference = referred(work, catalog, database, table)
+            if not columns:
+                raise InvalidInputError("The partition columns to list must be given")
+            positions = [_position(reference, each) for each in columns]
+            return work.partitions.values(reference, scan_condition(predicate, reference.keys), positions)
 
 
 def _position(table: TableRef, column: str) -> int:

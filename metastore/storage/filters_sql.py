@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from sqlalchemy import ColumnElement, all_, and_, any_, false, func, literal, or_, true
+from sqlalchemy import ColumnElement, all_, and_, any_, cast, false, func, literal, or_, true
 
 from metastore.domain.expression import (
     And,
@@ -21,6 +21,7 @@ from metastore.domain.expression import (
     Operator,
     Or,
     StartsWith,
+    TextIn,
     Truth,
     push_not,
 )
@@ -28,9 +29,10 @@ from metastore.domain.filters import TableField, table_field
 from metastore.domain.keys import KeyKind, kind_of, sort_key
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.errors import InvalidInputError
+from metastore.storage.arrays import array_literal
 from metastore.storage.references import Key
 from metastore.storage.schema import partitions, tables
-from metastore.storage.schema.base import SortKeys
+from metastore.storage.schema.base import SortKeys, Texts
 
 Condition: TypeAlias = ColumnElement[bool]
 _KEYS: Any = partitions.columns["keys"]
@@ -101,7 +103,7 @@ def _condition(expression: Expression, leaf_condition: LeafCondition) -> Conditi
 def _filter_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition:
     position, kind = _position(leaf.column, keys)
     if isinstance(leaf, Like | StartsWith):
-        return _text_leaf(leaf, position, negated=negated)
+        return _text_leaf(leaf, position, kind, negated=negated)
     bad = next((value for value in _values(leaf) if sort_key(kind, value) is None), None)
     if kind is KeyKind.OTHER or bad is not None:
         raise InvalidInputError(
@@ -115,8 +117,11 @@ def _scan_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition:
     if leaf.column not in {key.name for key in keys}:
         return true()
     position, kind = _position(leaf.column, keys)
+    if isinstance(leaf, TextIn):
+        texts = cast(array_literal(leaf.values), Texts)
+        return _value(position) != all_(texts) if negated else _value(position) == any_(texts)
     if isinstance(leaf, Like | StartsWith):
-        return _text_leaf(leaf, position, negated=negated) if kind is KeyKind.STRING else true()
+        return _text_leaf(leaf, position, kind, negated=negated) if kind is KeyKind.STRING else true()
     if kind is KeyKind.OTHER or any(sort_key(kind, value) is None for value in _values(leaf)):
         return true()
     condition = _key_leaf(leaf, position, kind, negated=negated)
@@ -143,8 +148,9 @@ def _key_leaf(leaf: Atom, position: int, kind: KeyKind, *, negated: bool) -> Con
     return or_(column.is_(None), _value(position).in_(["", DEFAULT_PARTITION]))
 
 
-def _text_leaf(leaf: Like | StartsWith, position: int, *, negated: bool) -> Condition:
-    column = _value(position)
+def _text_leaf(leaf: Like | StartsWith, position: int, kind: KeyKind, *, negated: bool) -> Condition:
+    # The key of a text is the text itself, and has an index that knows beginnings.
+    column = _key(position) if kind is KeyKind.STRING else _value(position)
     if isinstance(leaf, Like):
         return _like(column, leaf, negated=negated)
     starts = func.starts_with(column, leaf.prefix)

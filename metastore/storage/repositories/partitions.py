@@ -127,6 +127,19 @@ class Partitions:
         count, data = row
         return EncodedTexts(int.from_bytes(count or b""), bytes(data or b""))
 
+    def values(self, table: TableRef, condition: ColumnElement[bool] | None, positions: Sequence[int]) -> EncodedTexts:
+        """The texts of the keys at these positions (from 0), row by row; each once, unless they are all keys."""
+        where, parameters = _where(table, condition, None)
+        columns = [f"value_{position}" for position in positions]
+        kept = ", ".join(f"values[{position + 1}] AS value_{position}" for position in positions)
+        each = " || ".join(f"int4send(octet_length(textsend({column}))) || textsend({column})" for column in columns)
+        distinct = "" if len(positions) == len(table.keys) else "DISTINCT"
+        query = f"""
+            SELECT int8send(count(*)), string_agg({each}, '') FROM (SELECT {distinct} {kept} {_CHOSEN} {where}) kept
+        """
+        count, data = binary_row(self._connection, query, {**parameters, "table_id": table.id})
+        return EncodedTexts(int.from_bytes(count or b"") * len(positions), bytes(data or b""))
+
     def ids(self, table: TableRef, condition: ColumnElement[bool] | None, limit: int | None = None) -> list[int]:
         """Ids by ascending name."""
         query = _rows(table, condition, (partitions.c.id,), limit).order_by(partitions.c.name)

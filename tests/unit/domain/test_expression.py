@@ -27,6 +27,7 @@ from metastore.domain.expression import (
     Operator,
     Or,
     StartsWith,
+    TextIn,
     columns,
     from_postfix,
     push_not,
@@ -166,6 +167,7 @@ def test_postfix() -> None:
         (Node(12, "x", []), In("x", ())),
         (Node(14, "x", ["1"]), NullSafeEqual("x", "1")),
         (Node(15, "x", ["1"]), StartsWith("x", "1")),
+        (Node(16, "x", ["1", "2"]), TextIn("x", ("1", "2"))),
         (Node(7, "x", ["a\0"]), UNKNOWN),
     ],
 )

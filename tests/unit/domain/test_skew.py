@@ -19,6 +19,7 @@ from metastore.domain.expression import (
     Operator,
     Or,
     StartsWith,
+    TextIn,
 )
 from metastore.domain.filters import parse_filter
 from metastore.domain.skew import Skew, check_skew, directories_to_read
@@ -99,6 +100,7 @@ def test_null_and_the_unknown(predicate: Expression, kept: list[str], default: b
 def test_prefixes_are_ranges() -> None:
     skew = Skew(("s",), (("ab",), ("abc",), ("b",), ("a\U0010ffff",)))
     assert read(skew, StartsWith("s", "ab"), s="string") == (["ab", "abc"], True)
+    assert read(skew, Not(TextIn("s", ("ab",))), s="string") == read(skew, TRUE, s="string")
     assert read(skew, Not(StartsWith("s", "a")), s="string") == (["b"], True)
     assert read(skew, And((StartsWith("s", "ab"), Compare("s", Operator.EQUAL, "ab"))), s="string") == (["ab"], False)
     assert read(skew, StartsWith("s", "a\U0010ffff"), s="string") == (["a\U0010ffff"], True)
