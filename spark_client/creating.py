@@ -13,7 +13,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from spark_client.context import Context
-from spark_client.errors import AnswerLostError, InvalidInsertError, SparkClientError, TableExistsError
+from spark_client.errors import (
+    AnswerLostError,
+    InvalidInsertError,
+    SparkClientError,
+    TableExistsError,
+    WriteFailedError,
+)
 from spark_client.tables import as_spark_stores_it, refresh
 from spark_client.wire.structs import Table
 from spark_client.write.adoption import is_object_store
@@ -25,15 +31,23 @@ _NAME_LENGTH = 128  # Hive's TBLS.TBL_NAME has 256, its partners often less.
 
 
 def create_as_select(
-    context: Context, definition: Any, data: DataFrame, *, if_not_exists: bool = False, **how: Any
+    context: Context,
+    definition: Any,
+    data: DataFrame,
+    *,
+    if_not_exists: bool = False,
+    replace_existing: bool = False,
+    **how: Any,
 ) -> WriteResult | None:
     """Creates the table of Spark's CatalogTable, which has a schema, from the rows of `data`, by position.
 
-    None where it was there already; `how` as `insert_into`. Raises TableExistsError, and what an INSERT raises.
+    None where it was there already, unless it is to be replaced: that one is dropped when the rows are written. `how`
+    as `insert_into`. Raises TableExistsError, and what an INSERT raises.
     """
     identifier = definition.identifier()
     state = context.spark._jsparkSession.sessionState()  # noqa: SLF001 - PySpark has no name for it
-    if state.catalog().tableExists(identifier):
+    is_there = bool(state.catalog().tableExists(identifier))
+    if is_there and not replace_existing:
         if if_not_exists:
             return None
         raise TableExistsError(f"Table or view {identifier.unquotedString()} already exists")
@@ -41,13 +55,22 @@ def create_as_select(
     _check_empty(context, table)
     draft = draft_of(context, table)
     context.metastore.create_table(draft)
+    was_dropped = False
     try:
         result = insert_into(context, f"{draft.database}.{draft.name}", data, **how)
         before = context.metastore.get_table(draft.database, draft.name).location or ""
+        if is_there:
+            context.metastore.drop_table(table.database, table.name)
+            was_dropped = True
         context.metastore.rename_table(draft.database, draft.name, table.name)
     except AnswerLostError:
         raise  # The table may have its name by now.
     except BaseException as error:
+        if was_dropped:
+            raise WriteFailedError(
+                f"{table.full_name} was dropped, but its new rows could not get its name: they are in "
+                f"{draft.full_name}, which can be renamed ({error})"
+            ) from error
         with suppress(SparkClientError):  # What went wrong matters more than a draft that is left.
             context.metastore.drop_table(draft.database, draft.name)
         if if_not_exists and isinstance(error, TableExistsError):

@@ -53,12 +53,18 @@ def _show_create_database(context: Context, statement: ShowCreateDatabase) -> Da
     text = f"CREATE DATABASE {quote(database.name())}"
     if database.description():
         text += f" COMMENT {literal(database.description())}"
-    text += f" LOCATION {literal(database.locationUri().toString())}"
+    text += f" LOCATION {literal(_location(context, database))}"
     properties = {name: database.properties().apply(name) for name in _names(database.properties())}
     if shown := [f"{literal(key)} = {literal(value)}" for key, value in sorted(properties.items())]:
         text += f" WITH DBPROPERTIES ({', '.join(shown)})"
     schema = "Database string, `Create Database` string"
     return context.spark.createDataFrame([(str(database.name()), text)], schema)
+
+
+def _location(context: Context, database: Any) -> str:
+    """As CREATE DATABASE takes it: not URL-encoded."""
+    java: Any = context.spark._jvm  # noqa: SLF001
+    return str(java.org.apache.spark.sql.catalyst.catalog.CatalogUtils.URIToString(database.locationUri()))
 
 
 def _names(properties: Any) -> list[str]:

@@ -70,7 +70,7 @@ class WriteQuestions:
         return {}
 
     def _create(self, _: Question, command: Any) -> Mapping[str, Any]:
-        """A CreateHiveTableAsSelectCommand. With mode Append (saveAsTable) the table may be there."""
+        """A CreateHiveTableAsSelectCommand. With saveAsTable the table may be there, and mode Append or Overwrite."""
         context = self._context()
         definition, mode = command.tableDesc(), str(command.mode().name())
         data = self._frame(context, command.query()).toDF(*_texts(command.outputColumnNames()))
@@ -81,7 +81,7 @@ class WriteQuestions:
             context.spark.catalog.refreshTable(name)
         else:
             whole = with_schema(definition, data)
-            create_as_select(context, whole, data, if_not_exists=mode == "Ignore")
+            create_as_select(context, whole, data, if_not_exists=mode == "Ignore", replace_existing=mode == "Overwrite")
         return {}
 
     def _context(self) -> Context:

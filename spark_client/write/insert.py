@@ -21,7 +21,7 @@ from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError
 from spark_client.write.commit import Commit, Write
 from spark_client.write.directory_names import check_distinct, directory_path
-from spark_client.write.limits import check_dynamic_partitions, check_files, dynamic_partitions
+from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files, dynamic_partitions
 from spark_client.write.partition_spec import resolve_partition
 from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
@@ -97,6 +97,7 @@ class _Running:
             dynamic=dynamic_partitions(context.spark),
         )
         self._spec = replace(spec, static=normalise_static(context.spark, table, spec))
+        check_characters(context.spark, self._spec.static.values())
         directory_path(table, list(self._spec.static.values()))
         self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
         self._write = Write(table, dict(self._spec.static), insert.overwrite, insert.whole)

@@ -6,7 +6,7 @@ Each is looked for in the session (SET, `conf`), under the name that HiveConf gi
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -51,7 +51,7 @@ def check_dynamic_partitions(spark: SparkSession, staged: Sequence[StagedFile]) 
         )
     if per_writer := _number(spark, _MAX_PER_WRITER, 0):
         _check_writers(staged, per_writer)
-    _check_characters(touched, _setting(spark, _WHITELIST, ""))
+    check_characters(spark, {value for values in touched for value in values})
 
 
 def check_files(spark: SparkSession, staged: Sequence[StagedFile]) -> None:
@@ -77,11 +77,16 @@ def _check_writers(staged: Sequence[StagedFile], limit: int) -> None:
         )
 
 
-def _check_characters(touched: Collection[tuple[str, ...]], pattern: str) -> None:
+def check_characters(spark: SparkSession, values: Iterable[str]) -> None:
+    """Refuses values of partitions that the session's pattern does not match. Raises InvalidInsertError."""
+    pattern = _setting(spark, _WHITELIST, "")
     if not pattern:
         return
-    allowed = re.compile(pattern)
-    for value in sorted({value for values in touched for value in values}):
+    try:
+        allowed = re.compile(pattern)
+    except re.error as error:
+        raise InvalidInsertError(f"{_WHITELIST} is {pattern!r}, which is no regular expression: {error}") from None
+    for value in sorted(values):
         if not allowed.fullmatch(value):
             raise InvalidInsertError(
                 f"Partition value '{value}' contains a character not matched by whitelist pattern '{pattern}'.  "

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 from spark_client import Session
 from spark_client.analysis import analyzed
@@ -124,6 +125,18 @@ def test_of_two_at_once_one_wins(spark: Session, context: Context, db: str) -> N
         create_as_select(ours, definition, spark.sql("SELECT 1"))
     assert tables(spark, db) == ["t"]
     assert rows(spark, f"{db}.t") == [("rival",)]
+
+
+def test_saved_over_a_table_takes_its_place_when_the_rows_are_written(spark: Session, db: str) -> None:
+    def save(frame: DataFrame, kind: str) -> None:
+        frame.write.format("hive").option("fileFormat", kind).mode("overwrite").saveAsTable(f"{db}.t")
+
+    save(spark.range(1), "orc")
+    save(spark.sql("SELECT 'x' v"), "parquet")
+    with pytest.raises(PySparkException, match="poison"):
+        save(spark.sql("SELECT raise_error('poison') w"), "orc")
+    assert rows(spark, f"{db}.t") == [("x",)]
+    assert tables(spark, db) == ["t"]
 
 
 def test_an_external_table_is_where_it_was_told(spark: Session, db: str, tmp_path: Path) -> None:

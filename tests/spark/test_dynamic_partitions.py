@@ -142,6 +142,7 @@ def test_the_mode_is_the_sessions_own(spark: Session, metastore_server: Server, 
 
 def test_limits_are_checked_before_anything_is_visible(spark: Session, context: Context, t: str) -> None:
     insert = f"INSERT INTO {t} PARTITION (ds = 'a', hr) SELECT CAST(id AS INT), 'x', CAST(id AS INT) FROM range(12)"
+    static = f"INSERT INTO {t} PARTITION (ds = 'a', hr = 9) SELECT 1, 'x'"
     with settings(spark, {LIMIT: "11"}):
         refuse(spark, insert, "Number of dynamic partitions created is 12, which is more than 11. To solve this try to")
     with settings(spark, {f"{LIMIT}.pernode": "5"}):
@@ -152,6 +153,9 @@ def test_limits_are_checked_before_anything_is_visible(spark: Session, context: 
         refuse(spark, insert, "total number of created files now is 12, which exceeds 3")
     with settings(spark, {"hive.metastore.partition.name.whitelist.pattern": "[^9]*"}):
         refuse(spark, insert, "Partition value '9' contains a character not matched by whitelist pattern '[^9]*'.")
+        refuse(spark, static, "Partition value '9' contains")
+    with settings(spark, {"hive.metastore.partition.name.whitelist.pattern": "[^9"}):
+        refuse(spark, static, "whitelist.pattern is '[^9', which is no regular expression: unterminated character set")
     with settings(spark, {"hive.error.on.empty.partition": "true"}):
         refuse(spark, f"{insert} WHERE id < 0", "This query creates no partitions.")
     with settings(spark, {LIMIT: "many"}):

@@ -59,6 +59,9 @@ def test_databases(spark: Session, db: str, tmp_path: Path) -> None:
     spark.sql(f"DROP DATABASE {db}")
     spark.sql(shown["Create Database"])
     assert spark.sql(f"SHOW CREATE DATABASE {db}").collect() == [shown]
+    spark.sql(f"DROP DATABASE {db}")
+    spark.sql(f"CREATE DATABASE {db} LOCATION '{tmp_path}/of two words%20'")
+    assert f"LOCATION 'file:{tmp_path}/of two words%20'" in spark.sql(f"SHOW CREATE DATABASE {db}").collect()[0][1]
     with pytest.raises((SparkClientError, PySparkException), match="nowhere_at_all"):
         spark.sql("SHOW CREATE DATABASE nowhere_at_all")
 
