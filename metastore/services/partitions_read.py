@@ -73,6 +73,8 @@ class PartitionReadService:
     def names(self, catalog: str, database: str, table: str, limit: int | None) -> EncodedTexts:
         """Escaped names, ascending; of an unknown table none (as the real server answers)."""
         with self._store.read() as work:
+            if limit is None:
+                return work.partition_names.all(catalog, database, table)
             reference = work.tables.reference(catalog, database, table)
             return work.partitions.names(reference, None, limit) if reference else EncodedTexts(0, b"")
 

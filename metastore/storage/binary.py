@@ -39,6 +39,11 @@ def binary_rows(connection: Connection, query: str, parameters: Mapping[str, Any
     return rows
 
 
+def as_thrift(text: str) -> str:
+    """SQL of a text as Thrift writes it: its length before it. `text` is SQL, too."""
+    return f"int4send(octet_length(textsend({text}))) || textsend({text})"
+
+
 def compiled(condition: ColumnElement[bool]) -> tuple[str, dict[str, Any]]:
     """A condition as text and parameters."""
     statement = condition.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True})

@@ -5,13 +5,13 @@ A descriptor never changes and its id is never used again, so what was once read
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects.postgresql import insert
 
+from metastore.storage.kept import Kept
 from metastore.storage.mapping.descriptors import Descriptor, Shared
 from metastore.storage.schema import (
     column_lists,
@@ -21,48 +21,28 @@ from metastore.storage.schema import (
     storage_formats,
 )
 
-_CACHE_BYTES = 16 * 1024 * 1024
-
-
-class DescriptorCache:
-    """Encoded tails by descriptor id, bounded in bytes; shared by the threads of one process."""
-
-    def __init__(self) -> None:
-        self._tails: OrderedDict[int, bytes] = OrderedDict()
-        self._size = 0
-        self._lock = threading.Lock()
-
-    def get(self, ids: Iterable[int]) -> dict[int, bytes]:
-        with self._lock:
-            return {i: self._tails[i] for i in ids if i in self._tails}
-
-    def put(self, tails: dict[int, bytes]) -> None:
-        with self._lock:
-            for descriptor_id, tail in tails.items():
-                if descriptor_id not in self._tails:
-                    self._tails[descriptor_id] = tail
-                    self._size += len(tail)
-            while self._size > _CACHE_BYTES:
-                self._size -= len(self._tails.popitem(last=False)[1])
+KeptTails: TypeAlias = Kept[int, bytes]
+"""By descriptor id."""
 
 
 class Descriptors:
     """The shared parts of storage descriptors."""
 
-    def __init__(self, connection: Connection, cache: DescriptorCache) -> None:
+    def __init__(self, connection: Connection, kept: KeptTails) -> None:
         self._connection = connection
-        self._cache = cache
+        self._kept = kept
 
     def tails(self, ids: Sequence[int]) -> dict[int, bytes]:
         """The encoded end of every table or partition of these shapes, by descriptor id."""
         wanted = set(ids)
-        found = self._cache.get(wanted)
+        found = {each: tail for each in wanted if (tail := self._kept.get(each)) is not None}
         missing = wanted - found.keys()
         if missing:
             table = storage_descriptors
             query = select(table.c.id, table.c.encoded).where(table.c.id.in_(sorted(missing)))
             read = {row.id: bytes(row.encoded) for row in self._connection.execute(query)}
-            self._cache.put(read)
+            for descriptor_id, tail in read.items():
+                self._kept.put(descriptor_id, tail, len(tail))
             found |= read
         return found
 

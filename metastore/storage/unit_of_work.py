@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from metastore.domain.events import Event
 from metastore.errors import UnavailableError
-from metastore.storage.descriptors import DescriptorCache, Descriptors
+from metastore.storage.descriptors import Descriptors, KeptTails
 from metastore.storage.faults import translate, translated
+from metastore.storage.kept import Kept
 from metastore.storage.repositories.catalogs import Catalogs
 from metastore.storage.repositories.column_statistics import ColumnStatistics
 from metastore.storage.repositories.compactions import Compactions
@@ -25,6 +27,7 @@ from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.materialized_views import MaterializedViews
 from metastore.storage.repositories.notifications import APPEND, Notifications, WriteNotifications, appended
 from metastore.storage.repositories.partition_events import PartitionEvents
+from metastore.storage.repositories.partition_names import RAISE, KeptNames, PartitionNames
 from metastore.storage.repositories.partition_values import PartitionValues
 from metastore.storage.repositories.partitions import Partitions
 from metastore.storage.repositories.partitions_write import PartitionsWrite
@@ -39,20 +42,23 @@ from metastore.storage.repositories.types import Types
 from metastore.storage.repositories.write_ids import WriteIds
 from metastore.storage.repositories.writes import Writes
 
+_KEPT_BYTES: Final = 16 * 2**20
+
 
 class UnitOfWork:
     """The repositories of one connection."""
 
-    def __init__(self, connection: Connection, cache: DescriptorCache) -> None:
+    def __init__(self, connection: Connection, tails: KeptTails, names: KeptNames | None = None) -> None:
         self._connection = connection
         self._in_transaction = False
         self._events: list[Event] = []
-        descriptors = Descriptors(connection, cache)
+        self._listed: set[int] = set()  # tables whose partitions are changed
+        descriptors = Descriptors(connection, tails)
         self.catalogs = Catalogs(connection)
         self.databases = Databases(connection)
         self.tables = Tables(connection, descriptors)
         self.partitions = Partitions(connection, descriptors)
-        self.partitions_write = PartitionsWrite(connection, descriptors)
+        self.partitions_write = PartitionsWrite(connection, descriptors, self._listed)
         self.dependencies = Dependencies(connection)
         self.notifications = Notifications(connection)
         self.write_notifications = WriteNotifications(connection)
@@ -64,6 +70,7 @@ class UnitOfWork:
         self.privileges = Privileges(connection)
         self.tokens = Tokens(connection)
         self.partition_events = PartitionEvents(connection)
+        self.partition_names = PartitionNames(connection, names)
         self.partition_values = PartitionValues(connection)
         self.materialized_views = MaterializedViews(connection)
         self.transactions = Transactions(connection)
@@ -99,12 +106,11 @@ class UnitOfWork:
         """
         if not self._in_transaction:
             return
+        # In one message, so that what others wait for is locked no longer than PostgreSQL needs: the log last.
+        last = [*([RAISE] if self._listed else []), *([APPEND] if self._events else []), "COMMIT"]
+        given = appended(self._events) | {"listed": sorted(self._listed)}
         try:
-            if self._events:
-                # In one message, so that the log is locked no longer than PostgreSQL needs.
-                self._connection.execute(text(f"{APPEND}; COMMIT"), appended(self._events))
-            else:
-                self._connection.exec_driver_sql("COMMIT")
+            self._connection.execute(text("; ".join(last)), given)
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise UnavailableError(f"The connection broke during the commit: {translate(error)}") from error
@@ -122,19 +128,20 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._cache = DescriptorCache()
+        self._tails: KeptTails = Kept(_KEPT_BYTES)
+        self._names: KeptNames = Kept(_KEPT_BYTES)
 
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:
         """Statements that stand for themselves: no transaction block, each sees all that is committed."""
         with translated(), self._engine.connect() as connection:
-            yield UnitOfWork(connection, self._cache)
+            yield UnitOfWork(connection, self._tails, self._names)
 
     @contextmanager
     def transaction(self) -> Iterator[UnitOfWork]:
         """Everything inside is committed at the end, or nothing of it."""
         with translated(), self._engine.connect() as connection:
-            work = UnitOfWork(connection, self._cache)
+            work = UnitOfWork(connection, self._tails)  # names that nobody else sees yet are not kept
             work.begin()
             try:
                 yield work

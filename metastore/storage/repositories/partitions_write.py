@@ -126,9 +126,10 @@ class DeletedPartitions(NamedTuple):
 class PartitionsWrite:
     """Changes to the partitions of one table."""
 
-    def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
+    def __init__(self, connection: Connection, descriptors: Descriptors, listed: set[int]) -> None:
         self._connection = connection
         self._descriptors = descriptors
+        self._listed = listed  # gets the ids of tables of whose partitions there are others, or others' names
 
     def insert(self, table: TableRef, new: Sequence[NamedPartition]) -> list[int]:
         """Returns their ids by name. Raises AlreadyExistsError when one of them is there; nothing is stored then."""
@@ -136,6 +137,7 @@ class PartitionsWrite:
             return []
         # In the order of names, so that two writers of the same partitions wait for each other instead of dying.
         new = sorted(new, key=lambda each: each.name)
+        self._listed.add(table.id)
         ids: list[int] = self._connection.execute(_INSERT, self._arrays(table, new)).scalars().one()
         self._insert_locations(table, {each: named.partition for each, named in zip(ids, new, strict=True)})
         return ids
@@ -144,6 +146,7 @@ class PartitionsWrite:
         """Replaces partitions; their versions rise. Raises AlreadyExistsError when a new name is taken."""
         if not changed:
             return
+        self._listed.add(table.id)
         self._connection.execute(_UPDATE, self._arrays(table, changed))
         by_id = {each.id: each.partition for each in changed if each.id is not None}
         self._delete_locations(by_id)
@@ -153,6 +156,7 @@ class PartitionsWrite:
         """Removes those of the named partitions that are there, with their skewed locations, column statistics,
         privileges and dependencies.
         """
+        self._listed.add(table.id)
         given = {"table_id": table.id, "names": array_literal(names)}
         rows = sorted(self._connection.execute(_DELETE, given), key=lambda row: row.name)
         descriptors = self._descriptors.tails([row.descriptor_id for row in rows])

@@ -30,7 +30,7 @@ from metastore.storage.driver import Prepared
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.tables import encoded_table, table_row
 from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrites
-from metastore.storage.schema import databases, skewed_locations, tables
+from metastore.storage.schema import databases, partition_lists, skewed_locations, tables
 from metastore.storage.schema.base import Texts
 from metastore.storage.visible_writes import visible_columns, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Table
@@ -211,6 +211,8 @@ class Tables:
     def delete(self, table_id: int) -> None:
         """Removes a table with its partitions and skewed locations."""
         self._connection.execute(delete(tables).where(tables.c.id == table_id))
+        # After those of whom who changed partitions may hold some.
+        self._connection.execute(delete(partition_lists).where(partition_lists.c.table_id == table_id))
 
     def _insert_locations(self, table_id: int, table: Table) -> None:
         rows = [

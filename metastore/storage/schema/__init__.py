@@ -18,6 +18,7 @@ from metastore.storage.schema.locks import lock_components, locks
 from metastore.storage.schema.materialized_views import materialized_view_sources
 from metastore.storage.schema.notifications import notification_log, notification_sequence, write_notifications
 from metastore.storage.schema.partition_events import partition_events
+from metastore.storage.schema.partition_lists import partition_lists
 from metastore.storage.schema.partitions import partitions
 from metastore.storage.schema.privileges import privileges
 from metastore.storage.schema.properties import metastore_properties
@@ -57,6 +58,7 @@ __all__ = [
     "open_writes",
     "partition_dependencies",
     "partition_events",
+    "partition_lists",
     "partitions",
     "privileges",
     "retired_locations",

@@ -1,0 +1,66 @@
+"""The names of all partitions of a table."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from sqlalchemy import Connection, Text, bindparam, cast, select
+
+from metastore.encoded import EncodedTexts
+from metastore.storage.binary import as_thrift, binary_row
+from metastore.storage.driver import Prepared
+from metastore.storage.kept import Kept
+from metastore.storage.schema import databases, partition_lists, tables
+
+RAISE: Final = """
+    INSERT INTO partition_lists (table_id, state)
+    SELECT id, gen_random_uuid() FROM unnest(cast(:listed AS bigint[])) AS id ORDER BY id
+    ON CONFLICT (table_id) DO UPDATE SET state = excluded.state
+"""
+"""Gives the lists of these tables new states. Their rows stay locked until the commit, which must be near: who changes
+partitions of the same tables waits for them. Taken by ascending id, so that nobody waits for each other."""
+
+KeptNames: TypeAlias = Kept[int, tuple[str, EncodedTexts]]
+"""By table id: names, and the state in which the list of partitions was when they were read."""
+
+_STATE = Prepared(
+    "find_partition_list",
+    select(tables.c.id, cast(partition_lists.c.state, Text))
+    .join(databases, databases.c.id == tables.c.database_id)
+    .outerjoin(partition_lists, partition_lists.c.table_id == tables.c.id)
+    .where(
+        databases.c.catalog == bindparam("catalog"),
+        databases.c.name == bindparam("database"),
+        tables.c.name == bindparam("name"),
+    ),
+)
+# In one statement, so that the names are those of the state.
+_NAMES = f"""
+    SELECT int8send(count(*)), string_agg({as_thrift("name")}, '' ORDER BY name),
+           (SELECT textsend(state::text) FROM partition_lists WHERE table_id = %(table_id)s)
+    FROM partitions WHERE table_id = %(table_id)s
+"""  # noqa: S608 - only constants of this module
+
+
+class PartitionNames:
+    """Names that are asked for again are sent again, if the database says, in that call, that they are true still."""
+
+    def __init__(self, connection: Connection, kept: KeptNames | None) -> None:
+        self._connection = connection
+        self._kept = kept
+
+    def all(self, catalog: str, database: str, name: str) -> EncodedTexts:
+        """Escaped names in ascending order; of an unknown table none (as the real server answers)."""
+        rows = _STATE.rows(self._connection, catalog=catalog, database=database, name=name)
+        if not rows:
+            return EncodedTexts(0, b"")
+        ((table_id, state),) = rows
+        kept_state, names = (self._kept and self._kept.get(table_id)) or (None, None)
+        return names if names and kept_state == state else self._read(table_id)
+
+    def _read(self, table_id: int) -> EncodedTexts:
+        count, data, state = binary_row(self._connection, _NAMES, {"table_id": table_id})
+        names = EncodedTexts(int.from_bytes(count or b""), bytes(data or b""))
+        if self._kept and state:
+            self._kept.put(table_id, (bytes(state).decode(), names), len(names.data))
+        return names

@@ -1,0 +1,199 @@
+"""Names that a process has kept are never sent when they are not true any more, whoever changed them.
+
+Two applications on one database stand for two servers: they share nothing but the database.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from metastore.app import Application, make_application
+from metastore.errors import AlreadyExistsError
+from metastore.settings import Settings
+from metastore.storage.kept import Kept
+from metastore.storage.repositories import partition_names
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import UnitOfWork
+from tests.fixtures.application import called, counted
+from tests.wire.builders import partition, table
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+KEYS = [("ds", "string")]
+TABLE = "hive", "db", "t"
+
+
+@pytest.fixture
+def both(database_url: str, tmp_path: Path) -> Iterator[tuple[Application, Application]]:
+    """With a table."""
+    one, other = (make_application(Settings(warehouse=str(tmp_path)), database_url) for _ in range(2))
+    called(one, "create_database", Database(name="db"))
+    called(one, "create_table", table("db", "t", KEYS))
+    yield one, other
+    one.close()
+    other.close()
+
+
+def names(application: Application, name: str = "t") -> list[str]:
+    listed: list[str] = called(application, "get_partition_names", "db", name, -1).decode()
+    return listed
+
+
+def add(application: Application, *values: str) -> None:
+    called(application, "add_partitions", [partition("db", "t", [value]) for value in values])
+
+
+def insert(work: UnitOfWork, value: str) -> None:
+    """What `add` does, in a transaction that is not over."""
+    stored = work.tables.find(*TABLE, lock="share")
+    assert stored is not None
+    (complete,) = work.partitions.select_stored(stored.ref)[:1]
+    complete.partition.values = [value]
+    work.partitions_write.insert(stored.ref, [NamedPartition(f"ds={value}", complete.partition)])
+
+
+def test_unchanged_names_are_one_statement(both: tuple[Application, Application]) -> None:
+    one, other = both
+    add(one, "a", "b")
+    assert names(other) == names(one) == ["ds=a", "ds=b"]
+    with counted(other) as statements:
+        assert names(other) == ["ds=a", "ds=b"]
+    assert statements == ["EXECUTE find_partition_list (%s, %s, %s)"]
+
+
+def test_another_table_changes_nothing(both: tuple[Application, Application]) -> None:
+    one, other = both
+    called(one, "create_table", table("db", "u", KEYS))
+    add(one, "a")
+    names(other)
+    called(one, "add_partition", partition("db", "u", ["b"]))
+    with counted(other) as statements:
+        assert names(other) == ["ds=a"]
+    assert len(statements) == 1
+
+
+def test_what_is_not_committed_is_nobody_s(both: tuple[Application, Application]) -> None:
+    one, other = both
+    add(one, "a")
+    with one._store.transaction() as work:
+        insert(work, "b")
+        assert names(other) == names(one) == ["ds=a"]
+        assert work.partition_names.all(*TABLE).decode() == ["ds=a", "ds=b"]  # its own
+        assert names(other) == names(one) == ["ds=a"]
+    assert names(other) == names(one) == ["ds=a", "ds=b"]
+
+
+def test_what_is_undone_was_never_there(both: tuple[Application, Application]) -> None:
+    one, other = both
+    add(one, "a")
+
+    def twice() -> None:
+        with one._store.transaction() as work:
+            insert(work, "b")
+            assert work.partition_names.all(*TABLE).decode() == ["ds=a", "ds=b"]
+            insert(work, "b")
+
+    with pytest.raises(AlreadyExistsError):
+        twice()
+    assert names(other) == names(one) == ["ds=a"]
+
+
+def test_a_change_between_asking_and_reading(
+    both: tuple[Application, Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The names are those of the state that was read with them, not of the one that was found before."""
+    one, other = both
+    add(one, "a")
+    read, late = partition_names.binary_row, iter("bc")
+
+    def changed_first(*given: Any) -> Any:
+        add(one, next(late))
+        return read(*given)
+
+    monkeypatch.setattr(partition_names, "binary_row", changed_first)
+    assert names(other) == ["ds=a", "ds=b"]
+    monkeypatch.undo()
+    with counted(other) as statements:
+        assert names(other) == ["ds=a", "ds=b"]
+    assert len(statements) == 1
+    add(one, "c")
+    assert names(other) == ["ds=a", "ds=b", "ds=c"]
+
+
+def test_adders_do_not_wait_for_each_other(both: tuple[Application, Application]) -> None:
+    one, other = both
+    add(one, "a")
+    with one._store.transaction() as first, other._store.transaction() as second:
+        insert(first, "b")
+        insert(second, "c")
+        second.commit()
+        assert names(one) == ["ds=a", "ds=c"]
+        first.commit()
+    assert names(one) == names(other) == ["ds=a", "ds=b", "ds=c"]
+
+
+def test_a_table_that_goes_leaves_nothing(both: tuple[Application, Application]) -> None:
+    one, other = both
+    add(one, "a")
+    assert names(other) == ["ds=a"]
+    called(one, "drop_table", "db", "t", True)
+    assert names(other) == []
+    with one._store._engine.connect() as connection:
+        assert connection.execute(text("SELECT * FROM partition_lists")).all() == []
+    called(one, "create_table", table("db", "t", KEYS))
+    assert names(other) == []
+
+
+def test_readers_among_writers_are_never_behind(both: tuple[Application, Application]) -> None:
+    """Each reading has what was answered before it began, and nothing that nobody had begun to add."""
+    begun: set[str] = set()
+    answered: set[str] = set()
+    over = threading.Event()
+
+    def write(application: Application, prefix: str) -> None:
+        for number in range(40):
+            begun.add(f"ds={prefix}{number}")
+            add(application, f"{prefix}{number}")
+            answered.add(f"ds={prefix}{number}")
+
+    def read(application: Application) -> int:
+        readings = 0
+        while not over.is_set():
+            before = set(answered)
+            found = names(application)
+            assert before <= set(found) <= set(begun)
+            assert found == sorted(found)
+            readings += 1
+        return readings
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(read, each) for each in both]
+        writers = [pool.submit(write, each, prefix) for each, prefix in zip(both, "ab", strict=True)]
+        try:
+            for writer in writers:
+                writer.result(60)
+        finally:
+            over.set()
+        assert all(reader.result(60) > 0 for reader in readers)
+    assert set(names(both[0])) == answered
+
+
+def test_no_more_is_kept_than_may_be() -> None:
+    kept: Kept[int, str] = Kept(10)
+    for key in range(3):
+        kept.put(key, f"value {key}", 4)
+    assert [kept.get(key) for key in range(3)] == [None, "value 1", "value 2"]
+    kept.get(1)
+    kept.put(3, "value 3", 4)  # 2 was not asked for longest
+    assert [kept.get(key) for key in range(4)] == [None, "value 1", None, "value 3"]
+    kept.put(1, "larger than all", 11)
+    assert [kept.get(key) for key in (1, 3)] == [None, "value 3"]
+    kept.put(3, "anew", 6)
+    kept.put(4, "value 4", 4)
+    assert [kept.get(key) for key in (3, 4)] == ["anew", "value 4"]
