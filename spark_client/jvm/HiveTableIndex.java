@@ -16,7 +16,8 @@ import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.catalog.CatalogStatistics;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
-import org.apache.spark.sql.catalyst.catalog.CatalogTablePartition;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
@@ -193,15 +194,34 @@ public final class HiveTableIndex implements FileIndex {
   /** What the metastore says that has to be read, and which writes were published at that moment. */
   private JsonNode plan(Seq partitionFilters, Seq dataFilters) {
     Map request = new HashMap();
-    List filters = new ArrayList();
-    for (Iterator i = java(partitionFilters); i.hasNext();) filters.add(json((Expression) i.next()));
-    for (Iterator i = java(dataFilters); i.hasNext();) filters.add(json((Expression) i.next()));
-    request.put("filters", filters);
+    List filters = new ArrayList(), texts = new ArrayList(), columns = new ArrayList();
+    for (Iterator i = java(partitionFilters); i.hasNext();) {
+      Expression filter = (Expression) i.next();
+      filters.add(filter);
+      columns.add(filter.exists(new PartitionFilters.Dynamic()) ? new ArrayList() : names(filter.references()));
+    }
+    for (Iterator i = filters.iterator(); i.hasNext();) texts.add(json((Expression) i.next()));
+    for (Iterator i = java(dataFilters); i.hasNext();) texts.add(json((Expression) i.next()));
+    request.put("filters", texts);
+    request.put("columns", columns);
     request.put("padded", padded());
     request.put("serde", table.storage().serde().get());
     request.put("bucketed", Boolean.valueOf(BucketFiles.enabled(session)));
     request.put("keys", new ArrayList(CollectionConverters.asJava(table.partitionColumnNames())));
+    JsonNode answer = python.ask("scan", table.identifier(), request, null);
+    if (!answer.has("undecided")) return answer;
+    UndecidedFilters undecided = new UndecidedFilters(table, session.sessionState().conf().sessionLocalTimeZone());
+    for (Iterator i = answer.get("undecided").elements(); i.hasNext();) undecided.judge((JsonNode) i.next(), filters);
+    request.put("rejected", undecided.rejected());
     return python.ask("scan", table.identifier(), request, null);
+  }
+
+  private static List names(AttributeSet references) {
+    List names = new ArrayList();
+    for (Iterator i = CollectionConverters.asJava(references).iterator(); i.hasNext();) {
+      names.add(((Attribute) i.next()).name());
+    }
+    return names;
   }
 
   /**
@@ -211,12 +231,13 @@ public final class HiveTableIndex implements FileIndex {
   private InMemoryFileIndex directories(JsonNode plan, Seq partitionFilters, Map partitions) {
     StructType schema = table.partitionSchema();
     PartitionFilters filters = new PartitionFilters(schema, partitionFilters);
+    PartitionRows rows = new PartitionRows(table, schema, session.sessionState().conf().sessionLocalTimeZone());
     Configuration conf = session.sessionState().newHadoopConf();
     List rootPaths = new ArrayList(), partitionPaths = new ArrayList();
     FilesBeside beside = new FilesBeside(conf);
     for (Iterator i = plan.get("partitions").elements(); i.hasNext();) {
       JsonNode partition = (JsonNode) i.next();
-      InternalRow row = row(schema, partition.get("values"));
+      InternalRow row = rows.row(rows.texts(partition.get("values"), 0));
       if (!filters.accept(row)) continue;
       if (!partition.get("beside").isNull()) {
         Path own = qualified(partition.get("beside").asText(), conf);
@@ -235,16 +256,6 @@ public final class HiveTableIndex implements FileIndex {
     return new InMemoryFileIndex(
         session, seq(rootPaths), Map$.MODULE$.empty(), Option.apply(schema), beside, Option.apply(spec),
         Option.empty());
-  }
-
-  /** The values as Spark's own readers of Hive tables take them: by the partition column's type. */
-  private InternalRow row(StructType schema, JsonNode values) {
-    Map spec = new HashMap();
-    for (int i = 0; i < schema.length(); i++) spec.put(schema.fields()[i].name(), ((JsonNode) values.get(i)).asText());
-    CatalogTablePartition partition = new CatalogTablePartition(
-        Map$.MODULE$.from(CollectionConverters.asScala(spec)), table.storage(), Map$.MODULE$.empty(), 0L, 0L,
-        Option.empty());
-    return partition.toRow(schema, session.sessionState().conf().sessionLocalTimeZone());
   }
 
   /** The columns of type char(n). */

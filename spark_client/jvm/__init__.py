@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -22,8 +22,9 @@ from spark_client.errors import SparkClientError
 
 # Each may refer to those before it.
 _CLASSES = (
-    *("Python", "PartitionFilters", "FilesBeside", "VisibleWrites", "BucketHash", "BucketFilter"),
-    *("BucketPartitioning", "BucketFiles", "BucketScan", "HiveTableIndex", "ResolveHiveTables", "ResolveSkewJoin"),
+    *("Python", "PartitionFilters", "PartitionRows", "UndecidedFilters", "FilesBeside", "VisibleWrites"),
+    *("BucketHash", "BucketFilter", "BucketPartitioning", "BucketFiles", "BucketScan"),
+    *("HiveTableIndex", "ResolveHiveTables", "ResolveSkewJoin"),
 )
 _LOG = logging.getLogger(__name__)
 Answer = Callable[[Mapping[str, Any], Any], Mapping[str, Any]]
@@ -35,10 +36,13 @@ class Answers:
     def __init__(self, handlers: Mapping[str, Answer]) -> None:
         self._handlers = handlers
 
-    def apply(self, request: str, plan: Any) -> str:
-        """Answers with the text of the error rather than raising it, so that Spark shows one line."""
+    def apply(self, request: str | Sequence[str], plan: Any) -> str:
+        """Answers with the text of the error rather than raising it, so that Spark shows one line.
+
+        A long request comes as pieces that are still in the JVM.
+        """
         try:
-            question = json.loads(request)
+            question = json.loads("".join(request))
             answer = self._handlers[question["request"]](question, plan)
         except (SparkClientError, PySparkException) as error:
             return json.dumps({"error": str(error)})

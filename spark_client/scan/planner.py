@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from spark_client.buckets.scanning import bucketing, chosen_files, declaration
 from spark_client.errors import InvalidStatementError, UnreadableTableError
-from spark_client.scan.predicate import predicate
+from spark_client.scan.predicate import Term, conjunction, terms, without
 from spark_client.wire import MetastoreClient
 from spark_client.wire.structs import ScanPartition, ScanPlan, ScanStorage
 
@@ -22,10 +22,16 @@ class Planner:
         self._metastore = metastore
 
     def scan(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The directories of each partition that may hold rows for which all filters are true."""
+        """The directories of each partition that may hold rows for which all filters are true.
+
+        What only Spark can judge is `undecided`: it asks again with the texts that it has `rejected`, by column.
+        """
         database, table = question["database"], question["table"]
-        nodes = predicate(question["filters"], question["padded"])
-        plan = self._metastore.plan_scan(database, table, nodes)
+        known, rejected = terms(question["filters"], question["padded"]), question.get("rejected")
+        if rejected is None and (undecided := _undecided(known, question["columns"])):
+            return {"undecided": [self._values(database, table, known, *each) for each in undecided.items()]}
+        left_out = [without(column, texts) for column, texts in (rejected or {}).items()]
+        plan = self._metastore.plan_scan(database, table, conjunction([*known, *left_out]))
         name, buckets, keys = f"{database}.{table}", plan.buckets if question["bucketed"] else None, question["keys"]
         _check_formats(name, question["serde"], plan)
         partitions = [
@@ -35,6 +41,12 @@ class Planner:
         pruned = [storage.pruned_files for storage in plan.storages]
         declared = None if buckets is None else declaration(buckets)
         return {"partitions": partitions, "pruned": pruned, "writes": asdict(plan.writes), "buckets": declared}
+
+    def _values(
+        self, database: str, table: str, known: Iterable[Term], columns: Sequence[str], filters: Sequence[int]
+    ) -> Mapping[str, Any]:
+        texts = self._metastore.scan_values(database, table, columns, conjunction(known))
+        return {"columns": columns, "filters": filters, "texts": texts}
 
     def buckets(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Which files of its directories a scan of a bucketed table opens."""
@@ -67,6 +79,18 @@ class Planner:
                 f"hive.strict.checks.bucketing to false to proceed; or INSERT INTO {table.full_name} instead"
             )
         return {}
+
+
+def _undecided(known: Sequence[Term], columns: Sequence[Sequence[str]]) -> Mapping[tuple[str, ...], list[int]]:
+    """By the partition columns that they speak of, the filters that the metastore is not told whole: their positions.
+
+    `columns` are those of the first filters; the others speak of more than partition columns, or of none.
+    """
+    found: dict[tuple[str, ...], list[int]] = {}
+    for position, (term, names) in enumerate(zip(known, columns, strict=False)):
+        if names and not term.is_whole:
+            found.setdefault(tuple(sorted(names)), []).append(position)
+    return found
 
 
 def _readable(partition: ScanPartition) -> Mapping[str, Any]:

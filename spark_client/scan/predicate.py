@@ -33,6 +33,11 @@ class Term:
     nodes: tuple[Node, ...]
     depth: int = 0
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it says all that the filter says."""
+        return all(node.op != "UNKNOWN" for node in self.nodes)
+
 
 _UNKNOWN, _TRUE, _FALSE, _NULL = (Term((Node(op),)) for op in ("UNKNOWN", "TRUE", "FALSE", "NULL"))
 _NOT = Node("NOT")
@@ -46,17 +51,24 @@ _COMPARISONS = {
 }
 
 
-def predicate(filters: Iterable[str | None], padded_columns: Collection[str] = ()) -> tuple[Node, ...] | None:
-    """The conjunction of filters, each as TreeNode.toJSON writes it (None: not known). None: nothing to tell.
+def terms(filters: Iterable[str | None], padded_columns: Collection[str] = ()) -> tuple[Term, ...]:
+    """Filters as predicates, each as TreeNode.toJSON writes it (None: not known).
 
     `padded_columns` are those of type char(n), whose padding is only Spark's.
     """
     blank = frozenset(name.lower() for name in padded_columns)
-    terms = [_term(json.loads(text), blank) for text in filters if text is not None]
-    known = [term for term in terms if term is not _UNKNOWN]
-    if not known:
-        return None
-    return _join("AND", known).nodes
+    return tuple(_UNKNOWN if text is None else _term(json.loads(text), blank) for text in filters)
+
+
+def without(column: str, texts: Sequence[str]) -> Term:
+    """Leaves out the partitions whose text of the column is one of these."""
+    return Term((Node("TEXT_IN", column, tuple(texts)), _NOT), 1)
+
+
+def conjunction(each: Iterable[Term]) -> tuple[Node, ...] | None:
+    """All of them. None: nothing to tell."""
+    known = [term for term in each if term is not _UNKNOWN]
+    return _join("AND", known).nodes if known else None
 
 
 def _term(expressions: Sequence[Mapping[str, Any]], blank: Collection[str]) -> Term:

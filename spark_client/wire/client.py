@@ -132,6 +132,19 @@ class MetastoreClient:
         request = convert.scan_request(database, table, predicate, with_totals=with_totals)
         return convert.scan_plan_of(self._call("plan_scan", request, repeat=True, faults=_NO_TABLE))
 
+    def scan_values(
+        self,
+        database: str,
+        table: str,
+        columns: Sequence[str],
+        predicate: Sequence[structs.PredicateNode] | None = None,
+    ) -> list[str]:
+        """The texts of some partition columns of what a scan reads, row by row. Raises NoSuchTableError."""
+        scan = convert.scan_request(database, table, predicate, with_totals=False)
+        request = ours.ScanValuesRequest(scan, list(columns))
+        texts: list[str] = self._call("scan_values", request, repeat=True, faults=_NO_TABLE)
+        return texts
+
     def begin_write(self, database: str, table: str, lease: float = 60.0) -> structs.WriteLease:
         """Registers a write that is renewed more often than every `lease` seconds. Raises NoSuchTableError.
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_client.scan.predicate import MAX_DEPTH, Node, predicate
+from spark_client.scan.predicate import MAX_DEPTH, Node, conjunction, terms, without
 from tests.unit.scan.catalyst import Expression, attribute, literal, node, text
 
 A, S, B = attribute("A"), attribute("s", "string"), attribute("b", "boolean")
@@ -18,7 +18,7 @@ UNKNOWN = None
 
 
 def _nodes(*expressions: Expression) -> tuple[Node, ...] | None:
-    return predicate([text(expression) for expression in expressions])
+    return conjunction(terms([text(expression) for expression in expressions]))
 
 
 def _leaf(op: str, column: str, *values: str) -> tuple[Node, ...]:
@@ -101,9 +101,9 @@ def test_what_is_not_understood_does_not_spoil_its_neighbours() -> None:
     odd = node("EqualTo", A, A)
     assert _nodes(node("Or", odd, B)) == (Node("UNKNOWN"), *_leaf("EQUAL", "b", "true"), Node("OR", operands=2))
     assert _nodes(odd, B) == _leaf("EQUAL", "b", "true")
-    assert predicate([None, text(B)]) == _leaf("EQUAL", "b", "true")
-    assert predicate([None]) is None
-    assert predicate([]) is None
+    assert conjunction(terms([None, text(B)])) == _leaf("EQUAL", "b", "true")
+    assert conjunction(terms([None])) is None
+    assert conjunction(terms([])) is None
 
 
 def test_padded_columns_equal_as_their_texts_without_blanks_do_and_are_not_ordered() -> None:
@@ -111,7 +111,7 @@ def test_padded_columns_equal_as_their_texts_without_blanks_do_and_are_not_order
     read = node("StaticInvoke", column, literal("3"), functionName="readSidePadding", dataType="string")
 
     def found(expression: Expression) -> tuple[Node, ...] | None:
-        return predicate([text(expression)], ["C"])
+        return conjunction(terms([text(expression)], ["C"]))
 
     assert found(node("EqualTo", read, literal("a  ", "string"))) == _leaf("EQUAL", "c", "a")
     assert found(node("In", read, literal("abc", "string"))) == _leaf("IN", "c", "abc")
@@ -271,3 +271,17 @@ def test_a_row_that_passes_all_filters_passes_the_predicate(filters: list[Expres
     nodes = _nodes(*filters)
     passes = all(_evaluate(expression, row) is True for expression in filters)
     assert nodes is UNKNOWN or not passes or True in _allowed(nodes, row)
+
+
+def test_what_is_not_told_whole_is_known() -> None:
+    """Those filters are Spark's to judge; the others need not be evaluated on the values that there are."""
+    whole, unknown = node("EqualTo", A, literal("5")), node("EqualTo", node("Upper", S), literal("X", "string"))
+    filters = [whole, unknown, node("Or", whole, unknown), node("Not", node("And", whole, unknown))]
+    told = terms([None, *map(text, filters)])
+    assert [term.is_whole for term in told] == [False, True, False, False, False]
+    assert conjunction([*told[:3], without("ds", ["a", "b"])]) == (
+        *_leaf("EQUAL", "a", "5"),
+        Node("TEXT_IN", "ds", ("a", "b")),
+        Node("NOT"),
+        Node("AND", operands=2),
+    )

@@ -1,0 +1,52 @@
+package spark_client;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap$;
+import org.apache.spark.sql.catalyst.util.DateTimeUtils;
+import org.apache.spark.sql.types.StringType$;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.Option;
+
+/**
+ * The values of partitions as rows: by the types of their columns, as Spark's own readers of Hive tables take them
+ * (CatalogTablePartition.toRow, which makes its casts anew for each).
+ */
+public final class PartitionRows {
+  private static final String NULL = ExternalCatalogUtils.DEFAULT_PARTITION_NAME();
+
+  private final Expression[] values;
+
+  /** `schema`: columns of the table's; `zone`: of the session. */
+  public PartitionRows(CatalogTable table, StructType schema, String zone) {
+    Option own = CaseInsensitiveMap$.MODULE$.apply(table.storage().properties()).get(DateTimeUtils.TIMEZONE_OPTION());
+    values = new Expression[schema.length()];
+    for (int i = 0; i < values.length; i++) {
+      Expression text = new BoundReference(i, StringType$.MODULE$, true);
+      values[i] = new Cast(text, schema.fields()[i].dataType(), own.isDefined() ? own : Option.apply(zone));
+    }
+  }
+
+  /** Of the texts of one partition. */
+  public InternalRow row(String[] texts) {
+    Object[] given = new Object[values.length], row = new Object[values.length];
+    for (int i = 0; i < values.length; i++) given[i] = texts[i].equals(NULL) ? null : UTF8String.fromString(texts[i]);
+    InternalRow input = new GenericInternalRow(given);
+    for (int i = 0; i < values.length; i++) row[i] = values[i].eval(input);
+    return new GenericInternalRow(row);
+  }
+
+  /** Of as many of the texts as there are columns, from `start` on. */
+  public String[] texts(JsonNode all, int start) {
+    String[] texts = new String[values.length];
+    for (int i = 0; i < values.length; i++) texts[i] = ((JsonNode) all.get(start + i)).asText();
+    return texts;
+  }
+}

@@ -1,0 +1,89 @@
+package spark_client;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.types.StructType;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Filters on partition columns that the metastore cannot judge. Spark evaluates them on the values that there are, so
+ * that the metastore can leave out partitions by their values instead of telling of all that there are.
+ */
+public final class UndecidedFilters {
+  private final CatalogTable table;
+  private final String zone;
+  private final Map rejected = new HashMap(); // column → texts
+
+  public UndecidedFilters(CatalogTable table, String zone) {
+    this.table = table;
+    this.zone = zone;
+  }
+
+  /**
+   * `question`: {columns, filters: positions among `filters`, texts: of the columns, row by row}. Whatever partition has
+   * a rejected text in its column, the filters are not true for it; a text that is not among these is not rejected.
+   */
+  public void judge(JsonNode question, List filters) {
+    StructType schema = schema(question.get("columns"));
+    List asked = new ArrayList();
+    for (Iterator i = question.get("filters").elements(); i.hasNext();) {
+      asked.add(filters.get(((JsonNode) i.next()).asInt()));
+    }
+    PartitionFilters all = new PartitionFilters(schema, CollectionConverters.asScala(asked).toSeq());
+    PartitionRows rows = new PartitionRows(table, schema, zone);
+    int width = schema.length();
+    Set[] seen = new Set[width], kept = new Set[width];
+    for (int i = 0; i < width; i++) {
+      seen[i] = new HashSet();
+      kept[i] = new HashSet();
+    }
+    JsonNode texts = question.get("texts");
+    for (int start = 0; start < texts.size(); start += width) {
+      String[] row = rows.texts(texts, start);
+      boolean keep = mayAccept(all, rows, row);
+      for (int i = 0; i < width; i++) {
+        seen[i].add(row[i]);
+        if (keep) kept[i].add(row[i]);
+      }
+    }
+    for (int i = 0; i < width; i++) reject(schema.fieldNames()[i], seen[i], kept[i]);
+  }
+
+  /** By column. */
+  public Map rejected() {
+    return rejected;
+  }
+
+  private void reject(String column, Set seen, Set kept) {
+    seen.removeAll(kept);
+    if (seen.isEmpty()) return;
+    Set before = (Set) rejected.get(column);
+    if (before == null) rejected.put(column, seen);
+    else before.addAll(seen);
+  }
+
+  /** What cannot be evaluated is an error only of a partition that nothing else leaves out. */
+  private static boolean mayAccept(PartitionFilters filters, PartitionRows rows, String[] texts) {
+    try {
+      return filters.accept(rows.row(texts));
+    } catch (RuntimeException error) {
+      return true;
+    }
+  }
+
+  private StructType schema(JsonNode columns) {
+    StructType all = table.partitionSchema(), schema = new StructType();
+    for (Iterator i = columns.elements(); i.hasNext();) {
+      schema = schema.add(all.apply(((JsonNode) i.next()).asText()));
+    }
+    return schema;
+  }
+}
