@@ -40,6 +40,11 @@ def parsed(context: Context, text: str) -> Any:
     return _state(context).sqlParser().parsePlan(text)
 
 
+def default_format(context: Context) -> str:
+    """STORED AS, for a table of which nothing says how: Hive's setting, else Parquet."""
+    return f"STORED AS {context.spark.conf.get('hive.default.fileformat', 'PARQUET')}"
+
+
 def literal(context: Context, text: str) -> str:
     """The text of a constant as written."""
     return str(_state(context).sqlParser().parseExpression(text).value())

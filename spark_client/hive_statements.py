@@ -7,13 +7,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from spark_client.analysis import analyzed
+from spark_client.clauses import default_format
 from spark_client.context import Context
 from spark_client.creating import create_as_select
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.creating import CreateTableAsSelect, ShowCreateDatabase, Statement
 from spark_client.write.rows import literal, quote
 
-_DEFAULT_FORMAT = "hive.default.fileformat"
 # What the metastore's own databases have.
 _OWN = ("owner", "ownerType")
 
@@ -34,7 +34,7 @@ def _create_as_select(context: Context, statement: CreateTableAsSelect, data: Da
     given = ", ".join(f"{quote(column.name)} {column.dataType.simpleString()}" for column in columns)
     text = statement.definition(f"({given})")
     if not statement.has_format:
-        text += f" STORED AS {context.spark.conf.get(_DEFAULT_FORMAT, 'PARQUET')}"
+        text += f" {default_format(context)}"
     command = analyzed(context, text)
     if command.getClass().getSimpleName() != "CreateTableCommand":
         raise InvalidStatementError(

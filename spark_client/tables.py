@@ -12,7 +12,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
 from spark_client.analysis import analyzed
-from spark_client.clauses import resolve
+from spark_client.clauses import default_format, parsed, resolve
 from spark_client.context import Context
 from spark_client.descriptions import create_statement, format_clause
 from spark_client.errors import InvalidStatementError, NoSuchTableError, TableExistsError
@@ -57,7 +57,7 @@ def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[st
 
     `inherited`: properties that it has unless the statement says others.
     """
-    command = analyzed(context, statement.statement)
+    command = analyzed(context, _with_format(context, statement.statement))
     if command.getClass().getSimpleName() != "CreateTableCommand":
         raise InvalidStatementError(
             f"{statement.table} cannot be SKEWED BY {', '.join(statement.skewed_by.columns)}: that is for CREATE TABLE "
@@ -78,6 +78,12 @@ def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[st
     except TableExistsError:
         if not command.ignoreIfExists():
             raise
+
+
+def _with_format(context: Context, text: str) -> str:
+    """Where a CREATE TABLE says neither STORED AS nor USING, Spark would take a data source, which has no skew."""
+    said = parsed(context, text).tableSpec()
+    return text if said.provider().isDefined() or said.serde().isDefined() else f"{text}\n{default_format(context)}"
 
 
 def _create_like(context: Context, statement: CreateTableLike) -> bool:

@@ -67,8 +67,8 @@ def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> 
         for name in ("ResolveHiveTables", "ResolveSkewJoin")
     )
     java_session.extensions().injectResolutionRule(tables)
-    java_session.extensions().injectResolutionRule(joins)
     java_session.extensions().injectPostHocResolutionRule(tables)
+    java_session.extensions().injectPostHocResolutionRule(joins)  # columns of type char(n) are padded before that
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -12,6 +12,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from spark_client.errors import InvalidStatementError
 from spark_client.skew.split import Heaviness, Key
 from spark_client.wire import MetastoreClient
 from spark_client.wire.structs import Table
@@ -83,11 +84,16 @@ def _are_equal(columns: Sequence[SparkColumn], constants: Sequence[SparkColumn |
     return reduce(SparkColumn.__and__, [c.isNull() if each is None else c.eqNullSafe(each) for c, each in pairs])
 
 
-def given(columns: str | Sequence[str], values: Iterable[Any]) -> HeavyKeys:
-    """Heavy values as a user gives them: one column's, or tuples of several columns'."""
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
-    tuples = tuple(tuple(value) if isinstance(value, list | tuple) else (value,) for value in values)
-    return HeavyKeys(names, tuples)
+def given(columns: Sequence[str], values: Iterable[Any], types: Mapping[str, str]) -> HeavyKeys:
+    """Heavy values as a user gives them: one column's, or tuples of several columns'. `types`: as `recorded` has them.
+
+    Raises InvalidStatementError for a tuple of another length.
+    """
+    tuples = [tuple(value) if isinstance(value, list | tuple) else (value,) for value in values]
+    if uneven := [value for value in tuples if len(value) != len(columns)]:
+        raise InvalidStatementError(f"{uneven[0]} is no value of {', '.join(columns)}: it needs {len(columns)} parts")
+    kinds = [types.get(name.lower(), "") for name in columns]
+    return HeavyKeys(tuple(columns), tuple(tuple(map(_padded, value, kinds)) for value in tuples))
 
 
 def recorded(metastore: MetastoreClient, table: Table) -> HeavyKeys | None:
@@ -104,8 +110,11 @@ def recorded(metastore: MetastoreClient, table: Table) -> HeavyKeys | None:
     return HeavyKeys(names, tuple(tuple(map(_constant, value, map(types.__getitem__, names))) for value in values))
 
 
-def _constant(text: str, type_: str) -> str | None:
-    if text == DEFAULT_PARTITION:
-        return None
-    char = _CHAR.fullmatch(type_)  # Spark keeps char(n) as a padded string.
-    return text.ljust(int(char[1])) if char else text
+def _constant(text: str, type_: str) -> Any:
+    return None if text == DEFAULT_PARTITION else _padded(text, type_)
+
+
+def _padded(value: Any, type_: str) -> Any:
+    """Spark keeps char(n) as a padded string."""
+    char = _CHAR.fullmatch(type_)
+    return value.ljust(int(char[1])) if char and isinstance(value, str) else value

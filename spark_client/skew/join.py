@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.errors import InvalidStatementError, SessionError
 from spark_client.skew.heavy_keys import HeavyKeys, given, recorded
+from spark_client.skew.keys import CHAR_TYPE
 from spark_client.skew.split import Join, frame_of
 from spark_client.wire import MetastoreClient
 
@@ -81,7 +82,8 @@ def _heavy(
         parts = [names] if isinstance(names, str | SparkColumn) else list(names)
         if not all(isinstance(part, str) for part in parts):
             raise InvalidStatementError("name the columns that the values are of: columns=…")
-        return given(parts, values)
+        types = {field.name.lower(): field.metadata.get(CHAR_TYPE, "") for field in left.schema.fields}
+        return given(parts, values, types)
     metastore = _metastore(left)
     names_of_tables = [table] if table else list(_tables(left._jdf.queryExecution().analyzed()))  # noqa: SLF001
     for name in names_of_tables:

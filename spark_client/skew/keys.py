@@ -15,7 +15,7 @@ from spark_client.write.rows import quote
 # Of a name on most file systems. A longer value can have no directory, so it need not be told from others like it.
 _MAX_BYTES = 255
 _NULL, _TOO_LONG = "-", "!"
-_CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps that a string is a char(n)
+CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps that a string is a char(n)
 
 
 def key_of(fields: Sequence[StructField]) -> SparkColumn:
@@ -25,7 +25,7 @@ def key_of(fields: Sequence[StructField]) -> SparkColumn:
 
 def _part(field: StructField) -> SparkColumn:
     text = F.col(quote(field.name)).cast("string")
-    if field.metadata.get(_CHAR_TYPE, "").startswith("char("):
+    if field.metadata.get(CHAR_TYPE, "").startswith("char("):
         text = F.rtrim(text)  # the padding is only Spark's
     whole = F.concat(F.length(text).cast("string"), F.lit(":"), text)
     return F.when(text.isNull(), _NULL).when(F.octet_length(text) > _MAX_BYTES, _TOO_LONG).otherwise(whole)

@@ -14,8 +14,9 @@ from spark_client.skew.keys import as_hive_writes
 from spark_client.skew.limits import DEFAULT_MAX_VALUES, MAX_VALUES, MAX_VALUES_SETTING, check_count, max_values
 from spark_client.statements.skew_clause import SkewedBy
 from spark_client.wire.structs import Column, Skew, Table
-from spark_client.write.adoption import DIRECTORIES, FLAT, LAYOUT
-from spark_client.write.names import DEFAULT_PARTITION
+from spark_client.write.adoption import layout_problem
+from spark_client.write.directory_names import MAX_NAME
+from spark_client.write.names import DEFAULT_PARTITION, value_path
 
 # Spark's own ALTER TABLE forgets what it does not know, a table's skew among it, but keeps parameters. Partitions keep
 # their skew directories in any case, so this says for ever: ask before you read (ResolveHiveTables.java).
@@ -25,7 +26,7 @@ DEFAULT_KEY = "HIVE_DEFAULT_LIST_BUCKETING_KEY"
 
 _PROVIDER = "spark.sql.sources.provider"
 _FORMATS = re.compile("parquet|orc", re.IGNORECASE)
-_TEXT = re.compile(r"(string|varchar|char)\b")
+_TEXT = re.compile(r"string\b|(?:var)?char\((\d+)\)")
 _COMPLEX = re.compile(r"(array|map|struct|uniontype|binary|interval|void)\b")
 
 
@@ -54,6 +55,8 @@ def with_skew(context: Context, table: Table, skewed_by: SkewedBy) -> Table:
             f"SKEWED BY of {table.full_name}: {DEFAULT_KEY} is Hive's name for all values that are not listed"
         )
     distinct = tuple(dict.fromkeys(values))
+    if skewed_by.directories:
+        _check_names(table, skewed_by.columns, distinct)
     limit = max_values(table.parameters, context.spark.conf.get(MAX_VALUES_SETTING, None))
     check_count(f"{table.full_name}, skewed by {', '.join(skewed_by.columns)},", len(distinct), limit)
     if len(distinct) > DEFAULT_MAX_VALUES:  # the metastore knows nothing of the session
@@ -81,13 +84,23 @@ def _check_list_bucketing(table: Table, skewed_by: SkewedBy) -> None:
         raise InvalidStatementError(
             f"{where} is CLUSTERED BY {', '.join(table.bucket_columns)}, which STORED AS DIRECTORIES excludes"
         )
-    layout = table.parameters.get(LAYOUT, DIRECTORIES)
-    if layout not in (DIRECTORIES, FLAT):
-        raise InvalidStatementError(f"{where}: {LAYOUT} is {layout!r}; it must be {DIRECTORIES} or {FLAT}")
+    if problem := layout_problem(table.parameters):
+        raise InvalidStatementError(f"{where}: {problem}")
     if not _FORMATS.search(table.storage.serde):
         raise InvalidStatementError(f"{where}: STORED AS DIRECTORIES needs STORED AS PARQUET or ORC")
     if table.parameters.get("transactional", "").lower() == "true":
         raise InvalidStatementError(f"{where} is transactional, which STORED AS DIRECTORIES excludes")
+
+
+def _check_names(table: Table, columns: Sequence[str], values: Sequence[Sequence[str]]) -> None:
+    """A value too long for the name of a directory would make each INSERT of it fail."""
+    for value in values:
+        longest = max(len(name.encode()) for name in value_path(columns, value).split("/"))
+        if longest > MAX_NAME:
+            raise InvalidStatementError(
+                f"{table.full_name}, skewed by {', '.join(columns)}: the directory of {', '.join(value)[:40]}… would "
+                f"have a name of {longest} bytes, and file systems take {MAX_NAME}"
+            )
 
 
 def typed(
@@ -107,15 +120,24 @@ def typed(
 
 
 def _cast(context: Context, literals: Sequence[tuple[str, str]]) -> list[str | None]:
-    columns = []
-    for number, (literal, type_) in enumerate(literals):
-        text = f"CAST({literal} AS STRING)"
-        cast = text if _TEXT.match(type_) else f"CAST(TRY_CAST({text} AS {type_}) AS STRING)"
-        trimmed = f"RTRIM({cast})" if type_.startswith("char") else cast
-        columns.append(f"IF({literal} IS NULL, '{DEFAULT_PARTITION}', {trimmed}) AS c{number}")
+    columns = [
+        f"IF({literal} IS NULL, '{DEFAULT_PARTITION}', {_as_text(f'CAST({literal} AS STRING)', type_)}) AS c{number}"
+        for number, (literal, type_) in enumerate(literals)
+    ]
     try:
         row = context.spark.sql(f"SELECT {', '.join(columns)}").first()
     except AnalysisException as error:
         raise InvalidStatementError(f"SKEWED BY: {str(error).splitlines()[0]}") from error
     texts = zip(row or (), literals, strict=True)
     return [text if text in (None, DEFAULT_PARTITION) else as_hive_writes(text, type_) for text, (_, type_) in texts]
+
+
+def _as_text(text: str, type_: str) -> str:
+    """The expression that makes a text of any value the text of one of the type; null where it is none."""
+    found = _TEXT.match(type_)
+    if found is None:
+        return f"CAST(TRY_CAST({text} AS {type_}) AS STRING)"
+    if found[1] is None:
+        return text
+    cut = f"IF(LENGTH(RTRIM({text})) > {found[1]}, NULL, LEFT({text}, {found[1]}))"  # as Spark's writers cut blanks
+    return f"RTRIM({cut})" if type_.startswith("char") else cut

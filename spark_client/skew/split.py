@@ -89,7 +89,12 @@ class Join:
 
     def split(self, keys: Sequence[Key], is_heavy: Heaviness) -> Any:
         """A plan with the join's rows and attributes; `is_heavy` of the keys is true or false, never null."""
-        of_left, of_right = is_heavy([key.left for key in keys]), is_heavy([key.right for key in keys])
+        # Hidden in casts, which Spark's optimizer removes: it pads constants that a column of type char(n) is compared
+        # with by itself, so that 'ab' would be one value on the left and another on the right.
+        of_left, of_right = (
+            is_heavy([column.cast(key.type) for column, key in zip(columns, keys, strict=True)])
+            for columns in ([key.left for key in keys], [key.right for key in keys])
+        )
         left, right = self._frame(self._node.left()), self._frame(self._node.right())
         heavy, few = left.filter(of_left), right.filter(of_right)
         halves = [self._join(heavy, F.broadcast(few), _HEAVY[self.type])]

@@ -118,12 +118,13 @@ def _create(text: str, reader: Reader) -> CreateSkewedTable | CreateTableLike | 
     if directories and clause is None:
         raise InvalidStatementError(f"CREATE TABLE {name}: STORED AS DIRECTORIES needs SKEWED BY (…) ON (…) before it")
     skewed_by = skew_clause.skewed_by(name, *clause, directories=directories) if clause else None
+    left = _without(text[: reader.end], cuts).rstrip()
     if source is not None:
-        rest = _without(text, cuts)[behind:].strip(" ;\n")
+        rest = left[behind:].strip()
         options = {word.text.upper() for word in tokens(rest) if not word.depth}
         has_format = bool(options & {"STORED", "ROW"})
         return CreateTableLike(name, head, source, rest, has_format, "USING" in options, skewed_by)
-    return CreateSkewedTable(name, _without(text, cuts).strip(), skewed_by) if skewed_by else None
+    return CreateSkewedTable(name, left, skewed_by) if skewed_by else None
 
 
 def _refuse_query(table: str, *, skewed: bool) -> None:

@@ -46,6 +46,12 @@ class Adoption:
     retired: tuple[str, ...] = ()
 
 
+def layout_problem(parameters: Mapping[str, str]) -> str:
+    """What is wrong with a table's property, or nothing."""
+    layout = parameters.get(LAYOUT, DIRECTORIES)
+    return "" if layout in (DIRECTORIES, FLAT) else f"{LAYOUT} is {layout!r}; it must be {DIRECTORIES} or {FLAT}"
+
+
 def joined(adoptions: Iterable[Adoption]) -> Adoption:
     """All of them as one."""
     parts = list(adoptions)

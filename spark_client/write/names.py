@@ -57,9 +57,12 @@ def skew_directories(columns: Sequence[str], values: Sequence[Sequence[str]]) ->
 def flat_prefixes(columns: Sequence[str], values: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """How, in the flat layout, names of files begin: those of all other values, then those of each value in its order.
 
-    A value whose name is too long for that has a directory.
+    A value whose name is too long for that has a directory. Where an earlier value has the name, a number follows.
     """
-    names = [f"{_FLAT}{value_path(columns, value).replace('/', ',')}{_FLAT_END}" for value in values]
+    names: list[str] = []
+    for value in values:
+        name = f"{_FLAT}{value_path(columns, value).replace('/', ',')}{_FLAT_END}"
+        names.append(f"{name}{len(names)}{_FLAT_END}" if name in names else name)
     directories = skew_directories(columns, values)[1:]
     short = (len(name.encode()) <= _LONGEST_PREFIX for name in names)
     pairs = zip(names, directories, short, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spark_client.errors import InvalidInsertError
 from spark_client.wire.structs import Table
+from spark_client.write.adoption import layout_problem
 from spark_client.write.directory_names import FUNCTION, has_own_names
 from spark_client.write.staging import file_format
 
@@ -21,4 +22,6 @@ def check_writable(table: Table) -> None:
         raise InvalidInsertError(
             f"{name} is CLUSTERED BY, which STORED AS DIRECTORIES excludes: its rows have no place"
         )
+    if problem := layout_problem(table.parameters):
+        raise InvalidInsertError(f"{name}: {problem}")
     file_format(table.storage, name)

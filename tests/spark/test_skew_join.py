@@ -150,6 +150,23 @@ def test_a_frame_joins_itself(spark: Session) -> None:
     assert split == plain
 
 
+def test_padded_columns(spark: Session, quick_plans: None, table_name: str) -> None:
+    """Spark pads char(n), and constants that it meets: what is heavy must not differ from side to side by that."""
+    spark.sql(f"CREATE TABLE {table_name} (k CHAR(4), v INT) SKEWED BY (k) ON ('ab', NULL) STORED AS PARQUET")
+    spark.sql(f"CREATE TABLE {table_name}_r (k VARCHAR(6), w INT) STORED AS PARQUET")
+    spark.sql(f"INSERT INTO {table_name} VALUES ('ab', 1), ('x', 2), (NULL, 3)")
+    spark.sql(f"INSERT INTO {table_name}_r VALUES ('ab', 1), ('ab  ', 2), ('x   ', 3), (NULL, 4)")
+    left, right = spark.table(table_name), spark.table(f"{table_name}_r")
+    query = f"SELECT {{}} a.k, b.w FROM {table_name} a JOIN {table_name}_r b ON a.k = b.k"
+    joins = [spark.sql(query.format(hint)) for hint in ("", "/*+ SKEW_JOIN(a) */")]
+    for how in ("right", "anti"):
+        joins += [left.join(right, "k", how), skew_join(left, right, "k", how, values=["ab"])]
+    assert all(len(strategies(split)) > 1 for split in joins[1::2])
+    found = rows(*joins)
+    assert [sum(plain.values()) for plain in found[::2]] == [2, 4, 2]
+    assert found[1::2] == found[::2]
+
+
 @pytest.fixture(scope="module")
 def skewed(spark: Session) -> str:
     """A table in whose partitions 90 % of the rows have the values 1 and 2 of x."""
@@ -210,6 +227,7 @@ def test_the_table_may_be_named_or_lie_below(spark: Session, skewed: str, names:
         (lambda left, right: skew_join(left, right, left["id"] < right["x"]), r"skew_join needs columns"),
         (lambda left, right: skew_join(left, right, left["id"] == right["x"]), r"the heavy values are of x, of which"),
         (lambda left, right: skew_join(left, right, left["x"] == right["x"], values=[1]), r"columns=…"),
+        (lambda left, right: skew_join(left, right, "x", values=[(1, 2)]), r"\(1, 2\) is no value of x: it needs 1"),
     ],
 )
 def test_refusals_say_what_is_missing(spark: Session, skewed: str, names: DataFrame, ask: Any, message: str) -> None:

@@ -46,6 +46,21 @@ def test_clauses_in_any_order(
     assert (table.parameters["k"], table.parameters["comment"]) == ("STORED AS DIRECTORIES", "what it is")
 
 
+def test_without_a_format_it_is_parquet(spark: Session, table_name: str, metastore: MetastoreClient) -> None:
+    """As Hive's documents write it: Spark alone would take one of its data sources."""
+    spark.sql(f"CREATE TABLE {table_name} (c1 STRING, c2 STRING) SKEWED BY (c1) ON ('x1') STORED AS DIRECTORIES; -- so")
+    spark.sql(f"CREATE TABLE {table_name}_2 LIKE {table_name}")
+    for name in (table_name, f"{table_name}_2"):
+        table = metastore.get_table("default", name)
+        assert table.skew == Skew(("c1",), (("x1",),), {}, directories=True)
+        assert "parquet" in table.storage.serde
+    assert "hive.default.fileformat" not in spark.conf.getAll
+    spark.conf.set("hive.default.fileformat", "orc")
+    spark.sql(f"CREATE TABLE {table_name}_3 (x INT) -- one\n SKEWED BY (x) ON (1) -- two")
+    spark.conf.unset("hive.default.fileformat")
+    assert "orc" in metastore.get_table("default", f"{table_name}_3").storage.serde
+
+
 @pytest.mark.parametrize(
     "clauses",
     [
@@ -160,6 +175,13 @@ def test_create_table_like_copies_the_skew(
         ("ALTER TABLE {}_view SKEWED BY (x) ON (1)", "default.{}_view is a view"),
         ("ALTER TABLE {}_source SKEWED BY (x) ON (1)", "default.{}_source is a table USING orc"),
         ("ALTER TABLE {} SKEWED BY (x) ON (1), (2)", "the end of the statement"),
+        ("ALTER TABLE {}_short SKEWED BY (v) ON ('abc')", r"default.{}_short, skewed by v: 'abc' is no value of type"),
+        ("ALTER TABLE {}_short SKEWED BY (c) ON ('abc')", r"default.{}_short, skewed by c: 'abc' is no value of type"),
+        (
+            "ALTER TABLE {} SKEWED BY (s) ON (REPEATED) STORED AS DIRECTORIES",
+            "default.{}, skewed by s: the directory of zz.*z… would have a name of 256 bytes, and file systems take",
+        ),
+        ("INSERT INTO {}_short VALUES ('a', 'b')", "default.{}_short: skew.layout is 'Flat'; it must be"),
         (
             "ALTER TABLE {} SKEWED BY (x) ON (1, 2, 3, 4) STORED AS DIRECTORIES",
             "default.{}, skewed by x, cannot be skewed on 4 values: at most 3",
@@ -196,6 +218,7 @@ def test_create_table_like_copies_the_skew(
 def test_refusals_name_the_table(spark: Session, refusing: tuple[str, str], statement: str, message: str) -> None:
     table, place = refusing
     text = statement.replace("{place}/..", place.rpartition("/")[0]).replace("{}", table)
+    text = text.replace("REPEATED", f"'{'z' * 254}'")
     with pytest.raises((SparkClientError, QueryExecutionException), match=message.replace("{}", table)) as raised:
         spark.sql(text)
     assert "\n" not in str(raised.value)
@@ -209,6 +232,8 @@ def refusing(spark: Session) -> tuple[str, str]:
         f"CREATE TABLE {name} (x INT, s STRING) PARTITIONED BY (p STRING) SKEWED BY (x, s) ON ((1, 'a'), (1, 'b')) "
         "STORED AS DIRECTORIES STORED AS PARQUET TBLPROPERTIES ('skew.max.values' = '3')"
     )
+    spark.sql(f"CREATE TABLE {name}_short (v VARCHAR(2), c CHAR(2)) SKEWED BY (v, c) ON (('ab ', 'ab ')) STORED AS ORC")
+    spark.sql(f"ALTER TABLE {name}_short SET TBLPROPERTIES ('skew.layout' = 'Flat')")
     spark.sql(f"CREATE VIEW {name}_view AS SELECT 1 AS x")
     spark.sql(f"CREATE TABLE {name}_source (x INT) USING orc")
     spark.sql(f"CREATE TABLE {name}_plain (x INT) STORED AS ORC")

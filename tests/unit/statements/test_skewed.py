@@ -30,9 +30,9 @@ ONE = SkewedBy(("x",), (("1",), ("2",)), directories=True)
             ONE,
         ),
         (
-            "create table if not exists a.t (x int, skewed int)\nskewed by (X) on ((1), (2))\nstored as directories;",
+            "create table if not exists a.t (x int, skewed int)\nskewed by (X) on ((1), (2))\nstored as directories; -- of a",
             "a.t",
-            "create table if not exists a.t (x int, skewed int) ;",
+            "create table if not exists a.t (x int, skewed int)",
             ONE,
         ),
         (
