@@ -30,7 +30,7 @@ ONE = SkewedBy(("x",), (("1",), ("2",)), directories=True)
             ONE,
         ),
         (
-            "create table if not exists a.t (x int, skewed int)\nskewed by (X) on ((1), (2))\nstored as directories; -- of a",
+            "create table if not exists a.t (x int, skewed int)\nskewed by (X) on ((1), (2))\nstored as directories;--",
             "a.t",
             "create table if not exists a.t (x int, skewed int)",
             ONE,
