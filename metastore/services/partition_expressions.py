@@ -12,8 +12,8 @@ from metastore.encoded import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.partitions_read import by_filter
 from metastore.services.tables import found, referred
-from metastore.storage.filters_sql import Condition
 from metastore.storage.references import TableRef
+from metastore.storage.sql import Condition
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import and_
 
 from metastore.encoded import EncodedList, decode
 from metastore.errors import InvalidInputError
@@ -14,9 +12,9 @@ from metastore.services.partitions_read import by_filter, by_values
 from metastore.services.projections import Tree, like, projected, tree_of
 from metastore.services.table_rules import is_true
 from metastore.services.tables import found
-from metastore.storage.filters_sql import Condition
 from metastore.storage.references import TableRef
 from metastore.storage.repositories.partitions import named
+from metastore.storage.sql import Condition, all_of
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPartitionsFilterSpec,
@@ -85,8 +83,7 @@ def _wanted(table: TableRef, spec: GetPartitionsFilterSpec | None) -> Condition 
         return by_values(table, texts)
     if mode is None and texts:
         raise InvalidInputError("Filters of partitions need a mode: by names, values or expressions")
-    conditions = [each for each in (by_filter(table, text) for text in texts) if each is not None]
-    return reduce(and_, conditions) if conditions else None
+    return all_of(by_filter(table, text) for text in texts)
 
 
 class _Projection:

@@ -9,8 +9,9 @@ from metastore.domain.partition_names import checked_name, partition_name, value
 from metastore.encoded import EncodedList, EncodedStruct, EncodedTexts
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.tables import referred
-from metastore.storage.filters_sql import Condition, filter_condition, values_condition
+from metastore.storage.filters_sql import filter_condition, values_condition
 from metastore.storage.references import TableRef
+from metastore.storage.sql import Condition
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import ColumnElement, Connection
-from sqlalchemy.dialects.postgresql import psycopg2 as driver
+from sqlalchemy import Connection
 
 from metastore.storage.driver import driver_cursor
+from metastore.storage.sql import Sql
 
-_DIALECT: Final = driver.dialect()  # type: ignore[no-untyped-call]
 _HEADER: Final = 19  # bytes before the first row: signature, flags, length of an extension that there is not
 _LARGE: Final = 2**22  # bytes
 _FIELDS: Final = struct.Struct("!h")
 _LENGTH: Final = struct.Struct("!i")
 
 
-def binary_row(connection: Connection, query: str, parameters: Mapping[str, Any]) -> list[memoryview | None]:
-    """The columns of the one row that a query in psycopg2's form gives. Raises DBAPIError, as SQLAlchemy does."""
-    (row,) = binary_rows(connection, query, parameters)
+def binary_row(connection: Connection, query: Sql) -> list[memoryview | None]:
+    """The columns of the one row that a query gives. Raises DBAPIError, as SQLAlchemy does."""
+    (row,) = binary_rows(connection, query)
     if len(row) > _LARGE:
         # libpq keeps the room of its largest message as long as the connection, which is replaced at its next use.
         connection.connection.invalidate(soft=True)
     return _columns(memoryview(row))
 
 
-def binary_rows(connection: Connection, query: str, parameters: Mapping[str, Any]) -> list[bytes]:
+def binary_rows(connection: Connection, query: Sql) -> list[bytes]:
     """The rows: before each, two bytes with the number of its columns; before each column, four with its length."""
     answer = _Answer()
-    with driver_cursor(connection, query) as cursor:
-        statement = cursor.mogrify(query, parameters).decode()
+    with driver_cursor(connection, query.text) as cursor:
+        statement = cursor.mogrify(*query).decode()
         cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", answer)
     *rows, _ = answer  # the last message ends the rows
     if rows:
@@ -42,12 +40,6 @@ def binary_rows(connection: Connection, query: str, parameters: Mapping[str, Any
 def as_thrift(text: str) -> str:
     """SQL of a text as Thrift writes it: its length before it. `text` is SQL, too."""
     return f"int4send(octet_length(textsend({text}))) || textsend({text})"
-
-
-def compiled(condition: ColumnElement[bool]) -> tuple[str, dict[str, Any]]:
-    """A condition as text and parameters."""
-    statement = condition.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True})
-    return str(statement), dict(statement.params)
 
 
 def integers(packed: bytes | memoryview | None) -> tuple[int, ...]:

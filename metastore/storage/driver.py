@@ -12,6 +12,8 @@ from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import Select
 
+from metastore.storage.sql import Sql
+
 _NUMBERED: Final = PGDialect_psycopg2(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
 
@@ -30,6 +32,14 @@ def driver_cursor(connection: Connection, statement: str) -> Iterator[Any]:
         raise DBAPIError.instance(statement, None, error, psycopg2.Error, connection_invalidated=lost) from error
     finally:
         cursor.close()
+
+
+def rows_of(connection: Connection, query: Sql) -> list[tuple[Any, ...]]:
+    """What a query gives, values as psycopg2 has them. Raises DBAPIError."""
+    with driver_cursor(connection, query.text) as cursor:
+        cursor.execute(query.text, query.values)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found
 
 
 class Prepared:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol, TypeAlias
-
-from sqlalchemy import ColumnElement, all_, and_, any_, cast, false, func, literal, or_, true
+from typing import Any, Protocol
 
 from metastore.domain.expression import (
     And,
@@ -31,12 +29,7 @@ from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.errors import InvalidInputError
 from metastore.storage.arrays import array_literal
 from metastore.storage.references import Key
-from metastore.storage.schema import partitions, tables
-from metastore.storage.schema.base import SortKeys, Texts
-
-Condition: TypeAlias = ColumnElement[bool]
-_KEYS: Any = partitions.columns["keys"]
-_VALUES: Any = partitions.columns["values"]
+from metastore.storage.sql import FALSE, TRUE, Condition, Sql, all_of, any_of
 
 
 class LeafCondition(Protocol):
@@ -45,13 +38,13 @@ class LeafCondition(Protocol):
     def __call__(self, leaf: Any, *, negated: bool) -> Condition: ...
 
 
-_COMPARE: dict[Operator, Callable[[ColumnElement[Any], Any], Condition]] = {
-    Operator.EQUAL: lambda column, value: column == value,
-    Operator.NOT_EQUAL: lambda column, value: column != value,
-    Operator.LESS: lambda column, value: column < value,
-    Operator.LESS_OR_EQUAL: lambda column, value: column <= value,
-    Operator.GREATER: lambda column, value: column > value,
-    Operator.GREATER_OR_EQUAL: lambda column, value: column >= value,
+_OPERATORS: dict[Operator, str] = {
+    Operator.EQUAL: "=",
+    Operator.NOT_EQUAL: "<>",
+    Operator.LESS: "<",
+    Operator.LESS_OR_EQUAL: "<=",
+    Operator.GREATER: ">",
+    Operator.GREATER_OR_EQUAL: ">=",
 }
 
 
@@ -68,7 +61,7 @@ def scan_condition(expression: Expression, keys: Sequence[Key]) -> Condition:
 def table_condition(expression: Expression | None) -> Condition:
     """The tables that a table filter keeps (hive_filter_field_owner__, …_last_access__, …_params__<KEY>)."""
     if expression is None:
-        return true()
+        return TRUE
     return _condition(push_not(expression), _table_leaf)
 
 
@@ -79,22 +72,25 @@ def values_condition(values: Sequence[str], keys: Sequence[Key]) -> Condition | 
     """
     given = [(position, value) for position, value in enumerate(values, 1) if value]
     kinds = [kind_of(key.type) for key in keys]
-    exact = [_value(position).in_({value, ""} if value == DEFAULT_PARTITION else {value}) for position, value in given]
+    exact = [
+        _among(_value(position), ["", value] if value == DEFAULT_PARTITION else [value]) for position, value in given
+    ]
     # The sort keys say the same less exactly (01 = 1), but have an index.
     indexed = [
         (position, sort_key(kinds[position - 1], value)) for position, value in given if value != DEFAULT_PARTITION
     ]
-    return and_(*exact, *(_key(position) == key for position, key in indexed if key is not None)) if given else None
+    equal = [_compared(_key(position), "=", key) for position, key in indexed if key is not None]
+    return all_of([*exact, *equal]) if given else None
 
 
 def _condition(expression: Expression, leaf_condition: LeafCondition) -> Condition:
     match expression:
         case And(children=children):
-            return and_(*(_condition(child, leaf_condition) for child in children))
+            return all_of(_condition(child, leaf_condition) for child in children)
         case Or(children=children):
-            return or_(*(_condition(child, leaf_condition) for child in children))
+            return any_of(_condition(child, leaf_condition) for child in children)
         case Constant(truth=truth):
-            return true() if truth in (Truth.TRUE, Truth.UNKNOWN) else false()
+            return TRUE if truth in (Truth.TRUE, Truth.UNKNOWN) else FALSE
         case Not(child=child):
             return leaf_condition(child, negated=True)  # push_not leaves Not above leaves only
     return leaf_condition(expression, negated=False)
@@ -115,37 +111,35 @@ def _filter_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition
 
 def _scan_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition:
     if leaf.column not in {key.name for key in keys}:
-        return true()
+        return TRUE
     position, kind = _position(leaf.column, keys)
     if isinstance(leaf, TextIn):
-        texts = cast(array_literal(leaf.values), Texts)
-        return _value(position) != all_(texts) if negated else _value(position) == any_(texts)
+        return _among(_value(position), leaf.values, negated=negated)
     if isinstance(leaf, Like | StartsWith):
-        return _text_leaf(leaf, position, kind, negated=negated) if kind is KeyKind.STRING else true()
+        return _text_leaf(leaf, position, kind, negated=negated) if kind is KeyKind.STRING else TRUE
     if kind is KeyKind.OTHER or any(sort_key(kind, value) is None for value in _values(leaf)):
-        return true()
+        return TRUE
     condition = _key_leaf(leaf, position, kind, negated=negated)
     if kind.is_text:
         return condition
     # A value that we cannot read as its type might be one that the engine can.
-    return or_(condition, and_(_key(position).is_(None), _value(position) != DEFAULT_PARTITION))
+    unread = [_null(_key(position)), _compared(_value(position), "<>", DEFAULT_PARTITION)]
+    return any_of([condition, all_of(unread)])
 
 
 def _key_leaf(leaf: Atom, position: int, kind: KeyKind, *, negated: bool) -> Condition:
     column = _key(position)
     match leaf:
         case Compare(operator=operator, value=value):
-            return _COMPARE[operator](column, sort_key(kind, value))
+            return _compared(column, _OPERATORS[operator], sort_key(kind, value))
         case NullSafeEqual(value=value):
-            key = sort_key(kind, value)
-            return column.is_distinct_from(key) if negated else column == key
+            return _compared(column, "IS DISTINCT FROM" if negated else "=", sort_key(kind, value))
         case In(values=values):
-            members = literal([sort_key(kind, value) for value in values], SortKeys)
-            return column != all_(members) if negated else column == any_(members)
+            return _among(column, [sort_key(kind, value) for value in values], negated=negated)
     # IS NULL: the default partition, and the empty text, which has its name.
-    if negated:
-        return _value(position) != DEFAULT_PARTITION if kind.is_text else column.is_not(None)
-    return or_(column.is_(None), _value(position).in_(["", DEFAULT_PARTITION]))
+    if not negated:
+        return any_of([_null(column), _among(_value(position), ["", DEFAULT_PARTITION])])
+    return _compared(_value(position), "<>", DEFAULT_PARTITION) if kind.is_text else Sql(f"{column.text} IS NOT NULL")
 
 
 def _text_leaf(leaf: Like | StartsWith, position: int, kind: KeyKind, *, negated: bool) -> Condition:
@@ -153,39 +147,51 @@ def _text_leaf(leaf: Like | StartsWith, position: int, kind: KeyKind, *, negated
     column = _key(position) if kind is KeyKind.STRING else _value(position)
     if isinstance(leaf, Like):
         return _like(column, leaf, negated=negated)
-    starts = func.starts_with(column, leaf.prefix)
-    return ~starts if negated else starts
-
-
-def _like(column: ColumnElement[Any], leaf: Like, *, negated: bool) -> Condition:
-    like = column.ilike if leaf.any_case else column.like
-    return ~like(leaf.pattern, escape="\\") if negated else like(leaf.pattern, escape="\\")
+    return Sql(f"{'NOT ' if negated else ''}starts_with({column.text}, %s)", (leaf.prefix,))
 
 
 def _table_leaf(leaf: Atom, *, negated: bool) -> Condition:
     column, is_number = _table_column(leaf.column)
     match leaf:
         case Compare(operator=operator, value=value):
-            return _COMPARE[operator](column, _integer(value) if is_number else value)
+            return _compared(column, _OPERATORS[operator], _integer(value) if is_number else value)
         case In(values=values):
-            members = [_integer(value) for value in values] if is_number else list(values)
-            return column.not_in(members) if negated else column.in_(members)
+            members = [str(_integer(value)) for value in values] if is_number else values
+            return _among(column, members, negated=negated, kind="numeric" if is_number else "text")
         case Like() if not is_number:
             return _like(column, leaf, negated=negated)
     raise InvalidInputError(f"Error parsing table filter: {type(leaf).__name__} is not supported for this key")
 
 
-def _table_column(name: str) -> tuple[ColumnElement[Any], bool]:
+def _table_column(name: str) -> tuple[Sql, bool]:
     field, key = table_field(name)
     if field is TableField.PARAMETER:
-        return tables.c.parameters[key].astext, False
-    columns: dict[TableField, ColumnElement[Any]] = {
-        TableField.OWNER: tables.c.owner,
-        TableField.LAST_ACCESS: tables.c.last_access_time,
-        TableField.NAME: tables.c.name,
-        TableField.TYPE: tables.c.type,
+        return Sql("tables.parameters ->> %s", (key,)), False
+    columns: dict[TableField, str] = {
+        TableField.OWNER: "tables.owner",
+        TableField.LAST_ACCESS: "tables.last_access_time",
+        TableField.NAME: "tables.name",
+        TableField.TYPE: "tables.type",
     }
-    return columns[field], field is TableField.LAST_ACCESS
+    return Sql(columns[field]), field is TableField.LAST_ACCESS
+
+
+def _compared(column: Sql, operator: str, value: Any) -> Condition:
+    return Sql(f"{column.text} {operator} %s", (*column.values, value))
+
+
+def _among(column: Sql, values: Sequence[str | None], *, negated: bool = False, kind: str = "text") -> Condition:
+    operator = "<> ALL" if negated else "= ANY"
+    return Sql(f"{column.text} {operator} (cast(%s AS {kind}[]))", (*column.values, array_literal(values)))
+
+
+def _like(column: Sql, leaf: Like, *, negated: bool) -> Condition:
+    operator = "ILIKE" if leaf.any_case else "LIKE"  # whose escape is the backslash
+    return _compared(column, f"NOT {operator}" if negated else operator, leaf.pattern)
+
+
+def _null(column: Sql) -> Condition:
+    return Sql(f"{column.text} IS NULL")
 
 
 def _values(leaf: Atom) -> tuple[str, ...]:
@@ -211,11 +217,9 @@ def _position(name: str, keys: Sequence[Key]) -> tuple[int, KeyKind]:
     raise InvalidInputError(f"Specified key <{name}> is not a partitioning key for the table")
 
 
-def _key(position: int) -> ColumnElement[str]:
-    key: ColumnElement[str] = _KEYS[position]
-    return key
+def _key(position: int) -> Sql:
+    return Sql(f"partitions.keys[{position}]")
 
 
-def _value(position: int) -> ColumnElement[str]:
-    value: ColumnElement[str] = _VALUES[position]
-    return value
+def _value(position: int) -> Sql:
+    return Sql(f'partitions."values"[{position}]')

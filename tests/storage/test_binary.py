@@ -10,18 +10,19 @@ from metastore.app import Application
 from metastore.encoded import EncodedTexts, Joined
 from metastore.storage.binary import binary_row
 from metastore.storage.faults import translate
+from metastore.storage.sql import Sql
 
 
 def test_a_row_is_read_as_it_is(application: Application) -> None:
     with application._store._engine.connect() as connection:
-        row = binary_row(connection, "SELECT %(given)s, NULL, ''::text, int8send(-1)", {"given": b"%s\0\xff" * 100_000})
+        row = binary_row(connection, Sql("SELECT %s, NULL, ''::text, int8send(-1)", (b"%s\0\xff" * 100_000,)))
     assert row == [b"%s\0\xff" * 100_000, None, b"", b"\xff" * 8]
 
 
 def test_what_postgresql_refuses_is_told_as_elsewhere(application: Application) -> None:
     with application._store._engine.connect() as connection:
         with pytest.raises(DBAPIError) as raised:
-            binary_row(connection, "SELECT 'a' ~ %(pattern)s", {"pattern": "("})
+            binary_row(connection, Sql("SELECT 'a' ~ %s", ("(",)))
         assert "Invalid pattern" in str(translate(raised.value))
         assert connection.execute(text("SELECT 1")).scalar_one() == 1
 
@@ -29,9 +30,9 @@ def test_what_postgresql_refuses_is_told_as_elsewhere(application: Application) 
 def test_a_lost_connection_is_replaced(application: Application) -> None:
     with application._store._engine.connect() as connection:
         with pytest.raises(DBAPIError) as raised:
-            binary_row(connection, "SELECT pg_terminate_backend(pg_backend_pid())", {})
+            binary_row(connection, Sql("SELECT pg_terminate_backend(pg_backend_pid())"))
         assert raised.value.connection_invalidated
-        assert binary_row(connection, "SELECT ''", {}) == [b""]
+        assert binary_row(connection, Sql("SELECT ''")) == [b""]
 
 
 def test_pieces_of_joined_bytes_are_a_sequence() -> None:

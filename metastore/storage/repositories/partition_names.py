@@ -11,6 +11,7 @@ from metastore.storage.binary import as_thrift, binary_row
 from metastore.storage.driver import Prepared
 from metastore.storage.kept import Kept
 from metastore.storage.schema import databases, partition_lists, tables
+from metastore.storage.sql import Sql
 
 RAISE: Final = """
     INSERT INTO partition_lists (table_id, state)
@@ -37,8 +38,8 @@ _STATE = Prepared(
 # In one statement, so that the names are those of the state.
 _NAMES = f"""
     SELECT int8send(count(*)), string_agg({as_thrift("name")}, '' ORDER BY name),
-           (SELECT textsend(state::text) FROM partition_lists WHERE table_id = %(table_id)s)
-    FROM partitions WHERE table_id = %(table_id)s
+           (SELECT textsend(state::text) FROM partition_lists WHERE table_id = %s)
+    FROM partitions WHERE table_id = %s
 """  # noqa: S608 - only constants of this module
 
 
@@ -59,7 +60,7 @@ class PartitionNames:
         return names if names and kept_state == state else self._read(table_id)
 
     def _read(self, table_id: int) -> EncodedTexts:
-        count, data, state = binary_row(self._connection, _NAMES, {"table_id": table_id})
+        count, data, state = binary_row(self._connection, Sql(_NAMES, (table_id, table_id)))
         names = EncodedTexts(int.from_bytes(count or b""), bytes(data or b""))
         if self._kept and state:
             self._kept.put(table_id, (bytes(state).decode(), names), len(names.data))

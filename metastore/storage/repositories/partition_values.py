@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import Connection
 
 from metastore.domain.partition_names import DEFAULT_PARTITION
+from metastore.storage.driver import rows_of
 from metastore.storage.references import TableRef
-from metastore.storage.schema import partitions
+from metastore.storage.sql import Condition, Sql, all_of
 
 Order = Sequence[tuple[int, bool]]
 """Positions of keys from 0, each with whether it is descending."""
 
-_KEYS: Any = partitions.columns["keys"]
-_VALUES: Any = partitions.columns["values"]
+_FROM = "FROM partitions WHERE"
 
 
 class PartitionValues:
@@ -24,58 +23,55 @@ class PartitionValues:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def names(
-        self, table: TableRef, condition: ColumnElement[bool] | None, order: Order, limit: int | None
-    ) -> list[str]:
+    def names(self, table: TableRef, condition: Condition | None, order: Order, limit: int | None) -> list[str]:
         """Escaped names; those that are equal in the order, ascending."""
-        query = select(partitions.c.name).where(*_of(table, condition)).order_by(*_sorted(order), partitions.c.name)
-        return list(self._connection.execute(query.limit(limit)).scalars())
+        query = _query(table, condition, "name", f"ORDER BY {', '.join([*_sorted(order), 'name'])}", limit)
+        return [name for (name,) in rows_of(self._connection, query)]
 
     def rows(
         self,
         table: TableRef,
-        condition: ColumnElement[bool] | None,
+        condition: Condition | None,
         positions: Sequence[int],
         order: Order,
         limit: int | None,
     ) -> list[list[str]]:
         """The values of the keys at these positions (from 0), partition by partition."""
-        query = select(*_columns(positions)).where(*_of(table, condition))
-        return self._read(query.order_by(*_sorted(order), partitions.c.name).limit(limit))
+        end = f"ORDER BY {', '.join([*_sorted(order), 'name'])}"
+        return self._read(_query(table, condition, _columns(positions), end, limit))
 
     def distinct_rows(
         self,
         table: TableRef,
-        condition: ColumnElement[bool] | None,
+        condition: Condition | None,
         positions: Sequence[int],
         order: Order,
         limit: int | None,
     ) -> list[list[str]]:
         """As `rows`, each once; where others decide its place, by the first or last of them."""
-        columns = _columns(positions)
+        columns = ", ".join(map(str, range(1, len(positions) + 1)))
         places = [
-            func.max(_KEYS[position + 1]).desc() if descending else func.min(_KEYS[position + 1])
+            f"max(keys[{position + 1}]) DESC" if descending else f"min(keys[{position + 1}])"
             for position, descending in order
         ]
-        query = select(*columns).where(*_of(table, condition)).group_by(*columns)
-        return self._read(query.order_by(*places, *columns).limit(limit))
+        end = f"GROUP BY {columns} ORDER BY {', '.join([*places, columns])}"
+        return self._read(_query(table, condition, _columns(positions), end, limit))
 
-    def _read(self, query: Any) -> list[list[str]]:
-        return [list(row) for row in self._connection.execute(query)]
-
-
-def _of(table: TableRef, condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
-    mine = partitions.c.table_id == table.id
-    return [mine] if condition is None else [mine, condition]
+    def _read(self, query: Sql) -> list[list[str]]:
+        return [list(row) for row in rows_of(self._connection, query)]
 
 
-def _columns(positions: Sequence[int]) -> list[ColumnElement[str]]:
+def _query(table: TableRef, condition: Condition | None, columns: str, end: str, limit: int | None) -> Sql:
+    chosen = all_of([Sql("partitions.table_id = %s", (table.id,)), condition])
+    return Sql(f"SELECT {columns} {_FROM} {chosen.text} {end} LIMIT %s", (*chosen.values, limit))
+
+
+def _columns(positions: Sequence[int]) -> str:
     """The empty value has the default partition's name, as in names."""
-    return [
-        func.coalesce(func.nullif(_VALUES[position + 1], ""), DEFAULT_PARTITION).label(f"value_{number}")
-        for number, position in enumerate(positions)
-    ]
+    return ", ".join(
+        f"coalesce(nullif(partitions.\"values\"[{position + 1}], ''), '{DEFAULT_PARTITION}')" for position in positions
+    )
 
 
-def _sorted(order: Order) -> list[Any]:
-    return [_KEYS[position + 1].desc() if descending else _KEYS[position + 1] for position, descending in order]
+def _sorted(order: Order) -> list[str]:
+    return [f"keys[{position + 1}] DESC" if descending else f"keys[{position + 1}]" for position, descending in order]

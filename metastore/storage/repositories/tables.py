@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Select,
     and_,
@@ -26,12 +25,13 @@ from sqlalchemy import (
 
 from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.descriptors import Descriptors
-from metastore.storage.driver import Prepared
+from metastore.storage.driver import Prepared, rows_of
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.tables import encoded_table, table_row
 from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrites
 from metastore.storage.schema import databases, partition_lists, skewed_locations, tables
 from metastore.storage.schema.base import Texts
+from metastore.storage.sql import Condition, Sql, all_of
 from metastore.storage.visible_writes import visible_columns, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
@@ -91,6 +91,7 @@ _FIND_IDS = {
     True: Prepared("find_tables_by_id_to_change", _IDENTIFIED.with_for_update(of=tables)),
 }
 
+_NAMES = "SELECT tables.name FROM tables JOIN databases ON databases.id = tables.database_id"
 _UPDATE_VIEWS = text("""
     UPDATE tables AS old
     SET view_original_text = new.original, view_expanded_text = new.expanded, parameters = new.parameters::jsonb,
@@ -155,10 +156,11 @@ class Tables:
             query = query.where(tables.c.type == kind)
         return list(self._connection.execute(query).scalars())
 
-    def names_where(self, catalog: str, database: str, condition: ColumnElement[bool], limit: int | None) -> list[str]:
+    def names_where(self, catalog: str, database: str, condition: Condition, limit: int | None) -> list[str]:
         """Names in ascending order of the tables that satisfy a condition of `filters_sql`."""
-        query = _named(select(tables.c.name).select_from(_JOINED), catalog, database).where(condition)
-        return list(self._connection.execute(query.order_by(tables.c.name).limit(limit)).scalars())
+        chosen = all_of([Sql("databases.catalog = %s AND databases.name = %s", (catalog, database)), condition])
+        query = f"{_NAMES} WHERE {chosen.text} ORDER BY tables.name LIMIT %s"
+        return [name for (name,) in rows_of(self._connection, Sql(query, (*chosen.values, limit)))]
 
     def metas(
         self, catalog: str, database_pattern: str | None, pattern: str | None, kinds: Sequence[str]
