@@ -18,14 +18,25 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 T = TypeVar("T")
+Fields = tuple[Any, ...]
 STOP = b"\x00"
 _CHUNK = 100  # structs a chunk: large enough to cost little, small enough to stay in the processor's cache
 
 
-def encode_fields(struct: Any) -> bytes:
-    """The struct's set fields, without the stop byte."""
-    encoded: bytes = fastbinary.encode_binary(struct, [struct.__class__, struct.thrift_spec])
+def encode_fields(struct: Any, fields: Fields | None = None) -> bytes:
+    """The struct's set fields, or these of them (`fields_of`), without the stop byte."""
+    encoded: bytes = fastbinary.encode_binary(struct, [struct.__class__, fields or struct.thrift_spec])
     return encoded[:-1]
+
+
+def fields_of(struct: Any, *names: str, **structs: Fields) -> Fields:
+    """Some of a struct's fields, as its specification has them, in this order; last, structs with some of theirs."""
+    fields = {field[2]: field for field in struct.thrift_spec if field}
+    chosen = [fields[name] for name in names]
+    for name, inner in structs.items():
+        number, kind, _, (nested, _), default = fields[name]
+        chosen.append((number, kind, name, [nested, inner], default))
+    return tuple(chosen)
 
 
 def field_header(kind: int, number: int) -> bytes:

@@ -8,10 +8,17 @@ from metastore.domain.names import fold
 from metastore.domain.partition_names import checked_name
 from metastore.domain.skew import DEFAULT_DIRECTORY
 from metastore.domain.skew_limit import check_count
-from metastore.encoded import encode_fields
 from metastore.errors import ConflictError, InvalidInputError, InvalidObjectError
 from metastore.services.table_rules import DDL_TIME, check_columns, check_descriptor, is_view
-from metastore.storage.mapping.descriptors import Descriptor, complete, placed, shared_part, without_places
+from metastore.storage.mapping.descriptors import (
+    Descriptor,
+    complete,
+    encode_columns,
+    encode_format_and_skew,
+    placed,
+    shared_part,
+    without_places,
+)
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, StorageDescriptor, Table
@@ -75,14 +82,11 @@ class PartitionRules:
 
     def _shape(self, sd: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
         """What other partitions may have in common with that of this name."""
-        columns, bare = sd.cols, without_places(sd)
-        bare.cols = None
-        if id(columns) not in self._columns:
-            self._columns[id(columns)] = columns, encode_fields(StorageDescriptor(cols=columns))
-        sent = self._columns[id(columns)][1], encode_fields(bare)
+        if id(sd.cols) not in self._columns:
+            self._columns[id(sd.cols)] = sd.cols, encode_columns(sd)
+        sent = self._columns[id(sd.cols)][1], encode_format_and_skew(sd)
         if sent not in self._shapes:
-            bare.cols = columns
-            shape = complete(bare)
+            shape = complete(without_places(sd))
             check_columns(shape.cols)
             owner = f"{self.table.dbName}.{self.table.tableName} partition {name}"
             check_descriptor(shape, self.keys, owner)

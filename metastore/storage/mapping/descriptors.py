@@ -10,10 +10,27 @@ from typing import Any
 
 from thrift.Thrift import TType
 
-from metastore.encoded import STOP, decode, encode_fields, field_header
+from metastore.encoded import STOP, decode, encode_fields, field_header, fields_of
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, SkewedInfo, StorageDescriptor
 
 _SKEWED_INFO = field_header(TType.STRUCT, 11)
+_SKEW = fields_of(SkewedInfo, "skewedColNames", "skewedColValues")
+_COLUMNS = fields_of(StorageDescriptor, "cols")
+_FORMAT = fields_of(
+    StorageDescriptor,
+    "inputFormat",
+    "outputFormat",
+    "compressed",
+    "numBuckets",
+    "serdeInfo",
+    "bucketCols",
+    "sortCols",
+    "parameters",
+    "storedAsSubDirectories",
+)
+_FORMAT_AND_SKEW = (*_FORMAT, *fields_of(StorageDescriptor, skewedInfo=_SKEW))
+PLACES = fields_of(StorageDescriptor, "location", skewedInfo=fields_of(SkewedInfo, "skewedColValueLocationMaps"))
+"""A location and its skewed locations: the open end of a table or partition, which `Descriptor.encoded` closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +68,22 @@ def columns_json(columns: list[FieldSchema] | None) -> list[dict[str, str | None
 def shared_part(sd: StorageDescriptor) -> Descriptor:
     """Splits off what other tables and partitions may share with this one. `sd` is complete (`complete`)."""
     info = sd.skewedInfo
-    columns = StorageDescriptor(cols=sd.cols)
-    skew = SkewedInfo(skewedColNames=info.skewedColNames, skewedColValues=info.skewedColValues)
     values = tuple(tuple(value) for value in info.skewedColValues)
     return Descriptor(
-        columns=_shared(encode_fields(columns), lambda: {"columns": columns_json(sd.cols)}),
-        format=_shared(encode_fields(_format(sd)), lambda: _format_row(sd)),
-        skew=_shared(encode_fields(skew), lambda: {"column_names": info.skewedColNames}),
+        columns=_shared(encode_columns(sd), lambda: {"columns": columns_json(sd.cols)}),
+        format=_shared(encode_fields(sd, _FORMAT), lambda: _format_row(sd)),
+        skew=_shared(encode_fields(info, _SKEW), lambda: {"column_names": info.skewedColNames}),
         skew_values=values,
     )
+
+
+def encode_columns(sd: StorageDescriptor) -> bytes:
+    return encode_fields(sd, _COLUMNS)
+
+
+def encode_format_and_skew(sd: StorageDescriptor) -> bytes:
+    """What is neither columns nor places."""
+    return encode_fields(sd, _FORMAT_AND_SKEW)
 
 
 def without_places(sd: StorageDescriptor) -> StorageDescriptor:
@@ -77,12 +101,6 @@ def placed(bare: StorageDescriptor, places: StorageDescriptor) -> StorageDescrip
     locations = (own and own.skewedColValueLocationMaps) or {}
     sd.skewedInfo = SkewedInfo(info.skewedColNames, info.skewedColValues, locations)
     return sd
-
-
-def own_part(sd: StorageDescriptor) -> bytes:
-    """A location and its skewed locations, as the open end of a table or partition. `Descriptor.encoded` closes it."""
-    locations = SkewedInfo(skewedColValueLocationMaps=sd.skewedInfo.skewedColValueLocationMaps)
-    return encode_fields(StorageDescriptor(location=sd.location, skewedInfo=locations)).removesuffix(STOP)
 
 
 def decode_descriptor(tail: bytes) -> StorageDescriptor:

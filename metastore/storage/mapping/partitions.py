@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from thrift.Thrift import TType
-
-from metastore.encoded import STOP, decode, decode_list, encode_fields, field_header
-from metastore.storage.mapping.descriptors import own_part, placed
+from metastore.encoded import STOP, decode, decode_list, encode_fields, fields_of
+from metastore.storage.mapping.descriptors import PLACES, placed
 from metastore.storage.references import ScanRow
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
-_DESCRIPTOR = field_header(TType.STRUCT, 6)
+_OWN = fields_of(Partition, "values", "createTime", "lastAccessTime", "parameters", "writeId", sd=PLACES)
 _OPEN = STOP * 3  # closes the structs that a head leaves open
 
 
 def partition_head(partition: Partition) -> bytes:
-    """What is a partition's own (its descriptor is complete), as an open end. `partition_tail` closes it."""
-    own = Partition(
-        values=partition.values,
-        createTime=partition.createTime,
-        lastAccessTime=partition.lastAccessTime or 0,
-        parameters=partition.parameters,
-        writeId=partition.writeId,
-    )
-    return encode_fields(own) + _DESCRIPTOR + own_part(partition.sd)
+    """What is a partition's own (its descriptor is complete), as an open end. `partition_tails` closes it."""
+    return encode_fields(partition, _OWN)[:-2]
 
 
 def partition_tails(descriptors: Mapping[int, bytes], catalog: str, database: str, table: str) -> dict[int, bytes]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-from thrift.Thrift import TType
-
-from metastore.encoded import STOP, EncodedStruct, encode_fields, field_header
-from metastore.storage.mapping.descriptors import columns_json, own_part
+from metastore.encoded import STOP, EncodedStruct, encode_fields, fields_of
+from metastore.storage.mapping.descriptors import PLACES, columns_json
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
-_DESCRIPTOR = field_header(TType.STRUCT, 7)
 # Not kept: they are of one request, or computed.
 _TRANSIENT = ("sd", "privileges", "colStats", "accessType", "isStatsCompliant", "fileMetadata", "dictionary", "id")
+_KEPT = [field[2] for field in Table.thrift_spec if field and field[2] not in _TRANSIENT]
+_OWN = fields_of(Table, *_KEPT, sd=PLACES)
 
 
 def table_row(table: Table) -> dict[str, Any]:
@@ -30,16 +28,9 @@ def table_row(table: Table) -> dict[str, Any]:
         "view_original_text": table.viewOriginalText,
         "view_expanded_text": table.viewExpandedText,
         "rewrite_enabled": table.rewriteEnabled,
-        "encoded": _head(table),
+        "encoded": encode_fields(table, _OWN)[:-2],  # open, for the descriptor's end
     }
 
 
 def encoded_table(head: bytes, tail: bytes) -> EncodedStruct[Table]:
     return EncodedStruct(Table, head + tail + STOP)
-
-
-def _head(table: Table) -> bytes:
-    own = copy.copy(table)
-    for name in _TRANSIENT:
-        setattr(own, name, None)
-    return encode_fields(own) + _DESCRIPTOR + own_part(table.sd)
