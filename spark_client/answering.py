@@ -14,7 +14,7 @@ warnings.filterwarnings("ignore", message="PySpark does not yet fully support pa
 
 from pyspark.errors import PySparkException  # noqa: E402
 
-from spark_client.errors import SparkClientError  # noqa: E402
+from spark_client.errors import SparkClientError, first_line  # noqa: E402
 from spark_client.session import Session, session  # noqa: E402
 
 _SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -41,6 +41,6 @@ def answer(parser: argparse.ArgumentParser, arguments: Sequence[str] | None, fin
         finally:
             spark.stop()
     except (SparkClientError, PySparkException) as error:
-        found = {"error": str(error).strip().splitlines()[0]}
+        found = {"error": first_line(error)}
     sys.stdout.write(json.dumps(found) + "\n")
     return 1 if "error" in found else 0

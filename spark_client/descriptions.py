@@ -1,4 +1,5 @@
-"""What DESCRIBE EXTENDED and SHOW CREATE TABLE say of a skewed table: Spark's words, and Hive's for the skew.
+"""What DESCRIBE EXTENDED says of a skewed table, and SHOW CREATE TABLE of a skewed or bucketed one: Spark's words, and
+Hive's for the skew. Of a bucketed table Spark itself shows USING, which would have Spark's own buckets.
 
 Hive: TextDescTableFormatter and DDLPlanUtils.
 """
@@ -12,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from spark_client.analysis import definition_of
+from spark_client.buckets.rules import VERSION
 from spark_client.clauses import resolve, typed_values
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
@@ -32,14 +34,14 @@ _BY_INPUT_FORMAT = {"MapredParquetInputFormat": "PARQUET", "OrcInputFormat": "OR
 
 
 def execute(context: Context, statement: DescribeTable | ShowCreateTable, text: str) -> DataFrame | None:
-    """The rows, or None where the table is not skewed, and so Spark's. `text` is the statement as written."""
+    """The rows, or None where the statement is Spark's. `text` is the statement as written."""
     try:
         database, name = resolve(context, statement.table)
         table = context.metastore.get_table(database, name)
     except NoSuchTableError:
         return None
     if isinstance(statement, ShowCreateTable):
-        if not table.skew.columns:
+        if not (table.skew.columns or table.buckets.count):
             return None
         kind = "EXTERNAL TABLE" if table.table_type == "EXTERNAL_TABLE" else "TABLE"
         head = f"CREATE {kind} {quote(database)}.{quote(name)}"
@@ -146,7 +148,8 @@ def format_clause(table: Table) -> str:
 def _place(table: Table) -> Iterator[str]:
     if table.table_type == "EXTERNAL_TABLE":
         yield f"LOCATION {_text(table.location or '')}"
-    own = {key: value for key, value in table.parameters.items() if not _OWN.fullmatch(key)}
+    of_buckets = {VERSION} if table.buckets.count else set[str]()
+    own = {key: value for key, value in table.parameters.items() if key in of_buckets or not _OWN.fullmatch(key)}
     if own:
         yield f"TBLPROPERTIES ({_properties(own)})"
 

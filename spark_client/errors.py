@@ -73,3 +73,8 @@ class UnreadableTableError(SparkClientError):
 
 class SessionError(SparkClientError):
     """The session cannot be started as asked, mostly because Spark runs with other settings already."""
+
+
+def first_line(error: Exception) -> str:
+    """Of an error that is not ours, and may begin with an empty line, as Spark's parser's do."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

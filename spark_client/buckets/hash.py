@@ -14,7 +14,7 @@ from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.types import StructType
 
 from spark_client.buckets.rules import bucketing_version
-from spark_client.errors import InvalidInsertError
+from spark_client.errors import InvalidInsertError, first_line
 from spark_client.jvm import bucket_hash
 from spark_client.wire.structs import Column, Table
 from spark_client.write.rows import quote
@@ -37,7 +37,7 @@ def bucket_number(
     try:
         value = hive_hash(rows, columns, bucketing_version(table.full_name, table.parameters))
     except PySparkException as error:
-        raise InvalidInsertError(f"{table.full_name} cannot be written: {str(error).splitlines()[0]}") from error
+        raise InvalidInsertError(f"{table.full_name} cannot be written: {first_line(error)}") from error
     count = F.lit(table.buckets.count)
     for other, partitions in exceptions:
         count = F.when(is_in(partitions, table), F.lit(other)).otherwise(count)

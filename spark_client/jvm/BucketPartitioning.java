@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.plans.physical.ShuffleSpec;
 import org.apache.spark.sql.catalyst.plans.physical.ShuffleSpecCollection;
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.UnspecifiedDistribution$;
+import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
@@ -33,14 +34,31 @@ public final class BucketPartitioning implements Partitioning, Serializable {
   private final int version;
   private final String zone;
   private final int count;
+  private final FileSourceScanExec scan;
 
   /** `types`: Hive's, of the attributes `columns`. */
   public BucketPartitioning(List columns, StructType types, int version, String zone, int count) {
+    this(columns, types, version, zone, count, null);
+  }
+
+  private BucketPartitioning(
+      List columns, StructType types, int version, String zone, int count, FileSourceScanExec scan) {
     this.columns = columns;
     this.types = types;
     this.version = version;
     this.zone = zone;
     this.count = count;
+    this.scan = scan;
+  }
+
+  /** The same, of the rows of this scan. */
+  public BucketPartitioning of(FileSourceScanExec scan) {
+    return new BucketPartitioning(columns, types, version, zone, count, scan);
+  }
+
+  /** What the rows are read by. */
+  public FileSourceScanExec scan() {
+    return scan;
   }
 
   public int numPartitions() {

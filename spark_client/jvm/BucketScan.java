@@ -62,7 +62,7 @@ public final class BucketScan {
         session, reader, seq(partitions), scan.requiredSchema(), seq(new ArrayList()), Map$.MODULE$.empty(),
         FileScanRDD.$lessinit$greater$default$7());
     LogicalRDD leaf = new LogicalRDD(
-        scan.output(), rows, partitioning, seq(new ArrayList()), false, Option.empty(), session,
+        scan.output(), rows, ((BucketPartitioning) partitioning).of(scan), seq(new ArrayList()), false, Option.empty(), session,
         Option.apply(plan.stats()), Option.empty(), false);
     return (LogicalPlan) plan.transformUp(new Replacement(leaf));
   }

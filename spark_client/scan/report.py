@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from spark_client.scan.lineage import DependentScan, dependent_scans
 
 _INDEX = "spark_client.HiveTableIndex"
+_BY_BUCKET = "spark_client.BucketPartitioning"
 _COUNTS = ("partitions", "directories", "files", "bytes", "buckets")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -64,10 +65,11 @@ def scan_report(df: DataFrame) -> ScanReport:
     """Plans the query and lists the files it would read, and those of the whole tables; runs nothing of it.
 
     What depends on the data (dynamic partition pruning) is not known before the query runs, and counts as read;
-    of a cached DataFrame nothing is read. Raises what planning the query raises.
+    of a cached DataFrame nothing is read, and of rows by bucket what by_bucket would find now. Raises what planning
+    the query raises.
     """
     plan = df._jdf.queryExecution().executedPlan()  # noqa: SLF001 - PySpark has no name for it
-    nodes = list(_nodes(plan))
+    nodes = [_in_any_order(node) for node in _nodes(plan)]
     return ScanReport(tuple(_scan(node) for node in nodes if _reads_ours(node)), dependent_scans(df, nodes))
 
 
@@ -82,6 +84,13 @@ def _nodes(plan: Any) -> Iterator[Any]:
         yield node
         for below in (node.subqueries(), node.children()):
             waiting.extend(below.apply(index) for index in reversed(range(below.size())))
+
+
+def _in_any_order(node: Any) -> Any:
+    """Of rows that are read by bucket the scan behind them; any other node itself."""
+    if _class(node) != "RDDScanExec" or node.outputPartitioning().getClass().getName() != _BY_BUCKET:
+        return node
+    return node.outputPartitioning().scan()
 
 
 def _reads_ours(node: Any) -> bool:

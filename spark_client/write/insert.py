@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from spark_client.buckets.writing import write_buckets
 from spark_client.context import Context
-from spark_client.errors import InvalidInsertError, WriteFailedError
+from spark_client.errors import InvalidInsertError, WriteFailedError, first_line
 from spark_client.write.commit import Commit, Write
 from spark_client.write.directory_names import check_distinct, directory_path
 from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files, dynamic_partitions
@@ -195,7 +195,7 @@ def failures_as_one_line(statement: str) -> Iterator[None]:
 def _root_cause(error: Exception) -> str:
     """The first line of the innermost cause: what went wrong, not that a stage was aborted because of it."""
     if not isinstance(error, Py4JJavaError):
-        return (str(error) or type(error).__name__).splitlines()[0]
+        return first_line(error)
     cause: Any = error.java_exception
     while cause.getCause() is not None:
         cause = cause.getCause()

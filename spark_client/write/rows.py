@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from spark_client.errors import InvalidInsertError
+from spark_client.errors import InvalidInsertError, first_line
 from spark_client.wire.structs import Column, Table
 from spark_client.write.directory_names import FUNCTION, MAX_NAME, has_own_names
 from spark_client.write.names import DEFAULT_PARTITION, ESCAPED, value_path
@@ -140,4 +140,4 @@ def _store_assignment(spark: SparkSession, table: str, rows: DataFrame, targets:
         )
         return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan), spark)
     except PySparkException as error:
-        raise InvalidInsertError(str(error).splitlines()[0]) from error
+        raise InvalidInsertError(first_line(error)) from error

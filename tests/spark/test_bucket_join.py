@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_client import by_bucket
+from spark_client import by_bucket, scan_report
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
 from spark_client.wire.structs import Buckets
@@ -116,6 +116,12 @@ def test_filters_and_columns_are_kept(spark: SparkSession) -> None:
     renamed = ours.selectExpr("id AS other", "w")
     assert same(renamed.crossJoin(by_bucket(other)).where("other = id"), plain.crossJoin(other).where("other = id"))
     assert same(ours.alias("l").join(ours.alias("r"), "id"), query.alias("l").join(query.alias("r"), "id"))
+
+
+def test_the_report_tells_what_is_read_by_bucket(spark: SparkSession) -> None:
+    rows = by_bucket(spark.table("joined_a").where("ds = 1 AND id = 3"))
+    (scan,) = scan_report(rows.groupBy("id").count()).scans
+    assert (scan.table, scan.kept.partitions, scan.kept.buckets, scan.total.buckets) == ("default.joined_a", 1, 1, 16)
 
 
 def test_what_lies_otherwise_is_refused(spark: SparkSession, context: Context, table_name: str) -> None:

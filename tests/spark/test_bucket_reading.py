@@ -316,6 +316,18 @@ def test_what_create_table_as_select_wrote_is_pruned(spark: SparkSession, table_
     assert (rows(df), kept(df).buckets) == ([(7,)], 1)
 
 
+def test_the_statement_that_makes_it_makes_hives_buckets(context: Context, table_name: str) -> None:
+    spark = context.spark
+    made = (
+        f"CREATE TABLE `default`.`{table_name}` (\n  id INT,\n  v STRING)\nPARTITIONED BY (ds STRING)\n"
+        "CLUSTERED BY (`id`) SORTED BY (`v` ASC) INTO 4 BUCKETS\nSTORED AS ORC\n"
+        "TBLPROPERTIES ('bucketing_version' = '2')"
+    )
+    spark.sql(made)
+    assert spark.sql(f"SHOW CREATE TABLE {table_name}").collect()[0][0] == made
+    assert context.metastore.get_table("default", table_name).buckets == Buckets(("id",), 4, (("v", True),))
+
+
 def test_rows_that_lie_by_another_type_are_found(context: Context, table_name: str) -> None:
     """Without CASCADE, partitions keep the type by whose hash their rows lie."""
     metastore, spark = context.metastore, context.spark

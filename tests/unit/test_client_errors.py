@@ -1,0 +1,19 @@
+"""What is shown of errors that are not the Spark client's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_client.errors import first_line
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("\n[PARSE_SYNTAX_ERROR] here\n\n== SQL ==\nx"), "[PARSE_SYNTAX_ERROR] here"),
+        (ValueError("  "), "ValueError"),
+        (KeyError("a"), "'a'"),
+    ],
+)
+def test_the_first_line_that_says_something(error: Exception, line: str) -> None:
+    assert first_line(error) == line
