@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
 def copied(struct: T) -> T:
-    """A shallow copy. `copy.copy` takes five times as long, which counts where there are thousands."""
-    kind = type(struct)
-    return kind(*[getattr(struct, name) for name in kind.__slots__])  # type: ignore[attr-defined] # all of them have it
+    """A shallow copy of a struct of several fields. `copy.copy` takes ten times as long, which counts for thousands."""
+    kind: Any = type(struct)
+    copy: T = kind(*_values(kind)(struct))
+    return copy
+
+
+@cache
+def _values(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    return attrgetter(*kind.__slots__)

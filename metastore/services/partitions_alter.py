@@ -132,7 +132,7 @@ class PartitionAlterService:
         changed = rules.complete(new, old.id, name)
         if is_view(rules.table):
             check_no_location(new)
-        elif new.sd.location:
+        elif new.sd.location and new.sd.location != old.partition.sd.location:
             new.sd.location = paths.require_not_root(new.sd.location)
         if new.parameters.get(DDL_TIME, "0") == "0":
             new.parameters[DDL_TIME] = str(self._clock())
