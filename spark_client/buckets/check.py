@@ -16,7 +16,7 @@ from spark_client.buckets.rules import MEND, bucket_numbers, mismatch, refuse_di
 from spark_client.buckets.scanning import UNPARTITIONED, buckets_of
 from spark_client.errors import InvalidInsertError, UnreadableTableError
 from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Buckets, ScanPlan, Table, VisibleWrites
+from spark_client.wire.structs import Buckets, Column, ScanPlan, Table, VisibleWrites
 from spark_client.write.files import Files, name_of, parent
 from spark_client.write.names import value_path
 from spark_client.write.staging import file_format
@@ -37,7 +37,8 @@ class _Place:
     partition: str
     location: str
     buckets: Buckets
-    format: str
+    columns: tuple[Column, ...]
+    input_format: str
 
 
 def check_buckets(spark: Any, table: str, *, rows: bool = False) -> tuple[BucketProblem, ...]:
@@ -54,19 +55,19 @@ def check_buckets(spark: Any, table: str, *, rows: bool = False) -> tuple[Bucket
     plan = metastore.plan_scan(target.database, target.name)
     files = Files(spark)
     problems: list[BucketProblem] = []
-    numbers: dict[tuple[int, str], dict[str, tuple[int, str]]] = {}
+    numbers: dict[tuple[int, tuple[Column, ...], str], dict[str, tuple[int, str]]] = {}
     for place in _places(target, plan):
         try:
             found = _numbers(files, target, place, plan.writes)
         except UnreadableTableError as error:
             problems.append(BucketProblem(place.partition, str(error).removesuffix(MEND)))
         else:
-            known = numbers.setdefault((place.buckets.count, place.format), {})
+            known = numbers.setdefault((place.buckets.count, place.columns, place.input_format), {})
             known |= {_path(file): (number, place.partition) for file, number in found.items()}
-    if rows:
-        for (count, format_), by_file in numbers.items():
-            of_partition = replace(target, buckets=replace(target.buckets, count=count))
-            problems += _wrong_rows(spark, of_partition, format_, by_file)
+    for (count, columns, input_format), by_file in numbers.items() if rows else ():
+        own = replace(target.storage, input_format=input_format)
+        of_partition = replace(target, buckets=replace(target.buckets, count=count), columns=columns, storage=own)
+        problems += _wrong_rows(spark, of_partition, by_file)
     return tuple(sorted(problems, key=lambda each: (each.partition, each.problem)))
 
 
@@ -74,11 +75,11 @@ def _places(table: Table, plan: ScanPlan) -> Iterator[_Place]:
     keys = [column.name for column in table.partition_columns]
     for partition in plan.partitions:
         name = value_path(keys, partition.values) or UNPARTITIONED
-        buckets, storage = table.buckets, table.storage
+        place = _Place(name, partition.location, table.buckets, table.columns, table.storage.input_format)
         if keys and partition.storage is not None:
             own = plan.storages[partition.storage]
-            buckets, storage = buckets_of(own), replace(storage, input_format=own.input_format)
-        yield _Place(name, partition.location, buckets, file_format(storage, f"{table.full_name} {name}"))
+            place = replace(place, buckets=buckets_of(own), columns=own.columns, input_format=own.input_format)
+        yield place
 
 
 def _numbers(files: Files, table: Table, place: _Place, writes: VisibleWrites) -> Mapping[str, int]:
@@ -99,12 +100,11 @@ def _is_hidden(name: str, writes: VisibleWrites) -> bool:
     return found is not None and (int(found[1]) > (writes.highest or 0) or int(found[1]) in writes.open)
 
 
-def _wrong_rows(
-    spark: SparkSession, table: Table, format_: str, by_file: Mapping[str, tuple[int, str]]
-) -> Iterable[BucketProblem]:
+def _wrong_rows(spark: SparkSession, table: Table, by_file: Mapping[str, tuple[int, str]]) -> Iterable[BucketProblem]:
     """One job over all files: which buckets the rows of each are of."""
     if not by_file:
         return
+    format_ = file_format(table.storage, table.full_name)
     read = spark.read.format(format_).schema(data_schema(spark, table)).option("__globPaths__", "false")
     data = read.option("recursiveFileLookup", "true").load(sorted({parent(file) for file in by_file}))
     number = bucket_number(table, data).alias("bucket")

@@ -160,9 +160,12 @@ public final class ResolveHiveTables extends Rule {
       return table.unsupportedFeatures().contains("skewed columns") || table.properties().contains(MARK);
     }
 
-    /** Other formats are left to Spark's own writer, as to its reader: see scan. */
+    /**
+     * Other formats are left to Spark's own writer, as to its reader: see scan. Of buckets it knows a part of Hive's
+     * version 1 only, whatever the table says: Python refuses those.
+     */
     private CatalogTable writable(CatalogTable table) {
-      return format(table) == null ? null : table;
+      return format(table) == null && !table.bucketSpec().isDefined() ? null : table;
     }
 
     /** Null for what Spark cannot read as plain files: other formats, and Hudi's, which has Parquet's serde. */

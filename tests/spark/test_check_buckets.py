@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from pyspark.errors import QueryExecutionException
 
 from spark_client import check_buckets
 from spark_client.buckets.names import bucket_of
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
-from spark_client.wire.structs import Buckets, Table
+from spark_client.wire.structs import Buckets, Column, Table
 from spark_client.write.insert import insert_into
 from tests.spark.tables import folder, frame, make_table
 
@@ -62,6 +65,20 @@ def test_texts_of_limited_length_are_read_as_they_lie(context: Context, table_na
     insert_into(context, table.full_name, frame(context.spark, "c string, v string", ("a", "b"), ("cd", "")))
     assert check_buckets(context.spark, table.full_name, rows=True) == ()
     assert context.spark.table(table_name).count() == 2
+
+
+def test_rows_lie_by_the_types_of_their_partition(context: Context, table: Table) -> None:
+    context.metastore.alter_table(replace(table, columns=(Column("id", "bigint"),)))
+    assert check_buckets(context.spark, table.full_name, rows=True) == ()
+
+
+def test_other_formats_are_checked_by_name_but_not_written(context: Context, table_name: str) -> None:
+    """Spark's own writer would take version 1 of the hash, whatever the table says."""
+    context.spark.sql(f"CREATE TABLE {table_name} (id INT) CLUSTERED BY (id) INTO 4 BUCKETS STORED AS TEXTFILE")
+    assert check_buckets(context.spark, table_name) == ()
+    with pytest.raises(QueryExecutionException, match=r"TextInputFormat; only Parquet and ORC can be written"):
+        context.spark.sql(f"INSERT INTO {table_name} VALUES (1)")
+    assert context.spark.table(table_name).count() == 0
 
 
 def test_a_table_without_buckets_is_refused(context: Context, table_name: str) -> None:
