@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.bench.load import Connection, Load, Timing, encode, spread, timing
 from tests.bench.servers import Postgres, Side
@@ -97,17 +97,44 @@ def plan(workload: Workload, ours: Side, postgres: Postgres, seconds: float) -> 
 
 
 def write(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Iterator[Row]:
-    """Calls that can be made once; the last drops the table."""
-    for operation, (request, units) in workload.writes().items():
-        row = Row(operation, workload.partitions, units=units)
-        slow = operation in _SLOW_CALLS and workload.partitions > _SLOW
-        for side in sides[:1] if slow else sides:
-            cpu = side.cpu()
-            row.timings[side.name], statements = _once(side, request, postgres)
-            row.cpu[side.name] = 1000 * (side.cpu() - cpu)
-            if statements is not None:
-                row.statements[side.name] = statements
-        yield row
+    """Calls that can be made once; the last drops the table.
+
+    Each side makes them first for a small table, over the same connection: there, both are warmed up, and statements
+    are counted, which PostgreSQL must write to its log for that.
+    """
+    small = replace(workload, partitions=workload.partitions // 500, batch=max(1, workload.partitions // 1_000))
+    with ExitStack() as stack:
+        connections = {side.name: stack.enter_context(closing(Connection(side))) for side in sides}
+        counts = {side.name: _rehearsed(small, side, connections[side.name], postgres) for side in sides}
+        for number, (operation, (request, units)) in enumerate(workload.writes().items()):
+            row = Row(operation, workload.partitions, units=units)
+            slow = operation in _SLOW_CALLS and workload.partitions > _SLOW
+            for side in sides[:1] if slow else sides:
+                cpu, start = side.cpu(), time.perf_counter()
+                connections[side.name].call(request)
+                elapsed = time.perf_counter() - start
+                row.timings[side.name] = timing([elapsed], elapsed)
+                row.cpu[side.name] = 1000 * (side.cpu() - cpu)
+                if counts[side.name]:
+                    row.statements[side.name] = counts[side.name][number]
+            yield row
+
+
+def _rehearsed(workload: Workload, side: Side, connection: Connection, postgres: Postgres) -> list[int]:
+    """Makes a table and then all writes; what each of those sends to the database, if it is ours: theirs sends
+    thousands.
+    """
+    for request in (*workload.create(), *workload.add()):
+        connection.call(request)
+    counts: list[int] = []
+    for request, _ in workload.writes().values():
+        if side.database == "ours":
+            with postgres.counting(side.database) as found:
+                connection.call(request)
+            counts.append(max(found))
+        else:
+            connection.call(request)
+    return counts
 
 
 @contextmanager
@@ -197,17 +224,6 @@ def _statements(side: Side, request: bytes, postgres: Postgres) -> int:
                 connection.call(request)
             counts.append(max(found, default=0) if side.name == "ours" else sum(found))
     return min(counts)
-
-
-def _once(side: Side, request: bytes, postgres: Postgres) -> tuple[Timing, int | None]:
-    """A call, and what it sends to the database; that is counted for ours: theirs sends thousands."""
-    with ExitStack() as stack:
-        connection = stack.enter_context(closing(Connection(side)))
-        counted = stack.enter_context(postgres.counting("ours")) if side.database == "ours" else None
-        start = time.perf_counter()
-        connection.call(request)
-        elapsed = time.perf_counter() - start
-    return timing([elapsed], elapsed), max(counted) if counted else None
 
 
 def _size(postgres: Postgres, side: Side) -> int:
