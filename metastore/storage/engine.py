@@ -29,6 +29,7 @@ def make_engine(settings: Settings, url: str) -> Engine:
         url,
         pool_size=settings.pool_size,
         max_overflow=0,
+        pool_use_lifo=True,  # what was used last has most in its caches
         pool_recycle=_LIFE,
         isolation_level="AUTOCOMMIT",
         pool_timeout=settings.statement_timeout,

@@ -67,6 +67,7 @@ def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, i
 def _of_size(workload: Workload, sides: Sequence[Side], database: Postgres, seconds: float) -> Iterator[Row | Fact]:
     yield from measures.fill(workload, sides, database)
     yield from _tolerant(measures.read(workload, sides, database, seconds))
+    yield from _tolerant(measures.read_changed(workload, sides, database, seconds))
     yield from _tolerant(measures.plan(workload, sides[0], database, seconds))
     if workload.partitions >= LARGE:
         yield from _tolerant(measures.large_reply(workload, sides[0]))

@@ -131,11 +131,15 @@ def spread(server: Address, requests: Iterator[bytes], connections: int) -> Timi
 
 
 class Load:
-    """One request, again and again over some connections; measured in several rounds."""
+    """One request, again and again over some connections; measured in several rounds.
 
-    def __init__(self, server: Address, request: bytes, connections: int) -> None:
+    `before` is called before each request, and not timed.
+    """
+
+    def __init__(self, server: Address, request: bytes, connections: int, before: bytes | None = None) -> None:
         self._connections = [Connection(server) for _ in range(connections)]
         self._request = request
+        self._before = before
         self._latencies: list[float] = []
         self._elapsed = 0.0
         self.reply_bytes = self._connections[0].call(request)
@@ -147,6 +151,8 @@ class Load:
 
         def work(connection: Connection) -> None:
             while True:
+                if self._before is not None:
+                    connection.call(self._before)
                 latencies.append(_timed(connection, self._request))
                 if time.perf_counter() > start + seconds:
                     return
@@ -158,7 +164,8 @@ class Load:
             thread.join()
         if counts:
             self._latencies += latencies
-            self._elapsed += time.perf_counter() - start
+            waited = sum(latencies) / len(self._connections)
+            self._elapsed += time.perf_counter() - start if self._before is None else waited
 
     def result(self) -> Timing:
         """Of all rounds. Closes the connections."""

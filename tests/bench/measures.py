@@ -88,6 +88,15 @@ def read(workload: Workload, sides: Sequence[Side], postgres: Postgres, seconds:
             yield _interleaved(row, request, connections, sides[:1], postgres, seconds)
 
 
+def read_changed(workload: Workload, sides: Sequence[Side], postgres: Postgres, seconds: float) -> Iterator[Row]:
+    """Calls that change nothing, each after one that does, which is not timed."""
+    for operation, (change, request) in workload.changed_reads().items():
+        row = Row(operation, workload.partitions)
+        _interleaved(row, request, 1, sides, postgres, seconds, change)
+        row.cpu = {}  # that of the changes is in it
+        yield row
+
+
 def plan(workload: Workload, ours: Side, postgres: Postgres, seconds: float) -> Iterator[Row]:
     """Planning a scan of one partition and one skewed value: only ours can."""
     with closing(Connection(ours)) as connection:
@@ -194,9 +203,15 @@ def idle(ours: Side, request: bytes, connections: int, seconds: float) -> Iterat
 
 
 def _interleaved(
-    row: Row, request: bytes, connections: int, sides: Sequence[Side], postgres: Postgres, seconds: float
+    row: Row,
+    request: bytes,
+    connections: int,
+    sides: Sequence[Side],
+    postgres: Postgres,
+    seconds: float,
+    change: bytes | None = None,
 ) -> Row:
-    loads = {side.name: Load(side, request, connections) for side in sides}
+    loads = {side.name: Load(side, request, connections, change) for side in sides}
     for load in loads.values():
         load.round(seconds / ROUNDS, counts=False)
     used = dict.fromkeys(loads, 0.0)
@@ -209,17 +224,19 @@ def _interleaved(
     row.cpu = {name: 1000 * used[name] / each.calls for name, each in row.timings.items()}
     row.reply_bytes = loads["ours"].reply_bytes
     for side in sides:
-        row.statements[side.name] = _statements(side, request, postgres)
+        row.statements[side.name] = _statements(side, request, postgres, change)
     return row
 
 
-def _statements(side: Side, request: bytes, postgres: Postgres) -> int:
+def _statements(side: Side, request: bytes, postgres: Postgres, change: bytes | None) -> int:
     """What one call sends to the database; the least of three, as timers send some, too, over other connections."""
     counts: list[int] = []
     if side.database is None:
         return 0
     with closing(Connection(side)) as connection:
         for _ in range(3):
+            if change is not None:
+                connection.call(change)
             with postgres.counting(side.database) as found:
                 connection.call(request)
             counts.append(max(found, default=0) if side.name == "ours" else sum(found))

@@ -141,7 +141,8 @@ def _cells(row: Row, side: str) -> list[str]:
     if timing is None:
         return [""] * 5
     statements = str(row.statements.get(side, ""))
-    return [f"{row.rate(side):,.0f}", *(f"{ms:,.2f}" for ms in (timing.p50, timing.p99, row.cpu[side])), statements]
+    cpu = f"{row.cpu[side]:,.2f}" if side in row.cpu else ""
+    return [f"{row.rate(side):,.0f}", f"{timing.p50:,.2f}", f"{timing.p99:,.2f}", cpu, statements]
 
 
 def _first(texts: dict[str, Any], name: str) -> Any:

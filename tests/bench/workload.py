@@ -78,6 +78,12 @@ class Workload:
         everything = {"get_partitions, all": (encode("get_partitions", *wanted, -1), 1)}
         return calls if self.partitions > _WHOLE else calls | everything
 
+    def changed_reads(self) -> dict[str, tuple[bytes, bytes]]:
+        """Calls that could be answered from what is kept, each after one that changes what they read."""
+        change = encode("alter_partition", self.database, self.table, self._partition(0))
+        request, _ = self.reads()["get_partition_names, all"]
+        return {"get_partition_names, all, after a change": (change, request)}
+
     def large_reply(self, partitions: int = 45_000) -> bytes:
         """A call whose reply is so many partitions; of 40 columns, a hundred megabytes."""
         beyond = _day(partitions // 24)
