@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from metastore.domain import table_events
 from metastore.domain.dependencies import BASES, MARK, check_columns, check_no_cycle, inherit_keys
@@ -115,7 +114,7 @@ class DependencyService:
             raise InvalidOperationError(f"{_named_ref(stored.ref)} has no partition {missing[0]}: add it first")
         bases = work.dependencies.bases_of([each.id for each in there])
         named_bases = {each.ref.id: _named_ref(each.ref) for each in work.tables.find_ids(sorted(set(bases.values())))}
-        before = befores([replace(each, partition=_reading(each, named_bases[bases[each.id]])) for each in there])
+        before = befores([each._replace(partition=_reading(each, named_bases[bases[each.id]])) for each in there])
         work.partitions_write.update(stored.ref, [NamedPartition(each.name, each.partition, each.id) for each in there])
         work.dependencies.publish(stored.ref, base.id, [each.id for each in there])
         after = [NamedPartition(each.name, _reading(each, _named_ref(base)), each.id) for each in there]

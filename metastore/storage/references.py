@@ -62,8 +62,7 @@ class StoredTable:
     encoded: EncodedStruct[Table]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPartition:
+class StoredPartition(NamedTuple):
     """A partition with its identity."""
 
     id: int

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
@@ -99,8 +98,7 @@ def first_version(partition_id: int) -> int:
     return partition_id << _VERSION_BITS
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPartition:
+class NamedPartition(NamedTuple):
     """A complete partition (`services.partitions`) with its escaped name; `id` where it is stored already, `descriptor`
     where it is known."""
 
