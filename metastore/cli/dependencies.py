@@ -11,6 +11,7 @@ from rich.console import Console
 from metastore.cli.client import connected
 from metastore.cli.dependency_formats import FORMATS, Asked
 from metastore.cli.printing import print_table
+from metastore.domain.names import fold
 from metastore.domain.partition_names import parse_name
 from metastore.errors import InvalidInputError, NotFoundError
 from thrift_idl.gen.metastore.ttypes import DependenciesRequest, DependencyDirection, WaitRequest
@@ -36,7 +37,7 @@ def show_dependencies(uri: str, name: str, *, up: bool, form: str) -> None:
     """What a table or partition depends on, or (not `up`) what depends on it, as a tree or for programs."""
     with connected(uri) as client:
         place = _place(client, name)
-        found = _ask(client, place, up=up, base_partitions=up)
+        found = _ask(client, place, up=up, base_partitions=up or form == "tree")
     asked = Asked(str(place), f"{place.database}.{place.table}", place.spec, up, uri)
     Console(soft_wrap=True, highlight=False, markup=False).print(FORMATS[form](asked, found))
 
@@ -110,7 +111,7 @@ def _place(client: Any, name: str) -> Place:
     if not keys:
         raise InvalidInputError(f"{database}.{table} has no partitions")
     pairs = parse_name(spec)
-    given = dict(pairs)
+    given = {fold(column): value for column, value in pairs}
     columns = keys[: len(given)]
     if not given or set(columns) != given.keys():
         raise InvalidInputError(

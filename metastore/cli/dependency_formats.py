@@ -41,7 +41,7 @@ def tree(asked: Asked, found: Any) -> Tree:
         else:
             _grow_up(root, found, edges)
     else:
-        _grow_down(root, found, asked.table, asked.spec)
+        _grow_down(root, found, [each for each in found.partitions if _base(each) == asked.table])
     return root
 
 
@@ -74,16 +74,14 @@ def _grow_bases(branch: Tree, found: Any, edge: Any) -> None:
         branch.add(f"{_base(edge)}@{edge.baseSpec} (no partitions)")
 
 
-def _grow_down(branch: Tree, found: Any, table: str, spec: str) -> None:
-    for edge in found.partitions:
-        if _base(edge) == table and _overlap(edge.baseSpec, spec):
-            below = branch.add(_label(edge))
-            _grow_down(below, found, _name(edge), edge.partitionName)
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Whether one name begins with the other, as far as both go."""
-    return all(a == b for a, b in zip(one.split("/"), other.split("/"), strict=False))
+def _grow_down(branch: Tree, found: Any, edges: Iterable[Any]) -> None:
+    for edge in edges:
+        above = [
+            each
+            for each in found.partitions
+            if _base(each) == _name(edge) and edge.partitionName in (each.basePartitions or ())
+        ]
+        _grow_down(branch.add(_label(edge)), found, above)
 
 
 def as_json(asked: Asked, found: Any) -> str:

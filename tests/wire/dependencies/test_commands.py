@@ -61,7 +61,24 @@ def test_trees(shown: Any, chain: str) -> None:
         f"└── {chain}.tdep (2 partitions, and new ones)",
         f"└── {chain}.second (1 partitions, and new ones)",
     ]
+    assert lines(shown("dependencies", f"{chain}.t@HR=2/ds=1", "--down"))[1:] == [
+        f"└── {chain}.tdep@ds=1 (fresh)",
+        f"└── {chain}.second@ds=1 (fresh)",
+    ]
     assert f"{chain}.t@ds=2 (no partitions)" in shown("dependencies", f"{chain}.tdep@ds=2", "--up")
+
+
+def test_a_tree_knows_values_by_their_type(client: Any, shown: Any, database: str) -> None:
+    client.create_table(table(database, "numbered", [("n", "int"), ("hr", "string")]))
+    create(client, database, "daily", "numbered", "n")
+    create(client, database, "above", "daily", "n")
+    add(client, database, "numbered", ["1", "1"])
+    add_to_dependent(client, database, "daily", ["01"])
+    add_to_dependent(client, database, "above", ["1"])
+    assert lines(shown("dependencies", f"{database}.numbered@n=001", "--down"))[1:] == [
+        f"└── {database}.daily@n=01 (fresh)",
+        f"└── {database}.above@n=1 (fresh)",
+    ]
 
 
 def test_formats(shown: Any, chain: str) -> None:
