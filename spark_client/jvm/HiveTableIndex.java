@@ -216,6 +216,12 @@ public final class HiveTableIndex implements FileIndex {
     return python.ask("scan", table.identifier(), request, null);
   }
 
+  private static String[] texts(JsonNode values) {
+    String[] texts = new String[values.size()];
+    for (int i = 0; i < texts.length; i++) texts[i] = ((JsonNode) values.get(i)).asText();
+    return texts;
+  }
+
   private static List names(AttributeSet references) {
     List names = new ArrayList();
     for (Iterator i = CollectionConverters.asJava(references).iterator(); i.hasNext();) {
@@ -237,7 +243,7 @@ public final class HiveTableIndex implements FileIndex {
     FilesBeside beside = new FilesBeside(conf);
     for (Iterator i = plan.get("partitions").elements(); i.hasNext();) {
       JsonNode partition = (JsonNode) i.next();
-      InternalRow row = rows.row(rows.texts(partition.get("values"), 0));
+      InternalRow row = rows.row(texts(partition.get("values")));
       if (!filters.accept(row)) continue;
       if (!partition.get("beside").isNull()) {
         Path own = qualified(partition.get("beside").asText(), conf);

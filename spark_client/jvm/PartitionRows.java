@@ -1,6 +1,5 @@
 package spark_client;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils;
@@ -41,12 +40,5 @@ public final class PartitionRows {
     InternalRow input = new GenericInternalRow(given);
     for (int i = 0; i < values.length; i++) row[i] = values[i].eval(input);
     return new GenericInternalRow(row);
-  }
-
-  /** Of as many of the texts as there are columns, from `start` on. */
-  public String[] texts(JsonNode all, int start) {
-    String[] texts = new String[values.length];
-    for (int i = 0; i < values.length; i++) texts[i] = ((JsonNode) all.get(start + i)).asText();
-    return texts;
   }
 }

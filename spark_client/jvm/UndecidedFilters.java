@@ -18,6 +18,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * that the metastore can leave out partitions by their values instead of telling of all that there are.
  */
 public final class UndecidedFilters {
+  private static final char END = 0;
+
   private final CatalogTable table;
   private final String zone;
   private final Map rejected = new HashMap(); // column → texts
@@ -28,8 +30,8 @@ public final class UndecidedFilters {
   }
 
   /**
-   * `question`: {columns, filters: positions among `filters`, texts: of the columns, row by row}. Whatever partition has
-   * a rejected text in its column, the filters are not true for it; a text that is not among these is not rejected.
+   * `question`: {columns, filters: positions among `filters`, texts: of the columns, row by row, each ended by a NUL}.
+   * Whatever partition has a rejected text in its column, the filters are not true for it; others are not rejected.
    */
   public void judge(JsonNode question, List filters) {
     StructType schema = schema(question.get("columns"));
@@ -45,9 +47,14 @@ public final class UndecidedFilters {
       seen[i] = new HashSet();
       kept[i] = new HashSet();
     }
-    JsonNode texts = question.get("texts");
-    for (int start = 0; start < texts.size(); start += width) {
-      String[] row = rows.texts(texts, start);
+    String texts = question.get("texts").asText();
+    String[] row = new String[width];
+    for (int start = 0; start < texts.length();) {
+      for (int i = 0; i < width; i++) {
+        int end = texts.indexOf(END, start);
+        row[i] = texts.substring(start, end);
+        start = end + 1;
+      }
       boolean keep = mayAccept(all, rows, row);
       for (int i = 0; i < width; i++) {
         seen[i].add(row[i]);

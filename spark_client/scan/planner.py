@@ -46,7 +46,7 @@ class Planner:
         self, database: str, table: str, known: Iterable[Term], columns: Sequence[str], filters: Sequence[int]
     ) -> Mapping[str, Any]:
         texts = self._metastore.scan_values(database, table, columns, conjunction(known))
-        return {"columns": columns, "filters": filters, "texts": texts}
+        return {"columns": columns, "filters": filters, "texts": "\0".join([*texts, ""])}
 
     def buckets(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Which files of its directories a scan of a bucketed table opens."""
