@@ -1,4 +1,7 @@
-"""Changes of partitions leave a mark, by which names that were read before are known to be true still."""
+"""Changes of partitions leave a mark, by which names that were read before are known to be true still.
+
+Servers of before leave none: they must not go on beside those that come after.
+"""
 
 from __future__ import annotations
 
