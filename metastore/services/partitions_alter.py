@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from metastore.errors import AlreadyExistsError, InvalidOperationError
+from metastore.services.bucket_upkeep import keep_partition_buckets
 from metastore.services.column_upkeep import forget_columns_of_partitions
 from metastore.services.databases import Clock
 from metastore.services.dependency_upkeep import follow_renamed
@@ -129,6 +130,7 @@ class PartitionAlterService:
         if not new.sd.location:
             new.sd.location = old.partition.sd.location
         keep_partition_skew(old.partition, new)
+        keep_partition_buckets(rules.table, old.partition, new)
         changed = rules.complete(new, old.id, name)
         if is_view(rules.table):
             check_no_location(new)

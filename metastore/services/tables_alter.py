@@ -6,7 +6,6 @@ import copy
 from collections.abc import Mapping
 
 from metastore.domain import table_events
-from metastore.domain.buckets import buckets
 from metastore.domain.names import fold
 from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
@@ -18,6 +17,7 @@ from metastore.errors import (
     InvalidOperationError,
 )
 from metastore.services.acid_tables import follow_rename
+from metastore.services.bucket_upkeep import check_bucketing_columns
 from metastore.services.column_upkeep import forget_columns_of_table
 from metastore.services.databases import Clock
 from metastore.services.dependency_upkeep import check_alter, follow_altered
@@ -74,7 +74,7 @@ class TableAlterService:
                 _check_keys(old, new)
                 _check_types(old, new)
                 if cascade or not old.partitionKeys:
-                    _check_bucketed(old, new)
+                    check_bucketing_columns(old, new)
                 target = _target(work, stored.ref, catalog, target_database)
                 check_alter(work, stored, old, new, propagate=self._propagate)
                 move = self._move(work, stored, old, new)
@@ -162,25 +162,6 @@ def _check_types(old: Table, new: Table) -> None:
             "The following columns have types incompatible with the existing columns in their respective positions :\n"
             + ",".join(changed)
         )
-
-
-def _check_bucketed(old: Table, new: Table) -> None:
-    """Rows lie in buckets by the hash of their columns' types; nothing would tell the files of before from others.
-
-    Partitions that keep their columns tell it themselves. Lengths and precisions do not matter to the hash.
-    """
-    still, was = (
-        {fold(name) for name in buckets(each.sd.bucketCols, each.sd.numBuckets).columns} for each in (new, old)
-    )
-    before, after = (
-        {fold(each.name): fold(each.type).partition("(")[0] for each in table.sd.cols} for table in (old, new)
-    )
-    for name in sorted(still & was & before.keys() & after.keys()):
-        if before[name] != after[name]:
-            raise InvalidOperationError(
-                f"{old.dbName}.{old.tableName} is CLUSTERED BY {name}, and its rows lie in buckets by the type "
-                f"{before[name]}, which cannot become {after[name]}: make it NOT CLUSTERED, or a new table of its rows"
-            )
 
 
 def _target(work: UnitOfWork, table: TableRef, catalog: str, database: str) -> int:

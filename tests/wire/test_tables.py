@@ -249,23 +249,6 @@ def test_cascade_reaches_all_partitions(hive_client: Any) -> None:
     assert {len(each.sd.cols) for each in hive_client.get_partitions(database, name, -1)} == {4}
 
 
-def test_a_bucketing_column_keeps_the_type_by_which_its_rows_lie(hive_client: Any) -> None:
-    def retyped(keys: list[tuple[str, str]], *, number: int = 4, cascade: bool = False, to: str = "bigint") -> str:
-        database, name = new_table(hive_client, keys, sd=descriptor(bucketCols=["A"], numBuckets=4))
-        changed = hive_client.get_table(database, name)
-        changed.sd.cols[0].type, changed.sd.numBuckets = to, number
-        hive_client.alter_table_with_cascade(database, name, changed, cascade)
-        return str(hive_client.get_table(database, name).sd.cols[0].type)
-
-    text = r"\.t is CLUSTERED BY a, and its rows lie in buckets by the type int, which cannot become bigint"
-    by_day = [("ds", "string")]
-    for keys, cascade in ((list[tuple[str, str]](), False), (by_day, True)):
-        with pytest.raises(InvalidOperationException, match=text):
-            retyped(keys, cascade=cascade)
-    assert retyped(by_day) == retyped([], number=-1) == "bigint"
-    assert retyped([], to="INT") == "INT"
-
-
 def test_compare_and_swap(hive_client: Any) -> None:
     """Trap 18."""
     database, name = new_table(hive_client, parameters={"metadata_location": "0"})

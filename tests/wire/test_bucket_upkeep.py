@@ -1,0 +1,64 @@
+"""What clients that know little of buckets may do to tables and partitions that have some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.wire.builders import descriptor, new_table, partition
+from thrift_idl.gen.hive_metastore.ttypes import InvalidOperationException, Order, StorageDescriptor
+
+BY_DAY = [("ds", "string")]
+
+
+def bucketed() -> StorageDescriptor:
+    return descriptor(bucketCols=["A"], numBuckets=4, sortCols=[Order("x", 1)])
+
+
+def test_a_bucketing_column_keeps_the_type_by_which_its_rows_lie(hive_client: Any) -> None:
+    def retyped(keys: list[tuple[str, str]], *, number: int = 4, cascade: bool = False, to: str = "bigint") -> str:
+        database, name = new_table(hive_client, keys, sd=bucketed())
+        changed = hive_client.get_table(database, name)
+        changed.sd.cols[0].type, changed.sd.numBuckets = to, number
+        hive_client.alter_table_with_cascade(database, name, changed, cascade)
+        return str(hive_client.get_table(database, name).sd.cols[0].type)
+
+    text = r"\.t is CLUSTERED BY a, and its rows lie in buckets by the type int, which cannot become bigint"
+    for keys, cascade in ((list[tuple[str, str]](), False), (BY_DAY, True)):
+        with pytest.raises(InvalidOperationException, match=text):
+            retyped(keys, cascade=cascade)
+    assert retyped(BY_DAY) == retyped([], number=-1) == "bigint"
+    assert retyped([], to="INT") == "INT"
+
+
+@pytest.mark.parametrize("number", [0, None])
+def test_a_partition_that_says_nothing_of_buckets_keeps_them(hive_client: Any, number: int | None) -> None:
+    """As Spark sends it for RENAME TO, SET LOCATION and SET SERDEPROPERTIES."""
+    database, name = new_table(hive_client, BY_DAY, sd=bucketed())
+    hive_client.add_partition(partition(database, name, ["1"], sd=bucketed()))
+
+    def changed(values: list[str], **fields: Any) -> StorageDescriptor:
+        now = hive_client.get_partition(database, name, ["1"])
+        now.values, now.sd = values, descriptor(now.sd.location, **fields)
+        if values == ["1"]:
+            hive_client.alter_partition(database, name, now)
+        else:
+            hive_client.rename_partition(database, name, ["1"], now)
+        sd: StorageDescriptor = hive_client.get_partition(database, name, values).sd
+        return sd
+
+    silent = changed(["1"], numBuckets=number)
+    assert (silent.numBuckets, silent.bucketCols, silent.sortCols) == (4, ["A"], [Order("x", 1)])
+    assert changed(["1"], numBuckets=8, bucketCols=["A"]).numBuckets == 8
+    assert changed(["2"], numBuckets=number).numBuckets == 8
+
+
+def test_a_partition_may_lose_its_buckets(hive_client: Any) -> None:
+    for of_table, said in ((bucketed(), -1), (descriptor(), 0)):
+        database, name = new_table(hive_client, BY_DAY, sd=of_table)
+        hive_client.add_partition(partition(database, name, ["1"], sd=bucketed()))
+        now = hive_client.get_partition(database, name, ["1"])
+        now.sd = descriptor(now.sd.location, numBuckets=said)
+        hive_client.alter_partition(database, name, now)
+        assert hive_client.get_partition(database, name, ["1"]).sd.numBuckets == said
