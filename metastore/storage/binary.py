@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Final
 
 from sqlalchemy import Connection
 
+from metastore.encoded import EncodedTexts
 from metastore.storage.driver import driver_cursor
 from metastore.storage.sql import Sql
 
@@ -14,6 +16,8 @@ _HEADER: Final = 19  # bytes before the first row: signature, flags, length of a
 _LARGE: Final = 2**22  # bytes
 _FIELDS: Final = struct.Struct("!h")
 _LENGTH: Final = struct.Struct("!i")
+_ARRAY: Final = struct.Struct("!iiI")  # number of dimensions, whether there are NULLs, type of the elements
+_DIMENSION: Final = struct.Struct("!ii")  # number of elements, number of the first
 
 
 def binary_row(connection: Connection, query: Sql) -> list[memoryview | None]:
@@ -37,14 +41,19 @@ def binary_rows(connection: Connection, query: Sql) -> list[bytes]:
     return rows
 
 
-def as_thrift(text: str) -> str:
-    """SQL of a text as Thrift writes it: its length before it. `text` is SQL, too."""
-    return f"int4send(octet_length(textsend({text}))) || textsend({text})"
-
-
 def integers(packed: bytes | memoryview | None) -> tuple[int, ...]:
     """What `int8send` has written, one after the other."""
     return struct.unpack(f"!{len(packed) // 8}q", packed) if packed else ()
+
+
+def texts(array: memoryview | None) -> EncodedTexts:
+    """A text[] of any dimensions, without NULLs: but for its head, it is a list of texts as Thrift writes it."""
+    if array is None:
+        return EncodedTexts(0, b"")
+    (dimensions,) = _LENGTH.unpack_from(array)
+    sizes = [_LENGTH.unpack_from(array, _ARRAY.size + number * _DIMENSION.size)[0] for number in range(dimensions)]
+    data = array[_ARRAY.size + dimensions * _DIMENSION.size :]
+    return EncodedTexts(math.prod(sizes) if sizes else 0, bytes(data))
 
 
 class _Answer(list[bytes]):

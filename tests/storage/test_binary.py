@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.app import Application
 from metastore.encoded import EncodedTexts, Joined
-from metastore.storage.binary import binary_row
+from metastore.storage.binary import binary_row, texts
 from metastore.storage.faults import translate
 from metastore.storage.sql import Sql
 
@@ -41,6 +41,25 @@ def test_pieces_of_joined_bytes_are_a_sequence() -> None:
     assert (joined[-1], joined[1:3], joined[4:], len(joined)) == (b"ef", [b"", b"bcd"], [], 4)
     with pytest.raises(IndexError):
         joined[4]
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        ("ARRAY(SELECT name FROM partitions)", []),
+        ("NULL::text[]", []),
+        ("ARRAY['é', '', 'a\nb']", ["é", "", "a\nb"]),
+        (
+            "ARRAY(SELECT ARRAY[n::text, 'x'] FROM generate_series(1, 300) AS n)",
+            [e for n in range(300) for e in (str(n + 1), "x")],
+        ),
+    ],
+)
+def test_arrays_of_texts_are_thrifts_lists(application: Application, array: str, expected: list[str]) -> None:
+    with application._store._engine.connect() as connection:
+        (found,) = binary_row(connection, Sql(f"SELECT {array}"))
+    assert texts(found).decode() == expected
+    assert texts(found).count == len(expected)
 
 
 def test_texts_are_thrifts() -> None:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from sqlalchemy import Connection, Text, bindparam, cast, select
 
 from metastore.encoded import EncodedTexts
-from metastore.storage.binary import as_thrift, binary_row
+from metastore.storage.binary import binary_row, texts
 from metastore.storage.driver import Prepared
 from metastore.storage.kept import Kept
 from metastore.storage.schema import databases, partition_lists, tables
@@ -36,11 +36,10 @@ _STATE = Prepared(
     ),
 )
 # In one statement, so that the names are those of the state.
-_NAMES = f"""
-    SELECT int8send(count(*)), string_agg({as_thrift("name")}, '' ORDER BY name),
-           (SELECT textsend(state::text) FROM partition_lists WHERE table_id = %s)
-    FROM partitions WHERE table_id = %s
-"""  # noqa: S608 - only constants of this module
+_NAMES = """
+    SELECT ARRAY(SELECT name FROM partitions WHERE table_id = %s ORDER BY name),
+           (SELECT state::text FROM partition_lists WHERE table_id = %s)
+"""
 
 
 class PartitionNames:
@@ -60,8 +59,8 @@ class PartitionNames:
         return names if names and kept_state == state else self._read(table_id)
 
     def _read(self, table_id: int) -> EncodedTexts:
-        count, data, state = binary_row(self._connection, Sql(_NAMES, (table_id, table_id)))
-        names = EncodedTexts(int.from_bytes(count or b""), bytes(data or b""))
+        found, state = binary_row(self._connection, Sql(_NAMES, (table_id, table_id)))
+        names = texts(found)
         if self._kept and state:
             self._kept.put(table_id, (bytes(state).decode(), names), len(names.data))
         return names

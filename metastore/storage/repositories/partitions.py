@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from metastore.encoded import EncodedList, EncodedTexts, Joined
 from metastore.storage.arrays import array_literal, number_array_literal
-from metastore.storage.binary import as_thrift, binary_row, binary_rows, integers
+from metastore.storage.binary import binary_row, binary_rows, integers, texts
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.driver import rows_of
 from metastore.storage.mapping.descriptors import decode_descriptor
@@ -29,8 +29,6 @@ _SCAN = f"""
            ),
            {", ".join(visible_columns("%s"))}
 """
-_COUNTED = "SELECT int8send(count(*)),"
-_NAMES = f"{_COUNTED} string_agg({as_thrift('name')}, '' ORDER BY name)"
 
 
 class Partitions:
@@ -88,18 +86,19 @@ class Partitions:
 
     def names(self, table: TableRef, condition: Condition | None = None, limit: int | None = None) -> EncodedTexts:
         """Escaped names in ascending order."""
-        count, data = binary_row(self._connection, _query(_NAMES, _chosen(table, condition, limit)))
-        return EncodedTexts(int.from_bytes(count or b""), bytes(data or b""))
+        names = _query("SELECT name", _chosen(table, condition), "ORDER BY name LIMIT %s")
+        return self._texts(Sql(names.text, (*names.values, limit)))
 
     def values(self, table: TableRef, condition: Condition | None, positions: Sequence[int]) -> EncodedTexts:
         """The texts of the keys at these positions (from 0), row by row; each once, unless they are all keys."""
-        columns = ", ".join(f"values[{position + 1}] AS value_{position}" for position in positions)
-        texts = " || ".join(as_thrift(f"value_{position}") for position in positions)
+        columns = ", ".join(f"values[{position + 1}]" for position in positions)
         distinct = "" if len(positions) == len(table.keys) else "DISTINCT"
-        each, values = _query(f"SELECT {distinct} {columns}", _chosen(table, condition))
-        query = Sql(f"{_COUNTED} string_agg({texts}, '') FROM ({each}) AS kept", values)
-        count, data = binary_row(self._connection, query)
-        return EncodedTexts(int.from_bytes(count or b"") * len(positions), bytes(data or b""))
+        return self._texts(_query(f"SELECT {distinct} ARRAY[{columns}]", _chosen(table, condition)))
+
+    def _texts(self, query: Sql) -> EncodedTexts:
+        """What the one column of a query gives, a text or array of texts in each row."""
+        (found,) = binary_row(self._connection, Sql(f"SELECT ARRAY({query.text})", query.values))
+        return texts(found)
 
     def ids(self, table: TableRef, condition: Condition | None, limit: int | None = None) -> list[int]:
         """Ids by ascending name."""
