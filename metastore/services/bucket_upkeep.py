@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from metastore.domain.buckets import buckets
 from metastore.domain.names import fold
 from metastore.errors import InvalidOperationError
+from metastore.services.skew_upkeep import OPERATION
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
 
@@ -15,6 +18,15 @@ def keep_partition_buckets(table: Table, old: Partition, new: Partition) -> None
     if new.sd.numBuckets or new.sd.bucketCols or not _columns(table.sd):
         return
     new.sd.numBuckets, new.sd.bucketCols, new.sd.sortCols = old.sd.numBuckets, old.sd.bucketCols, old.sd.sortCols
+
+
+def keep_table_order(old: Table, new: Table, context: Mapping[str, str]) -> None:
+    """A table of the same buckets keeps the order of its rows, unless the client names its statement: Spark leaves out
+    an order that descends.
+    """
+    same = (new.sd.bucketCols, new.sd.numBuckets) == (old.sd.bucketCols, old.sd.numBuckets)
+    if OPERATION not in context and same and not new.sd.sortCols:
+        new.sd.sortCols = old.sd.sortCols
 
 
 def check_bucketing_columns(old: Table, new: Table) -> None:

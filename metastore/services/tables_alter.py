@@ -17,7 +17,7 @@ from metastore.errors import (
     InvalidOperationError,
 )
 from metastore.services.acid_tables import follow_rename
-from metastore.services.bucket_upkeep import check_bucketing_columns
+from metastore.services.bucket_upkeep import check_bucketing_columns, keep_table_order
 from metastore.services.column_upkeep import forget_columns_of_table
 from metastore.services.databases import Clock
 from metastore.services.dependency_upkeep import check_alter, follow_altered
@@ -100,6 +100,7 @@ class TableAlterService:
         if not new.sd.location:
             new.sd.location = old.sd.location
         keep_table_skew(old, new, context)
+        keep_table_order(old, new, context)
         new = normalise(new, catalog, database)
         if (values := new.sd.skewedInfo.skewedColValues) != old.sd.skewedInfo.skewedColValues:
             check_count(len(values), new.parameters, f"{database}.{new.tableName}")

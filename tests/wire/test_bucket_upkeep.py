@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.wire.builders import descriptor, new_table, partition
-from thrift_idl.gen.hive_metastore.ttypes import InvalidOperationException, Order, StorageDescriptor
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, InvalidOperationException, Order, StorageDescriptor
 
 BY_DAY = [("ds", "string")]
 
@@ -52,6 +52,18 @@ def test_a_partition_that_says_nothing_of_buckets_keeps_them(hive_client: Any, n
     assert (silent.numBuckets, silent.bucketCols, silent.sortCols) == (4, ["A"], [Order("x", 1)])
     assert changed(["1"], numBuckets=8, bucketCols=["A"]).numBuckets == 8
     assert changed(["2"], numBuckets=number).numBuckets == 8
+
+
+def test_a_table_keeps_the_order_that_spark_leaves_out(hive_client: Any) -> None:
+    sd = descriptor(bucketCols=["a"], numBuckets=4, sortCols=[Order("x", 0)])
+    database, name = new_table(hive_client, sd=sd)
+    silent = hive_client.get_table(database, name)
+    silent.sd.sortCols = []
+    hive_client.alter_table(database, name, silent)
+    assert hive_client.get_table(database, name).sd.sortCols == [Order("x", 0)]
+    context = EnvironmentContext({"alterTableOpType": "CLUSTERED_BY"})
+    hive_client.alter_table_with_environment_context(database, name, silent, context)
+    assert hive_client.get_table(database, name).sd.sortCols == []
 
 
 def test_a_partition_may_lose_its_buckets(hive_client: Any) -> None:
