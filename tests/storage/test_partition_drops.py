@@ -1,0 +1,87 @@
+"""Dropping is one statement: what it waits for is seen by all of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import text
+
+from metastore.app import Application
+from metastore.errors import NotFoundError
+from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import UnitOfWork
+from tests.fixtures.application import called, counted
+from tests.wire.builders import partition, table
+from thrift_idl.gen.hive_metastore.ttypes import Database, DropPartitionsRequest, Partition, RequestPartsSpec
+
+TABLE = "hive", "db", "t"
+
+
+@pytest.fixture(autouse=True)
+def filled(application: Application) -> None:
+    called(application, "create_database", Database(name="db"))
+    called(application, "create_table", table("db", "t", [("ds", "string")]))
+    called(application, "add_partitions", [partition("db", "t", [value]) for value in "abc"])
+
+
+def drop(application: Application, *values: str) -> list[Partition]:
+    spec = RequestPartsSpec(names=[f"ds={value}" for value in values])
+    dropped: list[Partition] = called(
+        application, "drop_partitions_req", DropPartitionsRequest("db", "t", spec, deleteData=True, ifExists=False)
+    ).partitions.decode()
+    return dropped
+
+
+def names(application: Application) -> list[str]:
+    listed: list[str] = called(application, "get_partition_names", "db", "t", -1).decode()
+    return listed
+
+
+def dropping_while(
+    application: Application, pool: ThreadPoolExecutor, work: UnitOfWork, *values: str
+) -> list[Partition]:
+    """Drops partitions that the transaction has changed, which is committed as soon as the drop waits for it."""
+    outcome = pool.submit(drop, application, *values)
+    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%WITH named%'")
+    deadline = time.monotonic() + 60
+    with application._store._engine.connect() as connection:
+        while not connection.execute(waiting).scalar_one():
+            assert time.monotonic() < deadline
+            threading.Event().wait(0.01)
+    work.commit()
+    return outcome.result()
+
+
+def test_what_was_changed_meanwhile_is_dropped_as_it_is_then(application: Application) -> None:
+    with ThreadPoolExecutor(1) as pool, application._store.transaction() as work:
+        stored = work.tables.find(*TABLE, lock="share")
+        assert stored is not None
+        (old,) = work.partitions.select_stored(stored.ref, named(["ds=b"]), lock=True)
+        old.partition.parameters["late"] = "yes"
+        work.partitions_write.update(stored.ref, [NamedPartition(old.name, old.partition, old.id)])
+        dropped = dropping_while(application, pool, work, "b", "a")
+    assert [(each.values, each.parameters.get("late")) for each in dropped] == [(["a"], None), (["b"], "yes")]
+    assert names(application) == ["ds=c"]
+
+
+def test_what_was_dropped_meanwhile_is_missing_and_nothing_goes(application: Application) -> None:
+    with ThreadPoolExecutor(1) as pool, application._store.transaction() as work:
+        stored = work.tables.find(*TABLE, lock="share")
+        assert stored is not None
+        assert work.partitions_write.delete(stored.ref, ["ds=b"]).names == ["ds=b"]
+        with pytest.raises(NotFoundError, match="ds=b"):
+            dropping_while(application, pool, work, "a", "b", "c")
+    assert names(application) == ["ds=a", "ds=c"]
+
+
+def test_dropping_is_a_constant_number_of_statements(application: Application) -> None:
+    with counted(application) as one:
+        drop(application, "a")
+    with counted(application) as several:
+        drop(application, "b", "c")
+    assert len(one) == len(several)
+    assert sum("DELETE FROM partitions" in each for each in one) == 1
