@@ -44,10 +44,12 @@ class Partitions:
         """Partitions by ascending name, as bytes: what is their own, and the ends that they share."""
         query = _query("SELECT descriptor_id, encoded", _chosen(table, condition, limit), "ORDER BY name")
         rows = binary_rows(self._connection, query)
-        descriptor_ids = [int.from_bytes(row[_DESCRIPTOR_ID]) for row in rows]
-        descriptors = self._descriptors.tails(descriptor_ids)
+        shared = [row[_DESCRIPTOR_ID] for row in rows]
+        descriptor_ids = {each: int.from_bytes(each) for each in set(shared)}
+        descriptors = self._descriptors.tails(list(descriptor_ids.values()))
         tails = partition_tails(descriptors, table.catalog, table.database, table.name)
-        return EncodedList(Partition, [row[_ENCODED] for row in rows], [tails[i] for i in descriptor_ids])
+        ends = {each: tails[descriptor_id] for each, descriptor_id in descriptor_ids.items()}
+        return EncodedList(Partition, [row[_ENCODED] for row in rows], [ends[each] for each in shared])
 
     def select_named(self, table: TableRef, names: Sequence[str]) -> EncodedList[Partition]:
         """Those of the named partitions that are there, as `select`."""
