@@ -33,7 +33,7 @@ def by_bucket(df: DataFrame) -> DataFrame:
         raise InvalidStatementError(
             f"{index.toString()} cannot be read by bucket: it has none, or its bucketing columns are not selected, "
             "or are of types whose equal values may lie in several buckets, or had other types when some of its "
-            "partitions were written"
+            "partitions were written, or Spark without this library wrote some of its files"
         )
     spark: Any = df.sparkSession
     java_session = spark._jsparkSession  # noqa: SLF001

@@ -12,6 +12,8 @@ import re
 _NUMBER_FIRST = re.compile(r"(0\d*)_\d+.*", re.DOTALL)
 # Presto's, before 312: 20180102_030405_00641_x1y2z_bucket-00234.
 _QUERY_FIRST = re.compile(r"\d{8}_\d{6}_\d{5}_[a-z0-9]{5}_bucket-(\d+)(?:[-_.].*)?", re.DOTALL)
+# That of Spark's own writer of Hive's tables.
+_OF_SPARK = re.compile(r"\d+_0_part-\d+-.*", re.DOTALL)
 
 
 def bucket_of(name: str) -> int | None:
@@ -21,6 +23,11 @@ def bucket_of(name: str) -> int | None:
     """
     found = _QUERY_FIRST.fullmatch(name) or _NUMBER_FIRST.fullmatch(name)
     return int(found[1]) if found else None
+
+
+def is_sparks_own(name: str) -> bool:
+    """Whether Spark without this library has named the file: it puts rows by version 1, whatever their table says."""
+    return _OF_SPARK.fullmatch(name) is not None
 
 
 def bucket_file(bucket: int, name: str) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spark_client.buckets.names import is_sparks_own
 from spark_client.buckets.rules import MEND, bucket_numbers, buckets_of_hashes, mismatch, refuse_directory
 from spark_client.errors import UnreadableTableError
 from spark_client.wire.structs import NOT_BUCKETED, Buckets, Column, ScanBuckets, ScanPartition, ScanStorage
 from spark_client.write.names import value_path
 
+# Of which Spark's own hash is Hive's version 1.
+_SPARK_KNOWS = {"boolean", "tinyint", "smallint", "int", "bigint", "decimal", "date", "string"}
 # As Trino calls the one place of a table without partitions.
 UNPARTITIONED = "<UNPARTITIONED>"
 
@@ -29,7 +32,8 @@ def bucketing(
 ) -> Mapping[str, Any] | None:
     """What is to be known of a partition when its files are listed; None where the table has no buckets.
 
-    `declared`: those of the table; `keys`: its partition columns. `retyped`: its rows lie by the hash of other types.
+    `declared`: those of the table; `keys`: its partition columns. `retyped`: its rows lie by the hash of other types;
+    `sparks`: files of Spark's own writer are in order.
     """
     if declared is None:
         return None
@@ -44,6 +48,7 @@ def bucketing(
         "count": of_partition.count,
         "mismatch": mismatch(table, of_table, of_partition, name),
         "retyped": retyped,
+        "sparks": declared.version in (None, "1") and set(_types(declared.columns).values()) <= _SPARK_KNOWS,
     }
 
 
@@ -66,10 +71,10 @@ def chosen_files(
 
     A directory is {partition: as `bucketing` says, names of files, directory: one that lies in it, or None}; `declared`
     the table's number of buckets. The `numbers` are the bucket of each file, `buckets` how many are left, over all
-    directories, `fewest` the smallest number that a partition, or the table, has; `retyped`, whether rows of one of
-    them lie by the hash of other types. Raises UnreadableTableError for what does not fit together.
+    directories, `fewest` the smallest number that a partition, or the table, has; `exact`, whether all rows lie by
+    the table's hash. Raises UnreadableTableError for what does not fit together.
     """
-    keep, told, total, fewest = [], [], 0, declared
+    keep, told, total, fewest, exact = [], [], 0, declared, True
     for each in directories:
         partition, names = each["partition"], each["names"]
         if partition["mismatch"]:
@@ -79,13 +84,13 @@ def chosen_files(
         numbers = bucket_numbers(table, partition["name"], names, partition["count"])
         told.append(numbers)
         fewest = min(fewest, partition["count"])
+        doubtful = [partition["retyped"] or (is_sparks_own(name) and not partition["sparks"]) for name in names]
+        exact = exact and not any(doubtful)
         if hashes is None:
             total += partition["count"]
             continue
-        wanted = frozenset(range(partition["count"]))
-        if not partition["retyped"]:
-            wanted = buckets_of_hashes(hashes, partition["count"])
+        wanted = buckets_of_hashes(hashes, partition["count"])
+        wanted |= {number for number, doubt in zip(numbers, doubtful, strict=True) if doubt}
         total += len(wanted)
         keep.append([position for position, number in enumerate(numbers) if number in wanted])
-    retyped = any(each["partition"]["retyped"] for each in directories)
-    return {"keep": keep, "numbers": told, "buckets": total, "fewest": fewest, "retyped": retyped}
+    return {"keep": keep, "numbers": told, "buckets": total, "fewest": fewest, "exact": exact}

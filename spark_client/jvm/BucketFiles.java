@@ -37,7 +37,7 @@ public final class BucketFiles {
   private Set kept;
   private long buckets;
   private int fewest = Integer.MAX_VALUE;
-  private boolean retyped;
+  private boolean exact;
 
   /** `declared`: {columns, count, version} as the metastore has them: Spark keeps a copy, which others do not change. */
   public BucketFiles(SparkSession session, CatalogTable table, Python python, JsonNode declared) {
@@ -104,7 +104,7 @@ public final class BucketFiles {
     JsonNode answer = python.ask("buckets", table.identifier(), request, null);
     buckets = answer.get("buckets").asLong();
     fewest = answer.get("fewest").asInt();
-    retyped = answer.get("retyped").asBoolean();
+    exact = answer.get("exact").asBoolean();
     if (hashes != null) kept = new HashSet();
     for (int i = 0; i < files.size(); i++) {
       JsonNode told = (JsonNode) answer.get("numbers").get(i);
@@ -179,7 +179,7 @@ public final class BucketFiles {
   /** By which files of as many tasks lie, or null where equal values need not be in one bucket. */
   public Partitioning partitioning(Seq output) {
     StructType types = types();
-    if (version() == 0 || types == null || retyped) return null;
+    if (version() == 0 || types == null || !exact) return null;
     List columns = new ArrayList();
     for (int i = 0; i < types.length(); i++) {
       if (!BucketFilter.equalInOneBucket(types.fields()[i].dataType())) return null;

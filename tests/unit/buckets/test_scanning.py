@@ -1,0 +1,46 @@
+"""Which files of bucketed directories are opened for which hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from spark_client.buckets.scanning import bucketing, chosen_files
+from spark_client.wire.structs import Column, ScanBuckets, ScanPartition
+
+OURS, SPARKS = "000001_0_query-7-00000.parquet", "00001_0_part-00000-1c5d-4b_00001.c000.snappy.parquet"
+
+
+def partition(kind: str, version: str | None) -> Mapping[str, Any]:
+    """Of a table without partitions, of four buckets by one column of this type."""
+    declared = ScanBuckets((Column("a", kind),), 4, version)
+    known = bucketing("d.t", declared, [], ScanPartition((), "file:/t", (), 1, 1, 0), [])
+    assert known is not None
+    return known
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "believed"),
+    [
+        ("int", "1", True),
+        ("decimal(9,2)", None, True),
+        ("int", "2", False),
+        ("varchar(5)", "1", False),
+        ("array<int>", "1", False),
+    ],
+)
+def test_files_of_sparks_own_are_believed_where_its_hash_is_hives(
+    kind: str, version: str | None, *, believed: bool
+) -> None:
+    directory = {"partition": partition(kind, version), "names": [OURS, SPARKS], "directory": None}
+    found = chosen_files("d.t", 4, [directory], [2])
+    assert (found["exact"], found["keep"], found["buckets"]) == ((True, [[]], 1) if believed else (False, [[0, 1]], 2))
+    assert chosen_files("d.t", 4, [directory], [5])["keep"] == [[0, 1]]
+
+
+def test_without_hashes_all_is_read() -> None:
+    directory = {"partition": partition("int", "2"), "names": [OURS], "directory": None}
+    found = chosen_files("d.t", 4, [directory], None)
+    assert (found["keep"], found["numbers"], found["buckets"], found["exact"]) == ([], [[1]], 4, True)
