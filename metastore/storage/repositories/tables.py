@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from metastore.domain.query_ids import CHARACTERS, LENGTH
+from metastore.storage.arrays import array_literal, number_array_literal
 from metastore.storage.descriptors import Descriptors
 from metastore.storage.driver import Prepared, rows_of
 from metastore.storage.mapping.descriptors import shared_part
@@ -129,16 +130,16 @@ class Tables:
 
     def find_many(self, catalog: str, database: str, names: Sequence[str]) -> list[StoredTable]:
         """Those of the named tables that are there, by name."""
-        return self._read(_FIND_MANY, catalog=catalog, database=database, names=list(names))
+        return self._read(_FIND_MANY, catalog=catalog, database=database, names=array_literal(names))
 
     def find_named(self, catalog: str, names: Sequence[tuple[str, str]]) -> list[StoredTable]:
         """Those of the tables that are there; each is named with its database before it."""
         own, of = [name for _, name in names], [database for database, _ in names]
-        return self._read(_FIND_NAMED, catalog=catalog, databases=of, names=own)
+        return self._read(_FIND_NAMED, catalog=catalog, databases=array_literal(of), names=array_literal(own))
 
     def find_ids(self, ids: Sequence[int], *, lock: bool = False) -> list[StoredTable]:
         """The tables of these ids, by id. `lock`: nobody else changes them, or publishes to them, meanwhile."""
-        return self._read(_FIND_IDS[lock], ids=list(ids))
+        return self._read(_FIND_IDS[lock], ids=number_array_literal(ids))
 
     def ids(self, catalog: str | None = None, database: str | None = None) -> list[int]:
         """Of all tables, or of those of one database, ascending."""
