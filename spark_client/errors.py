@@ -47,6 +47,10 @@ class PublishConflictError(SparkClientError):
     """Somebody else changed what this write had seen. Nothing of the write is visible; run it again."""
 
 
+class ValuesChangedError(SparkClientError):
+    """Partitions have come or gone since their values were read: read them again."""
+
+
 class InvalidInsertError(SparkClientError):
     """The INSERT does not fit its table: columns, types, partitions or format."""
 

@@ -49,12 +49,22 @@ struct ScanRequest {
   3: optional list<PredicateNode> predicate,   // none: everything
   4: optional string catName,
   5: optional bool withTotals = false,         // count the table's partitions too: costs more on very large tables
+  6: optional string state,                    // as ScanValues had it: ConflictException if it is another by now
 }
 
 /** Which values `columns` of the partitions have that a scan reads. */
 struct ScanValuesRequest {
   1: required ScanRequest scan,
   2: required list<string> columns,            // partition columns
+}
+
+/**
+ * The texts of these columns: as many for each combination as there are columns; a combination may come twice. They are
+ * all that there are as long as the table's list of partitions has this state, which no change of it leaves as it is.
+ */
+struct ScanValues {
+  1: required list<string> texts,
+  2: required string state,
 }
 
 /** A directory to read. `skewedValue` is unset for a directory that holds more than one value (plain or default). */
@@ -302,13 +312,10 @@ exception ConflictException {
 service Metastore extends hive_metastore.ThriftHiveMetastore {
   /** The partitions and directories that can hold rows for which the predicate is true. May keep too much, never too little. */
   ScanPlan plan_scan(1: ScanRequest request)
-      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2, 3: ConflictException o3),
 
-  /**
-   * The texts of some partition columns: as many for each combination as there are columns; a combination may come twice.
-   * With them a client finds out itself what a predicate cannot say, and what of them to leave out by TEXT_IN.
-   */
-  list<string> scan_values(1: ScanValuesRequest request)
+  /** With these, a client finds out itself what no predicate can say, and says it of their texts, by TEXT_IN. */
+  ScanValues scan_values(1: ScanValuesRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
   /** Registers a write before its first file, so that readers do not see its files and cleaning finds them. */

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from metastore.encoded import EncodedTexts
 from metastore.handlers.arguments import required, table_name
 from metastore.services.partition_values import PartitionValueService
 from metastore.services.scans import ScanService
-from thrift_idl.gen.metastore.ttypes import ScanPlan, ScanRequest, ScanValuesRequest
+from thrift_idl.gen.metastore.ttypes import ScanPlan, ScanRequest, ScanValues, ScanValuesRequest
 
 
 class ScanHandlers:
@@ -18,9 +17,11 @@ class ScanHandlers:
 
     def plan_scan(self, request: ScanRequest) -> ScanPlan:
         name = table_name(request.dbName, request.tableName, request.catName)
-        return self._scans.plan(*name, request.predicate or [], with_totals=bool(request.withTotals))
+        totals = bool(request.withTotals)
+        return self._scans.plan(*name, request.predicate or [], with_totals=totals, state=request.state)
 
-    def scan_values(self, request: ScanValuesRequest) -> EncodedTexts:
+    def scan_values(self, request: ScanValuesRequest) -> ScanValues:
         scan = required("scan", request.scan)
         name = table_name(scan.dbName, scan.tableName, scan.catName)
-        return self._values.kept(*name, scan.predicate or [], request.columns or [])
+        texts, state = self._values.kept(*name, scan.predicate or [], request.columns or [])
+        return ScanValues(texts=texts, state=state)

@@ -49,8 +49,10 @@ class PartitionValueService:
 
     def kept(
         self, catalog: str, database: str, table: str, nodes: Sequence[PostfixNode], columns: Sequence[str]
-    ) -> EncodedTexts:
+    ) -> tuple[EncodedTexts, str]:
         """The texts of some partition columns, row by row, of the partitions that a scan with this predicate reads.
+
+        And a state of the table's list of partitions: the texts are of that moment, or of a later one.
 
         Raises NotFoundError for the table, InvalidInputError for a malformed predicate and for what is no partition
         column.
@@ -61,7 +63,8 @@ class PartitionValueService:
             if not columns:
                 raise InvalidInputError("The partition columns to list must be given")
             positions = [_position(reference, each) for each in columns]
-            return work.partitions.values(reference, scan_condition(predicate, reference.keys), positions)
+            state = work.partition_values.state(reference)
+            return work.partitions.values(reference, scan_condition(predicate, reference.keys), positions), state
 
 
 def _position(table: TableRef, column: str) -> int:

@@ -9,7 +9,7 @@ from metastore.domain.buckets import buckets
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
 from metastore.domain.names import fold
 from metastore.domain.skew import DEFAULT_DIRECTORY, Skew, directories_to_read, pruned_prefixes
-from metastore.errors import InvalidOperationError
+from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.table_rules import VIEW
 from metastore.services.tables import missing
 from metastore.storage.filters_sql import scan_condition
@@ -27,11 +27,20 @@ class ScanService:
         self._store = store
 
     def plan(
-        self, catalog: str, database: str, table: str, nodes: Sequence[PostfixNode], *, with_totals: bool
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        nodes: Sequence[PostfixNode],
+        *,
+        with_totals: bool,
+        state: str | None = None,
     ) -> ScanPlan:
-        """What must be read. Raises NotFoundError, InvalidInputError for a malformed predicate."""
+        """What must be read. Raises NotFoundError, InvalidInputError for a malformed predicate.
+
+        ConflictError where the list of partitions is not in that state any more.
+        """
         predicate = from_postfix(nodes)
-        total: int | None = None
         with self._store.read() as work:
             found = work.tables.find_scan(catalog, database, table)
             if found is None:
@@ -42,6 +51,11 @@ class ScanService:
             if stored.ref.keys:
                 rows, writes = work.partitions.select_scan(stored.ref, scan_condition(predicate, stored.ref.keys))
                 total = work.partitions.count(stored.ref) if with_totals else None
+                # Asked behind them: what is as it was, has not changed in between.
+                if state is not None and work.partition_values.state(stored.ref) != state:
+                    raise ConflictError(
+                        f"Partitions of {database}.{table} have come or gone since their values were read"
+                    )
             else:
                 rows, total = [_whole_table(stored)], 1
             struct = stored.encoded.decode()

@@ -114,7 +114,10 @@ def _scan_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition:
         return TRUE
     position, kind = _position(leaf.column, keys)
     if isinstance(leaf, TextIn):
-        return _among(_value(position), leaf.values, negated=negated)
+        exact = _among(_value(position), leaf.values, negated=negated)
+        indexed = [sort_key(kind, value) for value in leaf.values]
+        # The keys say the same less exactly (01 = 1), but have an index.
+        return exact if negated or None in indexed else all_of([exact, _among(_key(position), indexed)])
     if isinstance(leaf, Like | StartsWith):
         return _text_leaf(leaf, position, kind, negated=negated) if kind is KeyKind.STRING else TRUE
     if kind is KeyKind.OTHER or any(sort_key(kind, value) is None for value in _values(leaf)):

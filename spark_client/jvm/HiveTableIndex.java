@@ -209,11 +209,15 @@ public final class HiveTableIndex implements FileIndex {
     request.put("bucketed", Boolean.valueOf(BucketFiles.enabled(session)));
     request.put("keys", new ArrayList(CollectionConverters.asJava(table.partitionColumnNames())));
     JsonNode answer = python.ask("scan", table.identifier(), request, null);
-    if (!answer.has("undecided")) return answer;
-    UndecidedFilters undecided = new UndecidedFilters(table, session.sessionState().conf().sessionLocalTimeZone());
-    for (Iterator i = answer.get("undecided").elements(); i.hasNext();) undecided.judge((JsonNode) i.next(), filters);
-    request.put("rejected", undecided.rejected());
-    return python.ask("scan", table.identifier(), request, null);
+    while (answer.has("undecided")) {
+      String zone = session.sessionState().conf().sessionLocalTimeZone();
+      UndecidedFilters undecided = new UndecidedFilters(table, zone, !answer.get("state").isNull());
+      for (Iterator i = answer.get("undecided").elements(); i.hasNext();) undecided.judge((JsonNode) i.next(), filters);
+      request.put("judged", undecided.judged());
+      request.put("state", answer.get("state"));
+      answer = python.ask("scan", table.identifier(), request, null);
+    }
+    return answer;
   }
 
   private static String[] texts(JsonNode values) {

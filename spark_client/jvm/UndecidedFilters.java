@@ -22,24 +22,26 @@ public final class UndecidedFilters {
 
   private final CatalogTable table;
   private final String zone;
-  private final Map rejected = new HashMap(); // column → texts
+  private final boolean all;
+  private final List judged = new ArrayList();
 
-  public UndecidedFilters(CatalogTable table, String zone) {
+  /** `all`: the values are all that there are. */
+  public UndecidedFilters(CatalogTable table, String zone, boolean all) {
     this.table = table;
     this.zone = zone;
+    this.all = all;
   }
 
-  /**
-   * `question`: {columns, filters: positions among `filters`, texts: of the columns, row by row, each ended by a NUL}.
-   * Whatever partition has a rejected text in its column, the filters are not true for it; others are not rejected.
-   */
+  /** `question`: {columns, filters: positions among `filters`, texts: of the columns, row by row, each ended by a NUL}. */
   public void judge(JsonNode question, List filters) {
+    // Nothing follows for one of several columns where combinations may be missing.
+    if (!all && question.get("columns").size() > 1) return;
     StructType schema = schema(question.get("columns"));
     List asked = new ArrayList();
     for (Iterator i = question.get("filters").elements(); i.hasNext();) {
       asked.add(filters.get(((JsonNode) i.next()).asInt()));
     }
-    PartitionFilters all = new PartitionFilters(schema, CollectionConverters.asScala(asked).toSeq());
+    PartitionFilters test = new PartitionFilters(schema, CollectionConverters.asScala(asked).toSeq());
     PartitionRows rows = new PartitionRows(table, schema, zone);
     int width = schema.length();
     Set[] seen = new Set[width], kept = new Set[width];
@@ -55,26 +57,29 @@ public final class UndecidedFilters {
         row[i] = texts.substring(start, end);
         start = end + 1;
       }
-      boolean keep = mayAccept(all, rows, row);
+      boolean keep = mayAccept(test, rows, row);
       for (int i = 0; i < width; i++) {
         seen[i].add(row[i]);
         if (keep) kept[i].add(row[i]);
       }
     }
-    for (int i = 0; i < width; i++) reject(schema.fieldNames()[i], seen[i], kept[i]);
+    for (int i = 0; i < width; i++) conclude(schema.fieldNames()[i], seen[i], kept[i]);
   }
 
-  /** By column. */
-  public Map rejected() {
-    return rejected;
+  /** {column, texts, kept}: all filters can be true with none but these texts of the column, or with all but these. */
+  public List judged() {
+    return judged;
   }
 
-  private void reject(String column, Set seen, Set kept) {
-    seen.removeAll(kept);
-    if (seen.isEmpty()) return;
-    Set before = (Set) rejected.get(column);
-    if (before == null) rejected.put(column, seen);
-    else before.addAll(seen);
+  private void conclude(String column, Set seen, Set kept) {
+    if (kept.size() == seen.size()) return;
+    boolean few = all && kept.size() <= seen.size() / 2;
+    if (!few) seen.removeAll(kept);
+    Map conclusion = new HashMap();
+    conclusion.put("column", column);
+    conclusion.put("texts", few ? kept : seen);
+    conclusion.put("kept", Boolean.valueOf(few));
+    judged.add(conclusion);
   }
 
   /** What cannot be evaluated is an error only of a partition that nothing else leaves out. */

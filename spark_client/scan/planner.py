@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from spark_client.buckets.scanning import bucketing, chosen_files, declaration
-from spark_client.errors import InvalidStatementError, UnreadableTableError
-from spark_client.scan.predicate import Term, conjunction, terms, without
+from spark_client.errors import InvalidStatementError, UnreadableTableError, ValuesChangedError
+from spark_client.scan.predicate import Term, conjunction, terms, texts_in, texts_not_in
 from spark_client.wire import MetastoreClient
 from spark_client.wire.structs import ScanPartition, ScanPlan, ScanStorage
 
@@ -24,14 +24,18 @@ class Planner:
     def scan(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """The directories of each partition that may hold rows for which all filters are true.
 
-        What only Spark can judge is `undecided`: it asks again with the texts that it has `rejected`, by column.
+        Or `undecided`: values of partition columns, for filters that only Spark can judge. It asks again with what it
+        has `judged` and the rest of that answer.
         """
         database, table = question["database"], question["table"]
-        known, rejected = terms(question["filters"], question["padded"]), question.get("rejected")
-        if rejected is None and (undecided := _undecided(known, question["columns"])):
-            return {"undecided": [self._values(database, table, known, *each) for each in undecided.items()]}
-        left_out = [without(column, texts) for column, texts in (rejected or {}).items()]
-        plan = self._metastore.plan_scan(database, table, conjunction([*known, *left_out]))
+        known, judged = terms(question["filters"], question["padded"]), question.get("judged")
+        if judged is None and _undecided(known, question["columns"]):
+            return self._values(question, known)
+        predicate = conjunction([*known, *(_term(each) for each in judged or ())])
+        try:
+            plan = self._metastore.plan_scan(database, table, predicate, state=question.get("state"))
+        except ValuesChangedError:
+            return self._values(question, known, at_rest=False)
         name, buckets, keys = f"{database}.{table}", plan.buckets if question["bucketed"] else None, question["keys"]
         _check_formats(name, question["serde"], plan)
         partitions = [
@@ -42,11 +46,19 @@ class Planner:
         declared = None if buckets is None else declaration(buckets)
         return {"partitions": partitions, "pruned": pruned, "writes": asdict(plan.writes), "buckets": declared}
 
-    def _values(
-        self, database: str, table: str, known: Iterable[Term], columns: Sequence[str], filters: Sequence[int]
-    ) -> Mapping[str, Any]:
-        texts = self._metastore.scan_values(database, table, columns, conjunction(known))
-        return {"columns": columns, "filters": filters, "texts": "\0".join([*texts, ""])}
+    def _values(self, question: Mapping[str, Any], known: Sequence[Term], *, at_rest: bool = True) -> Mapping[str, Any]:
+        """`at_rest`: as long as partitions neither come nor go, the values are all that there are; else there is no
+        `state`, and what Spark judges must be true of values that it has not seen, too.
+        """
+        database, table = question["database"], question["table"]
+        groups = _undecided(known, question["columns"])
+        found = [self._metastore.scan_values(database, table, columns, conjunction(known)) for columns in groups]
+        undecided = [
+            {"columns": columns, "filters": filters, "texts": "\0".join([*values.texts, ""])}
+            for (columns, filters), values in zip(groups.items(), found, strict=True)
+        ]
+        # The first one's: whatever was read behind it must not have changed either.
+        return {"undecided": undecided, "state": found[0].state if at_rest else None}
 
     def buckets(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Which files of its directories a scan of a bucketed table opens."""
@@ -91,6 +103,11 @@ def _undecided(known: Sequence[Term], columns: Sequence[Sequence[str]]) -> Mappi
         if names and not term.is_whole:
             found.setdefault(tuple(sorted(names)), []).append(position)
     return found
+
+
+def _term(judged: Mapping[str, Any]) -> Term:
+    """Of the texts that a column has, those with which filters can be true, or those with which they cannot."""
+    return (texts_in if judged["kept"] else texts_not_in)(judged["column"], judged["texts"])
 
 
 def _readable(partition: ScanPartition) -> Mapping[str, Any]:

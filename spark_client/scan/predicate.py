@@ -60,9 +60,14 @@ def terms(filters: Iterable[str | None], padded_columns: Collection[str] = ()) -
     return tuple(_UNKNOWN if text is None else _term(json.loads(text), blank) for text in filters)
 
 
-def without(column: str, texts: Sequence[str]) -> Term:
-    """Leaves out the partitions whose text of the column is one of these."""
-    return Term((Node("TEXT_IN", column, tuple(texts)), _NOT), 1)
+def texts_in(column: str, texts: Sequence[str]) -> Term:
+    """The partitions whose text of the column is one of these."""
+    return Term((Node("TEXT_IN", column, tuple(texts)),))
+
+
+def texts_not_in(column: str, texts: Sequence[str]) -> Term:
+    """All other partitions."""
+    return _not(texts_in(column, texts))
 
 
 def conjunction(each: Iterable[Term]) -> tuple[Node, ...] | None:

@@ -127,23 +127,23 @@ class MetastoreClient:
         predicate: Sequence[structs.PredicateNode] | None = None,
         *,
         with_totals: bool = False,
+        state: str | None = None,
     ) -> structs.ScanPlan:
-        """What must be read; `predicate` in postfix order, None for everything. Raises NoSuchTableError."""
-        request = convert.scan_request(database, table, predicate, with_totals=with_totals)
-        return convert.scan_plan_of(self._call("plan_scan", request, repeat=True, faults=_NO_TABLE))
+        """What must be read; `predicate` in postfix order, None for everything. Raises NoSuchTableError.
+
+        ValuesChangedError where the list of partitions is not in that state of `scan_values` any more.
+        """
+        request = convert.scan_request(database, table, predicate, with_totals=with_totals, state=state)
+        faults: Faults = {**_NO_TABLE, ours.ConflictException: errors.ValuesChangedError}
+        return convert.scan_plan_of(self._call("plan_scan", request, repeat=True, faults=faults))
 
     def scan_values(
-        self,
-        database: str,
-        table: str,
-        columns: Sequence[str],
-        predicate: Sequence[structs.PredicateNode] | None = None,
-    ) -> list[str]:
-        """The texts of some partition columns of what a scan reads, row by row. Raises NoSuchTableError."""
-        scan = convert.scan_request(database, table, predicate, with_totals=False)
-        request = ours.ScanValuesRequest(scan, list(columns))
-        texts: list[str] = self._call("scan_values", request, repeat=True, faults=_NO_TABLE)
-        return texts
+        self, database: str, table: str, columns: Sequence[str], predicate: Sequence[structs.PredicateNode] | None
+    ) -> structs.ScanValues:
+        """The texts of some partition columns of what a scan reads. Raises NoSuchTableError."""
+        request = ours.ScanValuesRequest(convert.scan_request(database, table, predicate), list(columns))
+        found = self._call("scan_values", request, repeat=True, faults=_NO_TABLE)
+        return structs.ScanValues(found.texts, found.state)
 
     def begin_write(self, database: str, table: str, lease: float = 60.0) -> structs.WriteLease:
         """Registers a write that is renewed more often than every `lease` seconds. Raises NoSuchTableError.

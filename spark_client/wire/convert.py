@@ -120,11 +120,16 @@ def overlay_skew(skew: structs.Skew, onto: hive.StorageDescriptor) -> None:
 
 
 def scan_request(
-    database: str, table: str, predicate: Sequence[structs.PredicateNode] | None, *, with_totals: bool
+    database: str,
+    table: str,
+    predicate: Sequence[structs.PredicateNode] | None,
+    *,
+    with_totals: bool = False,
+    state: str | None = None,
 ) -> ours.ScanRequest:
     """A request; `predicate` None asks for everything."""
     nodes = None if predicate is None else [_node(node) for node in predicate]
-    return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, withTotals=with_totals)
+    return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, withTotals=with_totals, state=state)
 
 
 def _node(node: structs.PredicateNode) -> ours.PredicateNode:

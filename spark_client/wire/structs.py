@@ -175,6 +175,14 @@ class VisibleWrites:
 
 
 @dataclass(frozen=True, slots=True)
+class ScanValues:
+    """Texts of partition columns, row by row: all there are while the table's list of partitions has that state."""
+
+    texts: Sequence[str]
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class ScanBuckets:
     """CLUSTERED BY `columns` INTO `count` BUCKETS, with the hash of `version` as the table tells it."""
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,30 +18,45 @@ from typing import Any
 import pyarrow
 from pyarrow import parquet
 from pyspark.sql import SparkSession
-from rich.console import Console
-from rich.table import Table
 
 import spark_client
 from metastore.storage.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.fixtures.server import Server, connected, running
-from tests.wire.builders import descriptor, new_database, partition, table
+from tests.wire.builders import columns, descriptor, new_database, partition, table
 
-HOURS, BATCH, ROUNDS = 100, 1_000, 7
+HOURS, BATCH = 100, 1_000
+WARM, ROUNDS, ENOUGH = 2, 7, 25.0  # rounds before those that count, these, and the seconds after which three of them do
 KEYS = [("ds", "string"), ("hr", "int")]
+COLUMNS = columns(("a", "int"), ("x", "string"), *((f"c{number}", "string") for number in range(38)))
+STATISTICS = {"numFiles": "3", "numRows": "1000000", "totalSize": "123456789", "transient_lastDdlTime": "1704067200"}
 DAY = "2024-01-05"
-# Each needs the same 10 partitions. The first two are what Spark can hand to any metastore; the others it cannot.
+# Each needs the same 10 partitions. Of the first three, Spark hands all to any metastore; of the fourth, `hr < 10`, for
+# it casts ds to a date; of the last two, nothing.
 QUESTIONS = {
     "ds = '…' AND hr < 10": f"ds = '{DAY}' AND hr < 10",
     "ds = '…' AND hr IN (0 … 9)": f"ds = '{DAY}' AND hr IN ({', '.join(map(str, range(10)))})",
     "ds LIKE '…%' AND hr < 10": f"ds LIKE '{DAY}%' AND hr < 10",
-    "to_date(ds) = DATE '…' AND hr < 10": f"to_date(ds) = DATE '{DAY}' AND hr < 10",
+    "ds = DATE '…' AND hr < 10": f"ds = DATE '{DAY}' AND hr < 10",
+    "date_format(ds, 'yyyyMMdd') = '…' AND hr % 100 < 10": (
+        f"date_format(ds, 'yyyyMMdd') = '{DAY.replace('-', '')}' AND hr % 100 < 10"
+    ),
+    "concat(ds, ' ', lpad(hr, 2, '0')) BETWEEN '… 00' AND '… 09'": (
+        f"concat(ds, ' ', lpad(hr, 2, '0')) BETWEEN '{DAY} 00' AND '{DAY} 09'"
+    ),
 }
 FILES, SCANNED = 3, 1_000
+OURS, OWN, FALLBACK = "ours", "Spark's own", "its fast fallback"
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "6g",
+    "spark.sql.shuffle.partitions": "4",
+}
 
 
 def main() -> None:
-    """Fills the tables, lets both sessions answer in turn, and prints the medians."""
+    """Fills the tables, lets the sessions answer in turn, and prints the medians."""
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -50,31 +65,36 @@ def main() -> None:
             runner.upgrade(postgres.url)
             with running(postgres.url, folder) as server:
                 names = _fill(server, folder, size)
-                measured = {side: _child(server, side, folder, names) for side in ("ours", "Spark's own")}
-    _show(size, measured)
+                request = {"uri": server.uri, "folder": str(folder), "names": names}
+                first = {side: _child({**request, "first": side}) for side in (OURS, OWN)}
+                measured = _child(request)
+    _show(size, first, measured)
 
 
 def _fill(server: Server, folder: Path, size: int) -> dict[str, str]:
     """Three tables: the large one, one of 1,000 partitions alike, and one with files in each partition."""
     with connected(server) as client:
         database = new_database(client)
-        for name, partitions in (("large", size), ("small", BATCH)):
+        for name, partitions in (("large", size), ("small", BATCH), ("scanned", SCANNED)):
             _table(client, database, folder, name, partitions)
-            for hour in range(10):
-                _write(folder / name / f"ds={DAY}" / f"hr={hour}" / "part-0.parquet")
-        _table(client, database, folder, "scanned", SCANNED)
-        for number in range(SCANNED):
-            for file in range(FILES):
-                _write(folder / "scanned" / _name(number) / f"part-{file}.parquet")
+    for name in ("large", "small"):
+        for hour in range(10):
+            _write(folder / name / f"ds={DAY}" / f"hr={hour}" / "part-0.parquet")
+    for number in range(SCANNED):
+        for file in range(FILES):
+            _write(folder / "scanned" / _name(number) / f"part-{file}.parquet")
     return {name: f"{database}.{name}" for name in ("large", "small", "scanned")}
 
 
 def _table(client: Any, database: str, folder: Path, name: str, partitions: int) -> None:
-    client.create_table(table(database, name, KEYS, sd=descriptor(f"file:{folder}/{name}")))
+    def stored(path: str) -> Any:
+        return descriptor(f"file:{folder}/{path}", cols=COLUMNS)
+
+    client.create_table(table(database, name, KEYS, sd=stored(name)))
     for start in range(0, partitions, BATCH):
         client.add_partitions(
             [
-                partition(database, name, _values(number), sd=descriptor(f"file:{folder}/{name}/{_name(number)}"))
+                partition(database, name, _values(number), sd=stored(f"{name}/{_name(number)}"), parameters=STATISTICS)
                 for number in range(start, min(start + BATCH, partitions))
             ]
         )
@@ -96,54 +116,56 @@ def _write(path: Path) -> None:
     parquet.write_table(pyarrow.table(rows), path)
 
 
-def _child(server: Server, side: str, folder: Path, names: Mapping[str, str]) -> dict[str, Any]:
-    """A session in a process of its own: what it holds in memory is then its own, too."""
-    request = json.dumps({"side": side, "uri": server.uri, "folder": str(folder), "names": names})
+def _child(request: Mapping[str, Any]) -> Any:
+    """In a process of its own: what it has loaded and holds in memory is then its own, too."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.bench.planning", "--child", request],
+        [sys.executable, "-W", "ignore", "-m", "tests.bench.planning", "--child", json.dumps(request)],
         check=True, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def _measure(request: Mapping[str, Any]) -> dict[str, Any]:
-    spark = _session(request)
+def _measure(request: Mapping[str, Any]) -> Any:
+    """Of the first query in a JVM its seconds; of warm ones all medians, by what is measured and side."""
+    spark = spark_client.session(request["uri"], master="local[2]", warehouse=request["folder"], conf=SETTINGS)
     spark.sparkContext.setLogLevel("ERROR")
-    names, found = request["names"], {}
+    names, folder = request["names"], f"{request['folder']}/scanned"
+    if "first" in request:
+        side = spark if request["first"] == OURS else _own(spark)
+        return _seconds(lambda: _plan(side, names["large"], next(iter(QUESTIONS.values()))))
+    sides: dict[str, SparkSession] = {OURS: spark, OWN: _own(spark), FALLBACK: _own(spark)}
+    sides[FALLBACK].conf.set("spark.sql.hive.metastorePartitionPruningFastFallback", "true")
+    found: dict[str, dict[str, float]] = {}
     for question, condition in QUESTIONS.items():
-        for size in ("small", "large"):
-            query = f"SELECT * FROM {names[size]} WHERE {condition}"
-            found[f"{question}, {size}"] = _median(lambda query=query: _plan(spark, query))  # type: ignore[misc]
-    found["heap held by the plan, small"] = _heap(spark, names["small"])
-    found["heap held by the plan, large"] = _heap(spark, names["large"])
-    found["scan of the table"] = _median(lambda: spark.sql(f"SELECT sum(a) FROM {names['scanned']}").collect())
-    folder = f"{request['folder']}/scanned"
-    found["scan by path"] = _median(lambda: spark.read.parquet(folder).selectExpr("sum(a)").collect())
-    spark.stop()
+        runs = {side: lambda it=it, asked=condition: _plan(it, names["large"], asked) for side, it in sides.items()}
+        found[question] = _in_turn(runs)
+    for name in ("small", "large"):
+        found[f"held, {name}"] = {side: _held(it, names[name]) for side, it in sides.items()}
+        found[f"used, {name}"] = {side: _used(it, names[name]) for side, it in sides.items()}
+    found["scan"] = _in_turn(
+        {
+            OURS: lambda: _sum(spark.table(names["scanned"])),
+            OWN: lambda: _sum(sides[OWN].table(names["scanned"])),
+            "by path": lambda: _sum(sides[OWN].read.parquet(folder)),
+        }
+    )
     return found
 
 
-def _session(request: Mapping[str, Any]) -> SparkSession:
-    conf = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "2g",
-        "spark.sql.shuffle.partitions": "4",
-    }
-    if request["side"] == "ours":
-        return spark_client.session(request["uri"], master="local[2]", warehouse=request["folder"], conf=conf)
-    builder = SparkSession.builder.master("local[2]").enableHiveSupport()
-    builder = builder.config("spark.hadoop.hive.metastore.uris", request["uri"])
-    return builder.config("spark.sql.warehouse.dir", request["folder"]).config(map=conf).getOrCreate()
+def _own(spark: SparkSession) -> SparkSession:
+    """A session on Spark's own Hive catalog in the same JVM, without anything of ours."""
+    context = spark.sparkContext
+    java = context._jvm.org.apache.spark.sql.classic.SparkSession(context._jsc.sc(), {})
+    return SparkSession(context, java)
 
 
-def _plan(spark: SparkSession, query: str) -> Any:
+def _plan(spark: SparkSession, name: str, condition: str) -> Any:
     """From the text to the list of files; runs nothing."""
-    frame = spark.sql(query)
+    frame = spark.sql(f"SELECT * FROM {name} WHERE {condition}")
     scans = [node for node in _nodes(frame._jdf.queryExecution().sparkPlan()) if node.nodeName().startswith("Scan")]
     files = sum(int(scan.selectedPartitions().totalNumberOfFiles()) for scan in scans)
     if files != 10:
-        raise AssertionError(f"{query} reads {files} files instead of 10")
+        raise AssertionError(f"{condition} reads {files} files of {name} instead of 10")
     return frame
 
 
@@ -153,40 +175,74 @@ def _nodes(node: Any) -> Iterator[Any]:
         yield from _nodes(node.children().apply(index))
 
 
-def _median(run: Callable[[], Any]) -> float:
-    """Seconds, after two rounds that are not counted."""
-    times = []
-    for _ in range(2 + ROUNDS):
-        begun = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begun)
-    return median(times[2:])
+def _sum(frame: Any) -> Any:
+    return frame.selectExpr("sum(a)").collect()
 
 
-def _heap(spark: SparkSession, name: str) -> float:
-    """Bytes that planning leaves in the driver while its query is kept, in MB."""
+def _seconds(run: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def _in_turn(runs: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
+    """The median seconds of each; each round runs all of them, and the first ones are not counted."""
+    times: dict[str, list[float]] = {side: [] for side in runs}
+    begun = time.perf_counter()
+    for done in range(WARM + ROUNDS):
+        if done >= WARM + 3 and time.perf_counter() - begun > ENOUGH:
+            break
+        for side, run in runs.items():
+            times[side].append(_seconds(run))
+    return {side: median(each[WARM:]) for side, each in times.items()}
+
+
+def _live(spark: SparkSession) -> int:
+    """Bytes that the garbage collector leaves."""
+    for _ in range(3):
+        spark._jvm.System.gc()
+    return _occupied(spark)
+
+
+def _occupied(spark: SparkSession) -> int:
     runtime = spark._jvm.java.lang.Runtime.getRuntime()
+    return int(runtime.totalMemory()) - int(runtime.freeMemory())
 
-    def used() -> int:
-        for _ in range(3):
-            spark._jvm.System.gc()
-        return int(runtime.totalMemory()) - int(runtime.freeMemory())
 
-    before = used()
-    kept = [_plan(spark, f"SELECT * FROM {name} WHERE {condition}") for condition in QUESTIONS.values()]
-    held = used() - before
+def _held(spark: SparkSession, name: str) -> float:
+    """MB that the plans of all questions hold while their queries are kept, as the driver keeps running ones."""
+    before = _live(spark)
+    kept = [_plan(spark, name, condition) for condition in QUESTIONS.values()]
+    held = _live(spark) - before
     del kept
-    return held / 1e6
+    return max(0.0, held / 1e6)
 
 
-def _show(size: int, measured: Mapping[str, Mapping[str, float]]) -> None:
-    sides: Sequence[str] = tuple(measured)
-    grid = Table("", *sides, "ratio", title=f"large: {size:,} partitions, small: {BATCH:,}; planning and scans in ms")
-    for what in measured[sides[0]]:
-        ours, theirs = (measured[side][what] * (1 if "heap" in what else 1000) for side in sides)
-        unit = " MB" if "heap" in what else ""
-        grid.add_row(what, f"{ours:,.1f}{unit}", f"{theirs:,.1f}{unit}", f"{theirs / ours:,.1f}" if ours > 0 else "")
-    Console(width=140).print(grid)
+def _used(spark: SparkSession, name: str) -> float:
+    """MB that planning the last question takes from the heap; more, where the collector has run meanwhile."""
+    before = _live(spark)
+    _plan(spark, name, list(QUESTIONS.values())[-1])
+    return (_occupied(spark) - before) / 1e6
+
+
+def _show(size: int, first: Mapping[str, float], measured: Mapping[str, Mapping[str, float]]) -> None:
+    """As Markdown, for docs/benchmarks.md."""
+    lines = [["10 of " + f"{size:,} partitions", OURS, OWN, FALLBACK, "own / ours"], ["---", *["--:"] * 4]]
+
+    def add(what: str, sides: Mapping[str, float], scale: float, form: str) -> None:
+        cells = [format(sides[side] * scale, form) if side in sides else "" for side in (OURS, OWN, FALLBACK)]
+        lines.append([what, *cells, f"{sides[OWN] / sides[OURS]:,.1f}" if sides[OURS] else ""])
+
+    add("first query of a session, ms", first, 1000, ",.0f")
+    for question in QUESTIONS:
+        add(f"`{question}`, ms", measured[question], 1000, ",.0f")
+    for heap, meaning in (("held", "heap that six such plans hold"), ("used", "heap that the last one takes")):
+        for name, partitions in (("small", BATCH), ("large", size)):
+            add(f"{meaning}, {partitions:,} partitions, MB", measured[f"{heap}, {name}"], 1, ",.1f")
+    by_path = measured["scan"]["by path"] * 1000
+    what = f"scan of {SCANNED * FILES:,} files in {SCANNED:,} partitions, ms (by path {by_path:,.0f})"
+    add(what, measured["scan"], 1000, ",.0f")
+    sys.stdout.write("\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,10 @@ from pyspark.errors import PySparkException
 
 from spark_client import Session
 from spark_client.wire import MetastoreClient
+from spark_client.wire.structs import ScanValues
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, new_table, partition
+from thrift_idl.gen.hive_metastore.ttypes import DropPartitionsRequest, RequestPartsSpec
 
 DEFAULT = "__HIVE_DEFAULT_PARTITION__"
 TYPES = {"ds": "string", "hr": "int", "t": "timestamp"}
@@ -135,22 +137,32 @@ def test_what_cannot_be_evaluated_is_an_error_only_of_what_is_read(spark: Sessio
     )
 
 
+@pytest.mark.parametrize("predicate", ["upper(ds) = 'LATER'", "upper(ds) || hr IN ('LATER0', 'LATER8', 'LATER7')"])
+@pytest.mark.parametrize("times", [1, 9])
 def test_a_partition_that_is_added_meanwhile_is_found(
-    spark: Session, metastore_server: Server, days: str, monkeypatch: pytest.MonkeyPatch
+    spark: Session, metastore_server: Server, days: str, monkeypatch: pytest.MonkeyPatch, times: int, predicate: str
 ) -> None:
-    """The values are those of a moment ago; the plan is of now, and nothing that it holds is left out unseen."""
-    scan_values = MetastoreClient.scan_values
+    """What was judged of the values before says nothing of it, even if partitions come all the time."""
+    scan_values, left = MetastoreClient.scan_values, list(range(times))
     database, _, name = days.partition(".")
 
-    def adding(self: MetastoreClient, *args: Any) -> list[str]:
-        texts = scan_values(self, *args)
-        with connected(metastore_server) as client:
-            sd = client.get_partition(database, name, PARTITIONS[0]).sd
-            client.add_partitions([partition(database, name, ["Later", "3", DEFAULT], sd=sd)])
-        return texts
+    def adding(self: MetastoreClient, *args: Any) -> ScanValues:
+        values = scan_values(self, *args)
+        if left:
+            with connected(metastore_server) as client:
+                sd = client.get_partition(database, name, PARTITIONS[0]).sd
+                client.add_partitions([partition(database, name, ["Later", str(left.pop()), DEFAULT], sd=sd)])
+        return values
 
     monkeypatch.setattr(MetastoreClient, "scan_values", adding)
-    assert _read(spark, days, "upper(ds) = 'LATER'") == ["('Later', 3, None)"]
+    found = _read(spark, days, predicate)
     monkeypatch.undo()
     with connected(metastore_server) as client:
-        client.drop_partition(database, name, ["Later", "3", DEFAULT], False)
+        added = client.get_partitions_ps(database, name, ["Later"], -1)
+        client.drop_partitions_req(
+            DropPartitionsRequest(
+                database, name, RequestPartsSpec(names=[f"ds=Later/hr={p.values[1]}/t={DEFAULT}" for p in added])
+            )
+        )
+    assert found == sorted(f"('Later', {each.values[1]}, None)" for each in added)
+    assert len(added) == min(times, 2)

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, new_table, partition
 from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
-from thrift_idl.gen.metastore.ttypes import PredicateNode, PredicateOperator, ScanRequest, ScanValuesRequest
+from thrift_idl.gen.metastore.ttypes import (
+    ConflictException,
+    PredicateNode,
+    PredicateOperator,
+    ScanRequest,
+    ScanValuesRequest,
+)
 
 OPERATOR = PredicateOperator
 DEFAULT = "__HIVE_DEFAULT_PARTITION__"
@@ -47,7 +53,7 @@ def days(metastore_server: Server) -> Iterator[Any]:
 
 def values(days: Any, *columns: str, predicate: list[PredicateNode] | None = None) -> list[tuple[str, ...]]:
     client, database, name = days
-    texts = client.scan_values(ScanValuesRequest(ScanRequest(database, name, predicate), list(columns)))
+    texts = client.scan_values(ScanValuesRequest(ScanRequest(database, name, predicate), list(columns))).texts
     return sorted(zip(*[iter(texts)] * len(columns), strict=True))
 
 
@@ -94,6 +100,35 @@ def test_the_beginning_of_a_text(days: Any) -> None:
         assert planned(days, starts) == sorted(row for row in ROWS if row[0].startswith(prefix)), prefix
         others = planned(days, [*starts, PredicateNode(OPERATOR.NOT)])
         assert others == sorted(row for row in ROWS if not row[0].startswith(prefix)), prefix
+
+
+def test_a_plan_is_refused_where_partitions_have_come_or_gone_since(metastore_client: Any) -> None:
+    """What a client knows of all values then says nothing of the new ones."""
+    table = new_table(metastore_client, [("ds", "string")])
+
+    def state() -> str:
+        return metastore_client.scan_values(ScanValuesRequest(ScanRequest(*table), ["ds"])).state
+
+    def plan(known: str) -> list[list[str]]:
+        return [each.values for each in metastore_client.plan_scan(ScanRequest(*table, state=known)).partitions]
+
+    def add(value: str) -> None:
+        metastore_client.add_partition(partition(*table, [value]))
+
+    empty = state()
+    assert plan(empty) == []
+    add("a")
+    one = state()
+    add("b")
+    for known in (empty, one, "never"):
+        with pytest.raises(ConflictException, match="have come or gone"):
+            plan(known)
+    two = state()
+    assert plan(two) == [["a"], ["b"]]
+    metastore_client.drop_partition(*table, ["b"], False)
+    with pytest.raises(ConflictException):
+        plan(two)
+    assert plan(state()) == [["a"]]
 
 
 @pytest.mark.parametrize("wanted", [["a"], ["ds", "nothing"], [], [""]])

@@ -23,6 +23,13 @@ class PartitionValues:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    def state(self, table: TableRef) -> str:
+        """What no change of the list of the table's partitions leaves as it is; empty before the first."""
+        rows = rows_of(
+            self._connection, Sql("SELECT state::text FROM partition_lists WHERE table_id = %s", (table.id,))
+        )
+        return str(rows[0][0]) if rows else ""
+
     def names(self, table: TableRef, condition: Condition | None, order: Order, limit: int | None) -> list[str]:
         """Escaped names; those that are equal in the order, ascending."""
         query = _query(table, condition, "name", f"ORDER BY {', '.join([*_sorted(order), 'name'])}", limit)

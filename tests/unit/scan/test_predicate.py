@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_client.scan.predicate import MAX_DEPTH, Node, conjunction, terms, without
+from spark_client.scan.predicate import MAX_DEPTH, Node, conjunction, terms, texts_in, texts_not_in
 from tests.unit.scan.catalyst import Expression, attribute, literal, node, text
 
 A, S, B = attribute("A"), attribute("s", "string"), attribute("b", "boolean")
@@ -279,9 +279,10 @@ def test_what_is_not_told_whole_is_known() -> None:
     filters = [whole, unknown, node("Or", whole, unknown), node("Not", node("And", whole, unknown))]
     told = terms([None, *map(text, filters)])
     assert [term.is_whole for term in told] == [False, True, False, False, False]
-    assert conjunction([*told[:3], without("ds", ["a", "b"])]) == (
+    assert conjunction([*told[:3], texts_in("hr", ["1"]), texts_not_in("ds", ["a", "b"])]) == (
         *_leaf("EQUAL", "a", "5"),
+        Node("TEXT_IN", "hr", ("1",)),
         Node("TEXT_IN", "ds", ("a", "b")),
         Node("NOT"),
-        Node("AND", operands=2),
+        Node("AND", operands=3),
     )

@@ -33,8 +33,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def scan_values(self, request):
         """
-        The texts of some partition columns: as many for each combination as there are columns; a combination may come twice.
-        With them a client finds out itself what a predicate cannot say, and what of them to leave out by TEXT_IN.
+        With these, a client finds out itself what no predicate can say, and says it of their texts, by TEXT_IN.
 
         Parameters:
          - request
@@ -174,12 +173,13 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o1
         if result.o2 is not None:
             raise result.o2
+        if result.o3 is not None:
+            raise result.o3
         raise TApplicationException(TApplicationException.MISSING_RESULT, "plan_scan failed: unknown result")
 
     def scan_values(self, request):
         """
-        The texts of some partition columns: as many for each combination as there are columns; a combination may come twice.
-        With them a client finds out itself what a predicate cannot say, and what of them to leave out by TEXT_IN.
+        With these, a client finds out itself what no predicate can say, and says it of their texts, by TEXT_IN.
 
         Parameters:
          - request
@@ -619,6 +619,9 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
         except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
             msg_type = TMessageType.REPLY
             result.o2 = o2
+        except ConflictException as o3:
+            msg_type = TMessageType.REPLY
+            result.o3 = o3
         except TApplicationException as ex:
             logging.exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
@@ -973,6 +976,7 @@ class plan_scan_result(TBase):
      - success
      - o1
      - o2
+     - o3
 
     """
 
@@ -980,18 +984,21 @@ class plan_scan_result(TBase):
         'success',
         'o1',
         'o2',
+        'o3',
     )
 
 
-    def __init__(self, success=None, o1=None, o2=None,):
+    def __init__(self, success=None, o1=None, o2=None, o3=None,):
         self.success = success
         self.o1 = o1
         self.o2 = o2
+        self.o3 = o3
 all_structs.append(plan_scan_result)
 plan_scan_result.thrift_spec = (
     (0, TType.STRUCT, 'success', [ScanPlan, None], None, ),  # 0
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+    (3, TType.STRUCT, 'o3', [ConflictException, None], None, ),  # 3
 )
 
 
@@ -1038,7 +1045,7 @@ class scan_values_result(TBase):
         self.o2 = o2
 all_structs.append(scan_values_result)
 scan_values_result.thrift_spec = (
-    (0, TType.LIST, 'success', (TType.STRING, 'UTF8', False), None, ),  # 0
+    (0, TType.STRUCT, 'success', [ScanValues, None], None, ),  # 0
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
 )

@@ -151,6 +151,7 @@ class ScanRequest(TBase):
      - predicate
      - catName
      - withTotals
+     - state
 
     """
 
@@ -160,15 +161,17 @@ class ScanRequest(TBase):
         'predicate',
         'catName',
         'withTotals',
+        'state',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, predicate=None, catName=None, withTotals=False,):
+    def __init__(self, dbName=None, tableName=None, predicate=None, catName=None, withTotals=False, state=None,):
         self.dbName = dbName
         self.tableName = tableName
         self.predicate = predicate
         self.catName = catName
         self.withTotals = withTotals
+        self.state = state
 
 
 class ScanValuesRequest(TBase):
@@ -190,6 +193,28 @@ class ScanValuesRequest(TBase):
     def __init__(self, scan=None, columns=None,):
         self.scan = scan
         self.columns = columns
+
+
+class ScanValues(TBase):
+    """
+    The texts of these columns: as many for each combination as there are columns; a combination may come twice. They are
+    all that there are as long as the table's list of partitions has this state, which no change of it leaves as it is.
+
+    Attributes:
+     - texts
+     - state
+
+    """
+
+    __slots__ = (
+        'texts',
+        'state',
+    )
+
+
+    def __init__(self, texts=None, state=None,):
+        self.texts = texts
+        self.state = state
 
 
 class ScanDirectory(TBase):
@@ -957,12 +982,19 @@ ScanRequest.thrift_spec = (
     (3, TType.LIST, 'predicate', (TType.STRUCT, [PredicateNode, None], False), None, ),  # 3
     (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
     (5, TType.BOOL, 'withTotals', None, False, ),  # 5
+    (6, TType.STRING, 'state', 'UTF8', None, ),  # 6
 )
 all_structs.append(ScanValuesRequest)
 ScanValuesRequest.thrift_spec = (
     None,  # 0
     (1, TType.STRUCT, 'scan', [ScanRequest, None], None, ),  # 1
     (2, TType.LIST, 'columns', (TType.STRING, 'UTF8', False), None, ),  # 2
+)
+all_structs.append(ScanValues)
+ScanValues.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'texts', (TType.STRING, 'UTF8', False), None, ),  # 1
+    (2, TType.STRING, 'state', 'UTF8', None, ),  # 2
 )
 all_structs.append(ScanDirectory)
 ScanDirectory.thrift_spec = (
