@@ -28,12 +28,13 @@ def by_bucket(df: DataFrame) -> DataFrame:
     if len(scans) != 1 or _class(scans[0]) != "FileSourceScanExec":
         raise InvalidStatementError("by_bucket takes columns and filters of one bucketed table, and nothing else")
     index = scans[0].relation().location()
-    plan = index.byBucket(execution.optimizedPlan(), scans[0]) if index.getClass().getName() == _INDEX else None
+    ours = index.getClass().getName() == _INDEX
+    plan = index.byBucket(execution.optimizedPlan(), scans[0]) if ours else None
     if plan is None:
         raise InvalidStatementError(
-            f"{index.toString()} cannot be read by bucket: it has none, or its bucketing columns are not selected, "
-            "or are of types whose equal values may lie in several buckets, or had other types when some of its "
-            "partitions were written, or Spark without this library wrote some of its files"
+            f"{index.name() if ours else index.toString()} cannot be read by bucket: it has none, or its bucketing "
+            "columns are not selected, or are of types whose equal values may lie in several buckets, or had other "
+            "types when some of its partitions were written, or Spark without this library wrote some of its files"
         )
     spark: Any = df.sparkSession
     java_session = spark._jsparkSession  # noqa: SLF001

@@ -10,8 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from spark_client.buckets.empty_files import add_empty_files
 from spark_client.buckets.hash import bucket_number
-from spark_client.buckets.names import bucket_file
+from spark_client.buckets.names import bucket_file, bucket_of
 from spark_client.buckets.rules import EMPTY_FILES, creates_empty_files, mismatch
+from spark_client.buckets.scanning import UNPARTITIONED
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
 from spark_client.wire.structs import Rename, Table
@@ -41,9 +42,9 @@ def write_buckets(
     kept = {} if write.overwrite else {values: existing.buckets.count for values, existing in snapshot.items()}
     number = bucket_number(table, rows, _by_count(table, kept))
     staged = write_staging(table, rows, number, directory, query_id, _order(table), max_size)
-    if not write.overwrite:
-        _check_partitions(table, staged, snapshot)
     files = Files(context.spark)
+    if not write.overwrite:
+        _check_partitions(files, table, staged, snapshot)
     named = _named(files, staged, directory)
     if not creates_empty_files(context.spark.conf.get(EMPTY_FILES, None), table.parameters):
         return named
@@ -68,13 +69,18 @@ def _order(table: Table) -> list[Column]:
     return [column.asc_nulls_first() if ascends else column.desc_nulls_last() for column, ascends in columns]
 
 
-def _check_partitions(table: Table, staged: Iterable[StagedFile], snapshot: Snapshot) -> None:
+def _check_partitions(files: Files, table: Table, staged: Iterable[StagedFile], snapshot: Snapshot) -> None:
     names = [column.name for column in table.partition_columns]
-    for values in {file.values for file in staged} & snapshot.keys():
-        name = value_path(names, values)
+    appended = sorted({file.values for file in staged} & snapshot.keys())
+    present = files.names([snapshot[values].location for values in appended])
+    for values, files_of in zip(appended, present, strict=True):
+        name = value_path(names, values) or UNPARTITIONED
         text = mismatch(table.full_name, table.buckets, snapshot[values].buckets, name)
         if snapshot[values].skew.is_list_bucketed:
             text = f"Hive table ({table.full_name}) is bucketed but partition ({name}) has skew directories"
+        if untold := [file for file in files_of if bucket_of(file) is None]:
+            text = f"Hive table ({table.full_name}) has a file whose name tells no bucket, '{untold[0]}', in partition "
+            text += f"({name}), and so all its buckets are told by the order of names, which more files would change"
         if text:
             raise InvalidInsertError(f"{text}; INSERT OVERWRITE it")
 

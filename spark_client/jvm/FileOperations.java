@@ -70,6 +70,7 @@ public final class FileOperations {
         if (name.equals("make")) return make(system, path) ? "" : "the file system refused";
         if (name.equals("prune")) return prune(system);
         if (name.equals("foreign")) return foreign(system);
+        if (name.equals("names")) return names(system);
         return "there is no operation " + name;
       } catch (Exception failure) {
         return String.valueOf(failure).split("\n")[0];
@@ -124,6 +125,21 @@ public final class FileOperations {
         return "";
       }
       return "";
+    }
+
+    /** Of the visible files of the directory, a slash before each. */
+    private String names(FileSystem system) throws Exception {
+      StringBuilder names = new StringBuilder();
+      try {
+        FileStatus[] children = system.listStatus(path);
+        for (int i = 0; i < children.length; i++) {
+          String child = children[i].getPath().getName();
+          if (children[i].isFile() && !child.startsWith("_") && !child.startsWith(".")) names.append('/').append(child);
+        }
+      } catch (FileNotFoundException none) {
+        return "";
+      }
+      return names.toString();
     }
 
     /** A child of the directory whose name does not hold the word; without a word, any. */

@@ -101,6 +101,14 @@ class Files:
                 found[bool(status.isDirectory())].append(f"{location}/{name}")
         return found
 
+    def names(self, locations: Sequence[str]) -> list[list[str]]:
+        """Of the files in each, as `visible`. Raises WriteFailedError."""
+        found = self._run("names", [(location, "") for location in locations])
+        for location, answer in zip(locations, found, strict=True):
+            if answer and not answer.startswith("/"):
+                raise WriteFailedError(f"cannot list {location}: {answer}")
+        return [answer.split("/")[1:] for answer in found]
+
     def _check(self, operation: str, places: Sequence[tuple[str, str]]) -> None:
         for (location, target), error in zip(places, self._run(operation, places), strict=True):
             if error:

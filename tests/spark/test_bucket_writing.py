@@ -168,6 +168,23 @@ def test_an_appended_partition_keeps_its_own_number_of_buckets(context: Context,
     assert found == places(context, table)
 
 
+@pytest.mark.parametrize("partitioned", ["", "ds string"])
+def test_no_file_is_added_where_the_order_of_names_tells_buckets(
+    context: Context, table_name: str, partitioned: str
+) -> None:
+    table = make_table(context.metastore, table_name, "id int", partitioned, buckets=Buckets(("id",), 1))
+    row = frame(context.spark, f"id int{partitioned and ', '}{partitioned}", (1, "a") if partitioned else (1,))
+    insert_into(context, table.full_name, row)
+    ((file,),) = places(context, table).values()
+    file.rename(file.with_name("part-00000"))
+    with pytest.raises(InvalidInsertError, match=r"tells no bucket, 'part-00000', in partition.*; INSERT OVERWRITE it"):
+        insert_into(context, table.full_name, row)
+    assert context.spark.table(table_name).count() == 1
+    insert_into(context, table.full_name, row, overwrite=True)
+    insert_into(context, table.full_name, row)
+    assert context.spark.table(table_name).count() == 2
+
+
 @pytest.mark.parametrize(
     ("data", "parameters", "refusal"),
     [
