@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 from importlib import resources
+from threading import Lock
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -57,6 +58,18 @@ class Answers:
         implements = ("java.util.function.BiFunction",)
 
 
+def made_once(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Of a gateway, however many threads ask at once: Py4J knows classes by name, and would mix up two of one name."""
+    cached, making = lru_cache(maxsize=1)(make), Lock()
+
+    @wraps(make)
+    def made(gateway: Any) -> Any:
+        with making:
+            return cached(gateway)
+
+    return made
+
+
 def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> None:
     """Puts the rule into a session that has not run anything yet; sessions made from it (`newSession`) have it too."""
     ensure_callback_server_started(gateway)
@@ -71,14 +84,14 @@ def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> 
     java_session.extensions().injectPostHocResolutionRule(joins)  # columns of type char(n) are padded before that
 
 
-@lru_cache(maxsize=1)
+@made_once
 def bucket_hash(gateway: Any) -> Any:
     """The constructor of BucketHash in that JVM."""
     loader = _compile(gateway.jvm, "BucketHash")
     return loader.loadClass("spark_client.BucketHash").getConstructors()[0]
 
 
-@lru_cache(maxsize=1)
+@made_once
 def file_operations(gateway: Any) -> Any:
     """The constructor of FileOperations in that JVM; a session that others have started has it, too."""
     loader = _compile(gateway.jvm, "FileOperations")

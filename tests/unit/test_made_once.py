@@ -1,0 +1,24 @@
+"""What is compiled in the JVM is compiled once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
+
+from spark_client.jvm import made_once
+
+
+def test_threads_that_ask_at_once_get_the_same() -> None:
+    inside = Barrier(2, timeout=0.2)
+
+    @made_once
+    def make(gateway: str) -> list[str]:
+        with suppress(BrokenBarrierError):
+            inside.wait()
+        return [gateway]
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(make, ["gateway", "gateway"])
+    assert first is second
+    assert make("another") == ["another"]
