@@ -15,7 +15,18 @@ from spark_client.statements.reader import Reader
 from spark_client.statements.tokens import tokens
 
 _SUSPICIOUS = re.compile(
-    r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|cascade|alter|show)\b", re.IGNORECASE
+    r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|delete|update|merge|cascade|alter|show)\b",
+    re.IGNORECASE,
+)
+
+
+_WRITING = (
+    ("INSERT", "INTO"),
+    ("INSERT", "OVERWRITE"),
+    ("TRUNCATE",),
+    ("DELETE", "FROM"),
+    ("UPDATE",),
+    ("MERGE", "INTO"),
 )
 
 
@@ -195,8 +206,8 @@ def _describe(text: str, reader: Reader) -> OfTable | None:
 
 
 def _write(text: str, reader: Reader) -> OfTable | None:
-    """INSERT, LOAD and TRUNCATE: what they write to."""
-    if reader.take("INSERT", "INTO") or reader.take("INSERT", "OVERWRITE") or reader.take("TRUNCATE"):
+    """INSERT, LOAD, TRUNCATE and such: what they write to."""
+    if any(reader.take(*words) for words in _WRITING):
         reader.take("TABLE")
         return _of_table(text, "WRITE", reader.multipart_name())
     if reader.take("LOAD", "DATA"):

@@ -278,6 +278,7 @@ def test_values_of_all_types(spark: Session, database: str, values: list[str], k
         ("insert overwrite table Tdep partition (ds='1') select 'a', 'b'", InvalidStatementError, "no data of its own"),
         ("load data local inpath '/tmp/x' into table Tdep partition (ds='1')", InvalidStatementError, "no data"),
         ("truncate table Tdep", InvalidStatementError, "no data of its own"),
+        ("delete from Tdep", InvalidStatementError, "no data of its own"),
         ("describe extended Tdep partition (ds='9')", NoSuchPartitionError, r"no partition \(ds=9\)"),
     ],
 )

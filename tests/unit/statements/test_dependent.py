@@ -57,6 +57,9 @@ def test_what_is_claimed(text: str, expected: object) -> None:
         ("INSERT OVERWRITE d PARTITION (ds=1) SELECT 1", "d", "WRITE", None),
         ("load data local inpath 'into table x' overwrite into table d", "d", "WRITE", None),
         ("TRUNCATE TABLE d PARTITION (ds=1)", "d", "WRITE", None),
+        ("delete from a.d where ds=1", "a.d", "WRITE", None),
+        ("UPDATE d SET k='x'", "d", "WRITE", None),
+        ("merge into d using t on true when matched then delete", "d", "WRITE", None),
     ],
 )
 def test_what_may_be_a_dependent_table_s(text: str, table: str, kind: str, partition: str | None) -> None:
