@@ -17,7 +17,7 @@ from spark_client.buckets.rules import VERSION
 from spark_client.clauses import resolve, typed_values
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
-from spark_client.skew.rules import MARK
+from spark_client.skew.rules import MARK, READ_BELOW
 from spark_client.statements.described import DescribeTable, ShowCreateTable
 from spark_client.wire.structs import Buckets, Skew, Table
 from spark_client.write.names import DEFAULT_PARTITION
@@ -30,6 +30,7 @@ _OWN = re.compile(
     rf"spark\.sql\..*|transient_lastDdlTime|last_modified_.*|EXTERNAL|COLUMN_STATS_ACCURATE|comment|spark_query_id|{MARK}"
     "|bucketing_version|(?:num|totalS|rawDataS).*"
 )
+_OWN_SERDE = ("serialization.format", READ_BELOW)
 _BY_INPUT_FORMAT = {"MapredParquetInputFormat": "PARQUET", "OrcInputFormat": "ORC"}
 
 
@@ -134,7 +135,7 @@ def _skewed(skew: Skew) -> list[str]:
 def format_clause(table: Table) -> str:
     """ROW FORMAT and STORED AS."""
     storage = table.storage
-    serde = {key: value for key, value in storage.serde_parameters.items() if key != "serialization.format"}
+    serde = {key: value for key, value in storage.serde_parameters.items() if key not in _OWN_SERDE}
     known = _BY_INPUT_FORMAT.get(storage.input_format.rpartition(".")[2])
     if known and not serde:
         return f"STORED AS {known}"

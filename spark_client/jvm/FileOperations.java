@@ -1,6 +1,7 @@
 package spark_client;
 
 import java.io.FileNotFoundException;
+import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -71,6 +72,8 @@ public final class FileOperations {
         if (name.equals("prune")) return prune(system);
         if (name.equals("foreign")) return foreign(system);
         if (name.equals("names")) return names(system);
+        if (name.equals("mark")) return mark(system);
+        if (name.equals("unmark")) return unmark(system);
         return "there is no operation " + name;
       } catch (Exception failure) {
         return String.valueOf(failure).split("\n")[0];
@@ -140,6 +143,27 @@ public final class FileOperations {
         return "";
       }
       return names.toString();
+    }
+
+    /** Puts a file into the directory whose name begins so and ends with the word, unless one is there that begins so. */
+    private String mark(FileSystem system) throws Exception {
+      try {
+        FileStatus[] children = system.listStatus(path);
+        for (int i = 0; i < children.length; i++) {
+          if (children[i].getPath().getName().startsWith(other)) return "";
+        }
+      } catch (FileNotFoundException none) {
+        // The file makes its directory.
+      }
+      OutputStream mark = system.create(new Path(path, other + word), true);
+      mark.write(other.getBytes("UTF-8")); // whatever is not empty is read
+      mark.close();
+      return "";
+    }
+
+    private String unmark(FileSystem system) throws Exception {
+      system.delete(new Path(path, other + word), false);
+      return "";
     }
 
     /** A child of the directory whose name does not hold the word; without a word, any. */

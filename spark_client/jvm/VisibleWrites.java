@@ -33,6 +33,7 @@ public final class VisibleWrites {
 
   /** Whether a file of this name is not to be read. */
   public boolean hide(String name) {
+    if (name.startsWith("_")) return true; // as for every engine but Spark, where it holds a `=`
     if (prefix == null) return false;
     for (int at = name.indexOf(prefix); at >= 0; at = name.indexOf(prefix, at + 1)) {
       int start = at + prefix.length(), end = start;
@@ -47,7 +48,6 @@ public final class VisibleWrites {
 
   /** The directories of a listing, with the visible files of each. */
   public Seq of(Seq directories) {
-    if (prefix == null) return directories;
     List visible = new ArrayList();
     for (Iterator i = CollectionConverters.asJava(directories).iterator(); i.hasNext();) {
       PartitionDirectory directory = (PartitionDirectory) i.next();

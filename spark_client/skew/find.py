@@ -11,12 +11,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
 from spark_client.errors import InvalidStatementError
+from spark_client.skew.keys import is_simple
 from spark_client.skew.limits import MAX_VALUES, MAX_VALUES_SETTING, max_values
 from spark_client.skew.sketch import DEFAULT_SHARE, Sketch
 from spark_client.skew.suggestion import SkewSuggestion
 
 _MEND = f"{MAX_VALUES} of the table, or {MAX_VALUES_SETTING} of the session, says how many"
-_COMPLEX = ("array", "map", "struct", "binary", "void", "variant", "interval")
 
 
 def find_skew(
@@ -40,7 +40,7 @@ def survey_skew(
 ) -> tuple[SkewSuggestion, ...]:
     """find_skew of each column for itself, in one pass: what prunes most is first. Raises as it does."""
     source = _source(data)
-    suggestions = _find(source, [[field] for field in source.data if _is_simple(field)], share, limit)
+    suggestions = _find(source, [[field] for field in source.data if is_simple(field)], share, limit)
     return tuple(sorted(suggestions, key=lambda suggestion: -suggestion.pruned))
 
 
@@ -71,7 +71,7 @@ class _Source:
             if name not in own:
                 known = ", ".join(field.name for field in self.data)
                 raise InvalidStatementError(f"{name} is no column{of}; its columns are {known}")
-            if not _is_simple(own[name]):
+            if not is_simple(own[name]):
                 type_ = own[name].dataType.simpleString()
                 raise InvalidStatementError(f"{name}{of} is of type {type_}: nothing is skewed by that")
         return [own[name] for name in wanted]
@@ -120,7 +120,3 @@ def _checked(found: SkewSuggestion, allowed: int) -> SkewSuggestion:
             f"limit ({_MEND})"
         )
     return found
-
-
-def _is_simple(field: StructField) -> bool:
-    return not field.dataType.typeName().startswith(_COMPLEX)

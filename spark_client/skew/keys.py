@@ -16,6 +16,13 @@ from spark_client.write.rows import quote
 _MAX_BYTES = 255
 _NULL, _TOO_LONG = "-", "!"
 CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps that a string is a char(n)
+# Beginnings of the names of types by whose values nothing is skewed.
+_COMPLEX = ("array", "map", "struct", "binary", "void", "variant", "interval")
+
+
+def is_simple(field: StructField) -> bool:
+    """Whether its values have texts, of which directories can be named."""
+    return not field.dataType.typeName().startswith(_COMPLEX)
 
 
 def key_of(fields: Sequence[StructField]) -> SparkColumn:

@@ -21,6 +21,9 @@ from spark_client.write.names import DEFAULT_PARTITION, value_path
 # Spark's own ALTER TABLE forgets what it does not know, a table's skew among it, but keeps parameters. Partitions keep
 # their skew directories in any case, so this says for ever: ask before you read (ResolveHiveTables.java).
 MARK = "skewed.directories"
+# An option of Spark's readers among the serde's properties, for tables without partitions: with it, Spark alone reads
+# their directories, too; it has no such option for partitions (spark_client/write/files.py has another way).
+READ_BELOW = "recursiveFileLookup"
 # What Hive's pruner calls the default directory: no column can have it as a heavy value.
 DEFAULT_KEY = "HIVE_DEFAULT_LIST_BUCKETING_KEY"
 
@@ -49,6 +52,9 @@ def with_skew(context: Context, table: Table, skewed_by: SkewedBy) -> Table:
     if skewed_by.directories:
         _check_list_bucketing(table, skewed_by)
         parameters[MARK] = "true"
+        if not table.partition_columns:
+            serde = {**table.storage.serde_parameters, READ_BELOW: "true"}
+            table = replace(table, storage=replace(table.storage, serde_parameters=serde))
     values = typed(context, table.full_name, table.columns, skewed_by.columns, skewed_by.values)
     if any(DEFAULT_KEY in value for value in values):
         raise InvalidStatementError(

@@ -33,13 +33,14 @@ class Adoption:
 
     `away` are renames of what is replaced in place, to locations that are `retired` when all is published. `moves`
     are renames of this write's own files and directories; the directories above their targets are made, and those in
-    `made` go again if the write is taken back. `shared` are directories that others use, too. `empty` are locations
-    that must be there although no file is.
+    `made` go again if the write is taken back. `marked` are partitions with rows where Spark alone would not look.
+    `shared` are directories that others use, too. `empty` are locations that must be there although no file is.
     """
 
     away: tuple[Rename, ...] = ()
     moves: tuple[Rename, ...] = ()
     made: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     publications: tuple[PublishPartition, ...] = ()
@@ -172,6 +173,7 @@ class Adopter:
             away=tuple(Rename(source, target) for source, target in away.items()),
             moves=_by_file(files, targets) if stays or any(map(is_flat, targets)) else _by_directory(files, targets),
             made=(*used, location) if plain else (),
+            marked=self._marked(location, used),
             empty=() if files else (location,),
             publications=(publication,),
             retired=tuple(away.values()),
@@ -214,6 +216,7 @@ class Adopter:
         return Adoption(
             moves=_by_file(files, targets),
             made=tuple(within[n] for n in numbers if n and targets[n] in granted and not known[n]),
+            marked=self._marked(existing.location, [targets[n] for n in numbers if not is_flat(targets[n])]),
             shared=tuple(dict.fromkeys(_holder(targets[n]) for n in numbers if targets[n] != own[n])),
             publications=(publication,),
         )
@@ -230,6 +233,11 @@ class Adopter:
             layout = existing.parameters.get(LAYOUT)
         names = flat_prefixes if layout == FLAT else skew_directories
         return [f"{location}/{name}" for name in names(skew.columns, skew.values)]
+
+    def _marked(self, location: str, directories: Sequence[str]) -> tuple[str, ...]:
+        """A table without partitions is not: Spark itself refuses such directories there."""
+        below = any(each != location for each in directories)
+        return (location,) if below and self.table.partition_columns else ()
 
     def _name(self, values: Values) -> str:
         return directory_path(self.table, values)

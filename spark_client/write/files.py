@@ -18,6 +18,9 @@ FILE_ERRORS = (Py4JError, PySparkException, WriteFailedError)
 # The second argument of Hadoop's FileSystem.delete.
 _WITH_CONTENTS = True
 _STREAMS = 16
+# Engines overlook names that begin with an underscore; only Spark's own reader does not, where they hold a `=`. It is
+# about to overlook skew directories instead, so it shall find this, which it cannot read, and say so by its name.
+MARK = "_rows_are_in_directories_that_Spark_overlooks=see_skew.layout="
 
 
 class Files:
@@ -65,6 +68,17 @@ class Files:
         """With their parents; no error if they are there. Raises WriteFailedError."""
         self._check("make", [(location, "") for location in locations])
 
+    def mark(self, locations: Sequence[str], query_id: str) -> None:
+        """Puts a file into each that Spark takes for one with rows, and others overlook. Raises WriteFailedError.
+
+        Nothing is done where one is already.
+        """
+        self._check("mark", [(location, MARK) for location in locations], query_id)
+
+    def unmark(self, locations: Iterable[str], query_id: str) -> None:
+        """Takes such files of this write away. Raises WriteFailedError."""
+        self._check("unmark", [(location, MARK) for location in locations], query_id)
+
     def prune(self, locations: Iterable[str], top: str) -> None:
         """Deletes those directories in which nothing is, and what becomes empty above them, but not `top`."""
         self._run("prune", [(location, top) for location in locations])
@@ -109,8 +123,8 @@ class Files:
                 raise WriteFailedError(f"cannot list {location}: {answer}")
         return [answer.split("/")[1:] for answer in found]
 
-    def _check(self, operation: str, places: Sequence[tuple[str, str]]) -> None:
-        for (location, target), error in zip(places, self._run(operation, places), strict=True):
+    def _check(self, operation: str, places: Sequence[tuple[str, str]], word: str = "") -> None:
+        for (location, target), error in zip(places, self._run(operation, places, word), strict=True):
             if error:
                 raise WriteFailedError(f"cannot {operation} {location}{target and f' to {target}'}: {error}")
 

@@ -29,6 +29,7 @@ class Journal:
         self._away: dict[Rename, None] = {}
         self._moved: dict[Rename, None] = {}
         self._made: dict[str, None] = {}
+        self._marked: dict[str, None] = {}
 
     def run(self, adoption: Adoption) -> None:
         """Raises one of FILE_ERRORS; then call `undo`. Run again with another plan, it changes what is different."""
@@ -38,10 +39,12 @@ class Journal:
         self._made |= dict.fromkeys(adoption.made)
         self._files.make_directories(adoption.empty)
         self._rename(adoption.moves, self._moved, "moved")
+        self._mark(adoption.marked)
 
     def undo(self) -> bool:
         """As far as it can; false if something could not be put back: it bears the query id in its name."""
         try:
+            self._mark(())
             self._take_back(list(self._moved))
             self._files.prune(self._made, self._top)
             errors = self._files.restore(list(reversed(self._away)), "")
@@ -59,6 +62,11 @@ class Journal:
             done |= dict.fromkeys(chunk)  # Before it is done: what is half done is taken back as well.
             self._files.rename(chunk)
             self._on_step(step)
+
+    def _mark(self, locations: Sequence[str]) -> None:
+        self._files.unmark([each for each in self._marked if each not in locations], self._query_id)
+        self._marked = dict.fromkeys(locations)
+        self._files.mark(locations, self._query_id)
 
     def _take_back(self, moves: list[Rename]) -> None:
         if errors := self._files.restore(moves, self._query_id):

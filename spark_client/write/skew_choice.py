@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
 from spark_client.errors import InvalidInsertError
-from spark_client.skew.keys import key_of, values_of
+from spark_client.skew.keys import is_simple, key_of, values_of
 from spark_client.skew.limits import MAX_VALUES_SETTING, max_values
 from spark_client.skew.sketch import DEFAULT_SHARE, Sketch
 from spark_client.wire.structs import NOT_SKEWED, Skew, Table
@@ -66,6 +66,9 @@ def choose(table: Table, rows: DataFrame, kept: Collection[Values]) -> Choice:
     if unknown := [name for name in _columns(table) if name not in data]:
         raise InvalidInsertError(f"{COLUMNS} of {table.full_name}: {', '.join(unknown)} is no data column")
     keys = tuple(fields[name] for name in _columns(table))
+    if odd := [field for field in keys if not is_simple(field)]:
+        type_ = odd[0].dataType.simpleString()
+        raise InvalidInsertError(f"{COLUMNS} of {table.full_name}: {odd[0].name} is of type {type_}")
     sketch = _sketch(table, rows)
     new = rows.filter(~is_in(list(kept), table)) if kept else rows
     counted = new.groupBy(*_partition_texts(table)).agg(F.count(F.lit(1)), sketch.aggregate(keys))

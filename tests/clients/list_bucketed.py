@@ -18,6 +18,8 @@ ORC = (
     "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
     "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
 )
+# How the name of the file begins that only Spark does not overlook.
+MARK = "_rows_are_in_directories_that_Spark_overlooks=see_skew.layout="
 FORMATS = {"parquet": PARQUET, "orc": ORC}
 # Partition → value → rows; None is all values that are not declared.
 ROWS: dict[str, dict[int | None, list[tuple[int, str]]]] = {
@@ -42,6 +44,9 @@ def _create(client: Any, database: str, folder: Path, layout: str, form: str) ->
     for ds, values in ROWS.items():
         place = folder / f"ds={ds}"
         places = {}
+        if layout == "directories":
+            place.mkdir(parents=True)
+            (place / f"{MARK}abc-1").write_text("not a file of rows")
         for value, rows in values.items():
             name = _name(layout, value)
             _write(place / f"{name}000000_0", form, rows)

@@ -34,7 +34,12 @@ builder = SparkSession.builder.master("local[2]")
 for key, value in settings.items():
     builder = builder.config(key, value)
 spark = builder.getOrCreate()
-print(json.dumps([sorted(list(row) for row in spark.sql(query).collect()) for query in queries]))
+def answer(query):
+    try:
+        return sorted(list(row) for row in spark.sql(query).collect())
+    except Exception as error:
+        return str(error)
+print(json.dumps([answer(query) for query in queries]))
 """
 
 

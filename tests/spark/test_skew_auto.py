@@ -85,6 +85,7 @@ def test_never_more_values_than_the_table_may_have(spark: Session, table_name: s
     [
         ("PARTITIONED BY (p INT)", "", "has skew.auto, but neither skew.auto.columns nor SKEWED BY"),
         ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='nope'", "skew.auto.columns of .*: nope is no data column"),
+        ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='b'", "skew.auto.columns of .*: b is of type binary"),
         ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='x', 'skew.auto.share'='much'", "'much', which is no number"),
         ("", ", 'skew.auto.columns'='x'", "is not partitioned: skew.auto gives each new partition"),
     ],
@@ -93,9 +94,9 @@ def test_what_cannot_be_picked_is_refused(
     spark: Session, table_name: str, partitioned: str, properties: str, message: str
 ) -> None:
     properties = f"TBLPROPERTIES ('skew.auto'='true'{properties})"
-    spark.sql(f"CREATE TABLE {table_name} (x INT) {partitioned} STORED AS PARQUET {properties}")
+    spark.sql(f"CREATE TABLE {table_name} (x INT, b BINARY) {partitioned} STORED AS PARQUET {properties}")
     with pytest.raises(Exception, match=message) as error:
-        spark.sql(f"INSERT INTO {table_name} SELECT 1{', 1' if partitioned else ''}")
+        spark.sql(f"INSERT INTO {table_name} SELECT 1, X'00'{', 1' if partitioned else ''}")
     assert InvalidInsertError.__name__ in repr(error.value) or "QueryExecutionException" in repr(error.value)
 
 

@@ -16,7 +16,9 @@ from metastore.domain.skew import flat_prefix
 from spark_client import Session, scan_report
 from spark_client.errors import InvalidStatementError
 from spark_client.wire import MetastoreClient
+from spark_client.write.files import MARK
 from spark_client.write.names import DEFAULT_PARTITION, flat_prefixes, is_flat
+from tests.clients import list_bucketed
 from tests.spark.tables import folder
 
 FLAT = "TBLPROPERTIES ('skew.layout' = 'flat')"
@@ -173,6 +175,64 @@ def test_a_partition_that_was_moved_is_read_with_what_lies_there(
         assert moved.skew.locations["1",] == f"{moved.location}/x=1"
         assert rows(spark.table(table_name)) == expected
         assert rows(spark.table(table_name).where("x = 1")) == [(1, 1)]
+
+
+def spark_alone(spark: Session, table: str) -> list[tuple[str, str]]:
+    """The partitions' directories, and the names of the files that Spark's own index of a table of Hive's finds."""
+    java: Any = spark._jvm
+    state = spark._jsparkSession.sessionState()
+    definition = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(table))
+    index = java.org.apache.spark.sql.execution.datasources.CatalogFileIndex(spark._jsparkSession, definition, 0)
+    nothing = java.scala.jdk.javaapi.CollectionConverters.asScala(java.java.util.ArrayList()).toSeq()
+    index.refresh()
+    listed = index.listFiles(nothing, nothing)
+    directories = (listed.apply(number) for number in range(listed.size()))
+    files = (each.files().apply(number).getPath() for each in directories for number in range(each.files().size()))
+    return sorted((str(path.getParent().getName()), str(path.getName())) for path in files)
+
+
+def test_spark_alone_finds_something_that_it_cannot_read(spark: Session, table_name: str) -> None:
+    """Rather than nothing."""
+    assert MARK == list_bucketed.MARK
+    spark.sql(
+        f"CREATE TABLE {table_name} (x INT) PARTITIONED BY (p INT) SKEWED BY (x) ON (1, 2) STORED AS DIRECTORIES "
+        "STORED AS ORC"
+    )
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (9, 2)")
+    spark.sql(f"ALTER TABLE {table_name} ADD PARTITION (p = 3)")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 1), (1, 2), (9, 3)")
+    marks = spark_alone(spark, table_name)
+    assert [place for place, _ in marks] == ["p=1", "p=2", "p=3"]
+    assert all(name.startswith(MARK) for _, name in marks)
+    assert spark.table(table_name).count() == 6
+    spark.sql(f"INSERT OVERWRITE {table_name} VALUES (2, 1)")
+    spark.sql(f"ALTER TABLE {table_name} PARTITION (p = 2) CONCATENATE")
+    assert [place for place, _ in spark_alone(spark, table_name)] == ["p=1", "p=2", "p=3"]
+    spark.sql(f"ALTER TABLE {table_name} NOT SKEWED")
+    for mode in ("versions", "in-place"):
+        spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('write.mode' = '{mode}')")
+        spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (p = {2 if mode == 'versions' else 3}) VALUES (1)")
+    names = dict(spark_alone(spark, table_name))
+    assert [names[f"p={number}"].startswith(MARK) for number in (1, 2, 3)] == [True, False, False]
+    assert rows(spark.table(table_name)) == [(1, 2), (1, 3), (2, 1)]
+
+
+def test_spark_alone_reads_the_flat_layout_and_tables_without_partitions(
+    spark: Session, table_name: str, metastore: MetastoreClient
+) -> None:
+    long = "é" * 100
+    skewed = f"SKEWED BY (x) ON ('{long}', 'a') STORED AS DIRECTORIES STORED AS PARQUET"
+    spark.sql(f"CREATE TABLE {table_name} (x STRING) PARTITIONED BY (p INT) {skewed} {FLAT}")
+    spark.sql(f"INSERT INTO {table_name} VALUES ('{long}', 1), ('a', 1), ('a', 2), ('b', 2)")
+    marked = [place for place, name in spark_alone(spark, table_name) if name.startswith(MARK)]
+    assert marked == ["p=1"]  # where a value too long for the name of a file has a directory
+    spark.sql(f"CREATE TABLE {table_name}_whole (x STRING) {skewed}")
+    spark.sql(f"INSERT INTO {table_name}_whole VALUES ('{long}'), ('b')")
+    table = metastore.get_table("default", f"{table_name}_whole")
+    read = spark.read.options(**table.storage.serde_parameters).schema("x STRING")
+    assert rows(read.parquet(table.location or "")) == [("b",), (long,)]
+    (shown,) = spark.sql(f"SHOW CREATE TABLE {table_name}_whole").first() or ()
+    assert "SERDE" not in shown
 
 
 def test_another_layout_is_refused(spark: Session, table_name: str) -> None:
