@@ -87,7 +87,6 @@ def test_values_are_those_of_the_column_s_type(
         ("(x ARRAY<INT>) SKEWED BY (x) ON (1) STORED AS PARQUET", "cannot be skewed by x, which is of type array<int>"),
         ("(x INT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES STORED AS TEXTFILE", "needs STORED AS PARQUET or ORC"),
         ("(x INT) CLUSTERED BY (x) INTO 4 BUCKETS SKEWED BY (x) ON (1) " + STORED, "is CLUSTERED BY"),
-        ("(x INT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES", "STORED AS PARQUET or STORED AS ORC"),
         ("(x INT) USING parquet SKEWED BY (x) ON (1)", "STORED AS PARQUET or STORED AS ORC"),
         ("SKEWED BY (x) ON (1) STORED AS PARQUET AS SELECT 1 AS x", "AS SELECT"),
     ],
