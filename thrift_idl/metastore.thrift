@@ -340,6 +340,12 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
               3: hive_metastore.InvalidObjectException o3, 4: ConflictException o4,
               5: hive_metastore.AlreadyExistsException o5),
 
+  /** The writes of one statement, in one transaction: all of them become visible, or none. Results as the requests. */
+  list<PublishResult> publish_all(1: list<PublishRequest> requests)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
+              3: hive_metastore.InvalidObjectException o3, 4: ConflictException o4,
+              5: hive_metastore.AlreadyExistsException o5),
+
   /** A table of its own kind: its data are those of other tables, its partitions depend on theirs. */
   void create_dependent_table(1: CreateDependentTableRequest request)
       throws (1: hive_metastore.AlreadyExistsException o1, 2: hive_metastore.InvalidObjectException o2,

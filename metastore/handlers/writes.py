@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import required, table_name
-from metastore.services.publishing import PublishingService
+from metastore.services.publishing import Publication, PublishingService
 from metastore.services.writes import WriteService
 from thrift_idl.gen.metastore.ttypes import (
     BeginWriteRequest,
@@ -19,7 +19,7 @@ _LEASE = 60_000  # milliseconds
 
 
 class WriteHandlers:
-    """`begin_write`, `renew_write`, `end_write`, `publish`."""
+    """`begin_write`, `renew_write`, `end_write`, `publish`, `publish_all`."""
 
     def __init__(self, writes: WriteService, publishing: PublishingService) -> None:
         self._writes = writes
@@ -43,7 +43,13 @@ class WriteHandlers:
         self._writes.end(required("queryId", query_id))
 
     def publish(self, request: PublishRequest) -> PublishResult:
-        name = table_name(request.dbName, request.tableName, request.catName)
-        retired = [each for each in request.retired or [] if each]
-        query_id, partitions = request.queryId or "", request.partitions or []
-        return self._publishing.publish(*name, query_id, partitions, retired, request.layout)
+        return self.publish_all([request])[0]
+
+    def publish_all(self, requests: list[PublishRequest] | None) -> list[PublishResult]:
+        return self._publishing.publish([_publication(each) for each in requests or []])
+
+
+def _publication(request: PublishRequest) -> Publication:
+    name = table_name(request.dbName, request.tableName, request.catName)
+    retired = [each for each in request.retired or [] if each]
+    return Publication(*name, request.queryId or "", request.partitions or [], retired, request.layout)

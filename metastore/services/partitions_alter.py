@@ -22,6 +22,7 @@ from metastore.services.partition_rules import (
 from metastore.services.skew_upkeep import keep_partition_skew
 from metastore.services.table_rules import BASIC, DDL_TIME, MANAGED, fill_statistics, has_statistics, is_view
 from metastore.services.tables import found
+from metastore.services.writes import follow_directory
 from metastore.storage.references import StoredPartition
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -97,6 +98,8 @@ class PartitionAlterService:
                 work.partitions_write.announce()
                 work.record(*alter_partitions(table_text(rules.table), before, [changed]))
                 follow_renamed(work, stored, rules.table, changed)
+                if move:
+                    follow_directory(work, stored.ref.id, move.source, move.target)
                 with moved(self._warehouse, move):
                     work.commit()
         except AlreadyExistsError:

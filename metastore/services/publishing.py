@@ -1,9 +1,10 @@
-"""Publishing a write: all of its partitions in one transaction, each only if it is still as the writer saw it."""
+"""Publishing the writes of a statement: all partitions in one transaction, each only if it is as its writer saw it."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE
@@ -26,51 +27,67 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, T
 from thrift_idl.gen.metastore.ttypes import FileLayout, PublishMode, PublishPartition, PublishResult
 
 STATISTICS = ("numFiles", "numRows", "totalSize", "rawDataSize")
-# What was counted before a write no longer describes the data.
+# What was counted before a write no longer describes the data; Spark's ANALYZE puts it into names of its own.
 _NOT_KEPT = (*STATISTICS, ACCURATE)
+_ANALYZED = "spark.sql.statistics."
+
+
+class Publication(NamedTuple):
+    """What one write brings to its table. Names come folded.
+
+    `retired` are locations that may go, too. `layout` is how the files were made: new partitions take theirs from the
+    table, as it is now.
+    """
+
+    catalog: str
+    database: str
+    table: str
+    query_id: str
+    entries: Sequence[PublishPartition]
+    retired: Sequence[str]
+    layout: FileLayout | None
 
 
 class PublishingService:
-    """One call, one transaction (law 2 of the house: data first, catalog last). Names come folded."""
+    """One call, one transaction (law 2 of the house: data first, catalog last)."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
-    def publish(
-        self,
-        catalog: str,
-        database: str,
-        table: str,
-        query_id: str,
-        entries: Sequence[PublishPartition],
-        retired: Sequence[str],
-        layout: FileLayout | None,
-    ) -> PublishResult:
-        """Makes all of a write visible, or nothing of it, and ends it. `retired` are locations that may go, too.
-
-        `layout` is how the files were made: new partitions take theirs from the table, as it is now.
+    def publish(self, publications: Sequence[Publication]) -> list[PublishResult]:
+        """Makes all of these writes visible, or nothing of them, and ends them; those of one table in their order.
 
         Raises:
-            NotFoundError: the table is missing, or the write has ended.
+            NotFoundError: a table is missing, or a write has ended.
             ConflictError: a partition is not as the writer saw it, or has another skew, or the table another layout.
             AlreadyExistsError: a partition that was to be created is there.
             InvalidInputError, InvalidObjectError: an entry is not well formed.
         """
-        for entry in entries:
-            _check_complete(entry)
+        for each in publications:
+            for entry in each.entries:
+                _check_complete(entry)
+        # By the names of the tables, so that two statements about the same ones wait for each other instead of dying.
+        order = sorted(range(len(publications)), key=lambda number: publications[number][:3])
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table, lock="share")
-            struct = stored.encoded.decode()
-            check_writable(struct, "Cannot publish a write")
-            _check_layout(struct, layout)
-            close_published(work, stored, query_id)
-            if struct.partitionKeys:
-                result = self._publish_partitions(work, stored, struct, entries)
-            else:
-                result = self._publish_table(work, found(work, catalog, database, table, lock="change"), entries)
-            result.replaced = retire(work, stored, query_id, [*result.replaced, *retired], _places(entries))
-            return result
+            results = {number: self._publish(work, publications[number]) for number in order}
+        return [results[number] for number in range(len(publications))]
+
+    def _publish(self, work: UnitOfWork, publication: Publication) -> PublishResult:
+        catalog, database, table, query_id, entries, retired, layout = publication
+        stored = found(work, catalog, database, table, lock="share")
+        struct = stored.encoded.decode()
+        check_writable(struct, "Cannot publish a write")
+        _check_layout(struct, layout)
+        close_published(work, stored, query_id)
+        if struct.partitionKeys:
+            result = self._publish_partitions(work, stored, struct, entries)
+            if any(key.startswith(_ANALYZED) for key in struct.parameters):
+                _forget_counts_of_all(work, found(work, catalog, database, table, lock="change"))
+        else:
+            result = self._publish_table(work, found(work, catalog, database, table, lock="change"), entries)
+        result.replaced = retire(work, stored, query_id, [*result.replaced, *retired], _places(entries))
+        return result
 
     def _publish_partitions(
         self, work: UnitOfWork, stored: StoredTable, table: Table, entries: Sequence[PublishPartition]
@@ -108,6 +125,7 @@ class PublishingService:
             kept = old.partition.parameters if old else {}
             partition = Partition(values=entry.values, createTime=created, sd=inherited_descriptor(rules.table))
             partition.parameters = {key: value for key, value in kept.items() if key not in _NOT_KEPT}
+            _forget_counts(partition.parameters)
             partition.parameters |= entry.parameters or {}
             _place(partition.sd, entry)
         partition.parameters[DDL_TIME] = str(self._clock())
@@ -127,7 +145,7 @@ class PublishingService:
         if entry.mode == PublishMode.APPEND:
             _merge(table.sd, table.parameters, entry)
         else:
-            table.parameters.pop(ACCURATE, None)
+            _forget_counts(table.parameters)
             table.parameters |= entry.parameters or {}
             _place(table.sd, entry)
             work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
@@ -188,9 +206,24 @@ def _merge(sd: StorageDescriptor, parameters: dict[str, str], entry: PublishPart
     ):
         raise ConflictError("the skew of what is appended to is not the one that the files were written by; try again")
     info.skewedColValueLocationMaps |= _locations(entry)
-    parameters.pop(ACCURATE, None)
+    _forget_counts(parameters)
     for key, value in (entry.parameters or {}).items():
         parameters[key] = _sum(parameters.get(key, "0"), value) if key in STATISTICS else value
+
+
+def _forget_counts(parameters: dict[str, str]) -> None:
+    """Those that a write does not add up."""
+    for key in [key for key in parameters if key == ACCURATE or key.startswith(_ANALYZED)]:
+        del parameters[key]
+
+
+def _forget_counts_of_all(work: UnitOfWork, stored: StoredTable) -> None:
+    """Of a table whose partitions were written: Spark plans with them."""
+    table = stored.encoded.decode()
+    before = table_text(table)
+    _forget_counts(table.parameters)
+    work.tables.update(stored.ref.id, stored.ref.database_id, table)
+    work.record(table_events.alter_table(before, table_text(table)))
 
 
 def _place(sd: StorageDescriptor, entry: PublishPartition) -> None:

@@ -66,7 +66,7 @@ public final class FileOperations {
         FileSystem system = path.getFileSystem(conf);
         if (name.equals("rename")) return rename(system, path, new Path(other));
         if (name.equals("copy")) return copy(system, path, new Path(other));
-        if (name.equals("restore")) return system.exists(path) ? restore(system, path, new Path(other)) : "";
+        if (name.equals("restore")) return restore(system, path, new Path(other));
         if (name.equals("find")) return system.exists(path) ? "" : "it is not there any more";
         if (name.equals("make")) return make(system, path) ? "" : "the file system refused";
         if (name.equals("prune")) return prune(system);
@@ -100,6 +100,8 @@ public final class FileOperations {
 
     /** What does not hold the word stays: others have put it there meanwhile. Without a word, all goes back. */
     private String restore(FileSystem system, Path source, Path target) throws Exception {
+      // It was not moved yet, or is back already; else somebody has taken it elsewhere.
+      if (!system.exists(source)) return system.exists(target) ? "" : source + " is not there any more";
       if (!word.isEmpty() && system.getFileStatus(source).isDirectory()) return merge(system, source, target, word);
       return system.mkdirs(target.getParent()) ? rename(system, source, target) : "the file system refused";
     }

@@ -174,19 +174,14 @@ class MetastoreClient:
         """Gives up a write that has no files any more. Raises NoSuchWriteError where it has ended already."""
         self._call("end_write", query_id, repeat=True, faults=_NO_WRITE)
 
-    def publish(
-        self,
-        table: structs.Table,
-        query_id: str,
-        partitions: Sequence[structs.PublishPartition],
-        retired: Sequence[str] = (),
-    ) -> structs.PublishResult:
-        """Makes a whole write visible at once and ends it; `retired` locations may go after the grace time.
+    def publish(self, writes: Sequence[structs.Publication]) -> list[structs.PublishResult]:
+        """Makes the writes of one statement visible at once, or none of them, and ends them.
 
         Raises PublishConflictError, NoSuchWriteError, AnswerLostError.
         """
-        request = convert.publish_request(table, query_id, partitions, retired)
-        return convert.publish_result_of(self._call("publish", request, repeat=False, faults=_PUBLISH))
+        requests = [convert.publish_request(write) for write in writes]
+        results = self._call("publish_all", requests, repeat=False, faults=_PUBLISH)
+        return [convert.publish_result_of(result) for result in results]
 
     def clean(
         self,

@@ -183,19 +183,15 @@ def _scan_storage(storage: ours.ScanStorage) -> structs.ScanStorage:
     )
 
 
-def publish_request(
-    table: structs.Table,
-    query_id: str,
-    partitions: Sequence[structs.PublishPartition],
-    retired: Sequence[str],
-) -> ours.PublishRequest:
+def publish_request(write: structs.Publication) -> ours.PublishRequest:
     """All partitions of one write to a table as the writer saw it."""
+    table = write.table
     return ours.PublishRequest(
         dbName=table.database,
         tableName=table.name,
-        queryId=query_id,
-        partitions=[_publish_partition(partition) for partition in partitions],
-        retired=list(retired) or None,
+        queryId=write.query_id,
+        partitions=[_publish_partition(partition) for partition in write.partitions],
+        retired=list(write.retired) or None,
         layout=ours.FileLayout(table.storage.input_format, table.buckets.count, list(table.buckets.columns)),
     )
 

@@ -265,6 +265,16 @@ class PublishPartition:
 
 
 @dataclass(frozen=True, slots=True)
+class Publication:
+    """A whole write, to a table as the writer saw it; `retired` locations may go after the grace time."""
+
+    table: Table
+    query_id: str
+    partitions: Sequence[PublishPartition]
+    retired: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PublishResult:
     """The new versions in the order of the request, and the locations that nothing refers to any more."""
 

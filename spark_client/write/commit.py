@@ -1,4 +1,4 @@
-"""Staged files become visible: adopted into the table, then published in one call. See docs/writing.md."""
+"""A registered write, from its first file to its last: what is staged is adopted. See docs/writing.md."""
 
 from __future__ import annotations
 
@@ -8,27 +8,15 @@ from types import TracebackType
 from typing import Self
 
 from spark_client.context import Context
-from spark_client.errors import (
-    AnswerLostError,
-    NoSuchWriteError,
-    PublishConflictError,
-    SparkClientError,
-    WriteFailedError,
-    WriteUncertainError,
-)
+from spark_client.errors import PublishConflictError
 from spark_client.wire.structs import PublishPartition, Skew, Table
 from spark_client.write.adoption import QUERY_ID, Adopter, Adoption, final_locations, own_directory, table_root
 from spark_client.write.files import FILE_ERRORS, Files, is_below, parent
 from spark_client.write.journal import Journal
 from spark_client.write.lease import Lease
 from spark_client.write.settings import is_in_place, lease_seconds
-from spark_client.write.snapshot import Snapshot, Values, same_layout, take_snapshot
+from spark_client.write.snapshot import Snapshot, Values, same_layout, take_snapshot, with_publications
 from spark_client.write.staging import StagedFile
-
-# An append that meets another writer looks again and goes on, as one of them always gets through; an overwrite must
-# not guess.
-_APPEND_ATTEMPTS = 64
-_PUBLISH_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +49,18 @@ class Commit:
     def __init__(self, context: Context, write: Write) -> None:
         """Registers. Raises NoSuchTableError, InvalidInsertError, MetastoreUnavailableError."""
         self._context = context
-        self._write = write
+        self.write = write
         self._in_place = is_in_place(context.spark, write.table)
         self._files = Files(context.spark)
         self._lease = Lease(context.metastore, write.table, lease_seconds(context.spark, write.table))
-        self._published: Adoption | None = None
+        self._staged: Sequence[StagedFile] = ()
+        self._snapshot: Snapshot = {}
         self._skews: Mapping[Values, Skew] = {}
-        self._may_be_visible = self._is_closed = False
+        self._adopted: Adoption | None = None
+        self._is_closed = False
+        # Set by who publishes it.
+        self.may_be_visible = False
+        self.published: Adoption | None = None
         self.query_id = self._lease.query_id
         self._journal = Journal(self._files, table_root(write.table.location or ""), self.query_id, context.on_step)
         self.directory = own_directory(write.table, self.query_id)
@@ -91,35 +84,28 @@ class Commit:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._published:
-            self._tidy(self._published)
-        elif not self._may_be_visible and self._journal.undo() and self._delete():
+        if self.published:
+            self._tidy(self.published)
+        elif not self.may_be_visible and self._journal.undo() and self._delete():
+            # The table may have been dropped: Spark makes none anew where something is.
+            self._files.prune([parent(self.directory)], table_root(self.write.table.location or ""))
             self._lease.end()
 
-    def run(
+    def bring(
         self, staged: Sequence[StagedFile], snapshot: Snapshot, skews: Mapping[Values, Skew] | None = None
-    ) -> Adoption:
-        """`skews`: of new partitions that do not have the table's.
+    ) -> None:
+        """What is to be published, and what there was. `skews`: of new partitions that do not have the table's."""
+        self._staged, self._snapshot, self._skews = staged, snapshot, skews or {}
 
-        Raises PublishConflictError, WriteFailedError, WriteUncertainError, and what the file system raises.
+    def adopt(self, before: Sequence[PublishPartition], *, again: bool) -> Adoption:
+        """Brings the files to where they belong; `before` is what is published to the table with them, but earlier.
+
+        `again`: after `look_again`. Raises PublishConflictError, WriteFailedError, and what the file system raises.
         """
-        self._skews = skews or {}
-        try:
-            for attempt in range(1, _APPEND_ATTEMPTS):
-                try:
-                    return self._try(staged, snapshot, again=attempt > 1)
-                except PublishConflictError:
-                    if self._write.overwrite:
-                        raise
-                    snapshot = self._look_again(staged, snapshot)
-            return self._try(staged, snapshot, again=True)
-        except NoSuchWriteError as error:
-            raise WriteFailedError(
-                f"INSERT into {self._write.table.full_name} failed and changed nothing: {error}; run it again"
-            ) from error
-
-    def _try(self, staged: Sequence[StagedFile], snapshot: Snapshot, *, again: bool) -> Adoption:
-        write = self._write
+        write, staged = self.write, self._staged
+        if again and write.overwrite and self._adopted:
+            return self._adopted  # Nothing that it replaces has changed; in place, it would find its own files there.
+        snapshot = with_publications(self._snapshot, write.table, before)
         adopter = Adopter(
             write.table, snapshot, self.query_id, write.overwrite, write.required(snapshot), self._in_place, self._skews
         )
@@ -129,15 +115,48 @@ class Commit:
             self._lease.rename([*adoption.away, *adoption.moves])
         self._context.on_step("registered")
         self._journal.run(adoption)
-        if again:  # What was moved for an earlier plan may have been deleted, with its partition, since.
-            self._files.find(final_locations(staged, adoption.moves))
-        self._context.on_step("adopted")
-        self._lease.check()
-        if adoption.publications:
-            self._publish(adoption)
-            self._published = adoption
-        self._context.on_step("published")
+        self._adopted = adoption
         return adoption
+
+    def look_again(self, conflict: PublishConflictError) -> None:
+        """The table as it is now. The conflict stays one if this write was part of it, and must not guess.
+
+        An overwrite must not replace what it has not seen; the rows of an append may have to be spread otherwise.
+        """
+        write, before = self.write, self._snapshot
+        after = take_snapshot(self._context.metastore, write.table, write.static, with_skew=True)
+        touched = {file.values for file in self._staged}
+        if write.overwrite:
+            touched.update(write.required(before))
+            if any(_version(before, values) != _version(after, values) for values in touched):
+                raise conflict
+            return
+        for values in touched:
+            is_new = values in self._skews and values not in after
+            if not is_new and (values in self._skews or not same_layout(values, before, after, write.table)):
+                raise PublishConflictError(
+                    f"the skew or the buckets of {write.table.full_name}{list(values)} were changed meanwhile; "
+                    "run the INSERT again"
+                )
+        self._snapshot = after
+
+    def check(self, adoption: Adoption, *, again: bool) -> None:
+        """Right before it is published. Raises NoSuchWriteError if the lease was lost, WriteFailedError if a file is.
+
+        Others delete what is in directories that are theirs, too; and what was moved for an earlier plan may be gone.
+        """
+        self._lease.check()
+        places = set(adoption.shared)
+        shared = [move.target for move in adoption.moves if parent(move.target) in places]
+        self._files.find(final_locations(self._staged, adoption.moves) if again else shared)
+
+    def has_ended(self) -> bool:
+        """Whether it was published, given up, or cleaned."""
+        return not self._lease.is_open()
+
+    def is_last(self, publications: Sequence[PublishPartition]) -> bool:
+        """Whether a partition says that this write was the last to change it."""
+        return any(self._was_changed_by_us(publication) for publication in publications)
 
     def _granted(self, adopter: Adopter, staged: Sequence[StagedFile]) -> set[str]:
         """Directories in Hive's layout that nobody else has, and nothing of others' is in."""
@@ -146,74 +165,18 @@ class Commit:
 
     def _contents(self, locations: Sequence[str]) -> dict[str, list[str]]:
         """What is to be renamed away: a partition's directory if it is there, all that is visible of a table."""
-        if self._write.table.partition_columns:
+        if self.write.table.partition_columns:
             return {location: [location] for location in self._files.existing(locations)}
         return {location: self._files.visible(location) for location in locations}
 
-    def _look_again(self, staged: Sequence[StagedFile], before: Snapshot) -> Snapshot:
-        """The table as it is now; the conflict stays one if the rows would have to be spread otherwise."""
-        write = self._write
-        after = take_snapshot(self._context.metastore, write.table, write.static, with_skew=True)
-        for values in {file.values for file in staged}:
-            is_new = values in self._skews and values not in after
-            if not is_new and (values in self._skews or not same_layout(values, before, after, write.table)):
-                raise PublishConflictError(
-                    f"the skew or the buckets of {write.table.full_name}{list(values)} were changed meanwhile; "
-                    "run the INSERT again"
-                )
-        return after
-
-    def _publish(self, adoption: Adoption) -> None:
-        """Publishes; a lost answer is asked for again, for the first call that arrives ends the write."""
-        table, lost = self._write.table, None
-        for _ in range(_PUBLISH_ATTEMPTS):
-            self._may_be_visible = True
-            try:
-                self._context.metastore.publish(table, self.query_id, adoption.publications, adoption.retired)
-            except AnswerLostError as error:
-                lost = error
-            except SparkClientError as error:
-                if lost and not isinstance(error, PublishConflictError | NoSuchWriteError):
-                    raise self._uncertain(error) from error
-                if lost and self._has_ended():
-                    return self._check_visible(adoption.publications)
-                self._may_be_visible = False
-                raise
-            else:
-                return None
-        raise self._uncertain(lost) from lost
-
-    def _has_ended(self) -> bool:
-        try:
-            return not self._lease.is_open()
-        except SparkClientError as error:
-            raise self._uncertain(error) from error
-
-    def _check_visible(self, publications: Sequence[PublishPartition]) -> None:
-        """Raises WriteUncertainError unless a partition says that this write was the last to change it."""
-        try:
-            visible = any(self._was_changed_by_us(publication) for publication in publications)
-        except SparkClientError as error:
-            raise self._uncertain(error) from error
-        if not visible:
-            raise self._uncertain(None)
-
     def _was_changed_by_us(self, publication: PublishPartition) -> bool:
-        table, metastore = self._write.table, self._context.metastore
+        table, metastore = self.write.table, self._context.metastore
         if publication.values:
             found = metastore.get_partition(table.database, table.name, publication.values)
             parameters = found.parameters if found else {}
         else:
             parameters = metastore.get_table(table.database, table.name).parameters
         return parameters.get(QUERY_ID) == self.query_id
-
-    def _uncertain(self, error: Exception | None) -> WriteUncertainError:
-        reason = error or "another writer came after it"
-        name, query_id = self._write.table.full_name, self.query_id
-        return WriteUncertainError(
-            f"whether write {query_id} to {name} is visible is not known ({reason}); its files are left: "
-            f"look for {query_id} in the parameter {QUERY_ID} before running it again"
-        )
 
     def _tidy(self, adoption: Adoption) -> None:
         """The write is visible: what is left in its own directory is of no use, unless a partition lies there."""
@@ -230,3 +193,7 @@ class Commit:
         except FILE_ERRORS:
             return False
         return True
+
+
+def _version(snapshot: Snapshot, values: Values) -> int | None:
+    return snapshot[values].version if values in snapshot else 0

@@ -24,6 +24,7 @@ from spark_client.write.commit import Commit, Write
 from spark_client.write.files import name_of, parent
 from spark_client.write.insert import failures_as_one_line
 from spark_client.write.names import DEFAULT_PARTITION, flat_prefixes, skew_directories, value_path
+from spark_client.write.publication import publish
 from spark_client.write.rows import quote
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import Existing, Values, take_snapshot
@@ -163,7 +164,8 @@ def _merge(
         context.on_step("planned")
         staged = write_staging(table, rows, number, commit.directory, commit.query_id)
         context.on_step("staged")
-        commit.run(staged, {values: existing}, {values: existing.skew})
+        commit.bring(staged, {values: existing}, {values: existing.skew})
+        publish(context, [commit])
     context.on_step("cleaned")
     return staged
 

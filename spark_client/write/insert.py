@@ -23,6 +23,7 @@ from spark_client.write.commit import Commit, Write
 from spark_client.write.directory_names import check_distinct, directory_path
 from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files, dynamic_partitions
 from spark_client.write.partition_spec import resolve_partition
+from spark_client.write.publication import publish
 from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
 from spark_client.write.settings import max_file_size
@@ -61,9 +62,9 @@ def insert_into(context: Context, table: str, data: DataFrame, **how: Any) -> Wr
 
 
 def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]:
-    """The INSERTs of one statement: the rows of all are written before the first is published.
+    """The INSERTs of one statement: all of it becomes visible at once, or nothing does.
 
-    All of one INSERT becomes visible at once, or nothing does: on any error its table is as it was.
+    On any error the tables are as they were.
 
     Raises:
         NoSuchTableError: there is no such table.
@@ -77,7 +78,7 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
         for each in running:
             each.stage()
         _check_disjoint(running)
-        return [each.publish() for each in running]
+        return _publish(context, running)
 
 
 class _Running:
@@ -101,25 +102,27 @@ class _Running:
         directory_path(table, list(self._spec.static.values()))
         self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
         self._write = Write(table, dict(self._spec.static), insert.overwrite, insert.whole)
+        self.table = table.full_name
         self._snapshot = take_snapshot(context.metastore, table, self._spec.static, with_skew=not insert.overwrite)
-        self._is_there = insert.if_not_exists and self._write.static_partition in self._snapshot
+        # IF NOT EXISTS: there is nothing to do.
+        self.is_there = insert.if_not_exists and self._write.static_partition in self._snapshot
         self.overwrites = insert.overwrite
-        self._staged: Sequence[StagedFile] = ()
+        self.staged: Sequence[StagedFile] = ()
         self._choice = Choice()
-        self._commit = Commit(context, self._write)
+        self.commit = Commit(context, self._write)
 
     def __enter__(self) -> _Running:
-        self._commit.__enter__()
+        self.commit.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._choice.skews:
             self._rows.unpersist()
-        self._commit.__exit__()
+        self.commit.__exit__()
 
     def stage(self) -> None:
         """Writes the rows, and refuses what only the rows could tell."""
-        if self._is_there:
+        if self.is_there:
             return
         write, context = self._write, self._context
         with failures_as_one_line(f"INSERT into {write.table.full_name}"):
@@ -128,35 +131,24 @@ class _Running:
             exceptions = other_skews(self._snapshot, write.table) if not write.overwrite else []
             number = directory_number_by_partition(write.table.skew, exceptions, write.table)
             number = self._choice.directory_number(write.table, number)
-            place = self._commit.directory, self._commit.query_id
+            place = self.commit.directory, self.commit.query_id
             size = self._insert.max_file_size or max_file_size(context.spark, write.table)
             if write.table.buckets.count:
-                self._staged = write_buckets(context, write, self._rows, self._snapshot, *place, max_size=size)
+                self.staged = write_buckets(context, write, self._rows, self._snapshot, *place, max_size=size)
             else:
-                self._staged = write_staging(write.table, self._rows, number, *place, max_size=size)
+                self.staged = write_staging(write.table, self._rows, number, *place, max_size=size)
             context.on_step("staged")
             if self._spec.dynamic:
-                check_dynamic_partitions(context.spark, self._staged)
-            check_files(context.spark, self._staged)
-            check_distinct(write.table, {file.values for file in self._staged})
+                check_dynamic_partitions(context.spark, self.staged)
+            check_files(context.spark, self.staged)
+            check_distinct(write.table, {file.values for file in self.staged})
             self._check_formats()
+            self.commit.bring(self.staged, self._snapshot, self._choice.skews)
 
     def touches(self) -> set[tuple[str, Values]]:
         """The table and the partitions that it changes."""
         required = self._write.required(self._snapshot) if self._write.overwrite else ()
-        return {
-            (self._write.table.full_name, values) for values in (*required, *(file.values for file in self._staged))
-        }
-
-    def publish(self) -> WriteResult:
-        """Makes it visible, and cleans up."""
-        if self._is_there:
-            return WriteResult(self._commit.query_id)
-        with failures_as_one_line(f"INSERT into {self._write.table.full_name}"):
-            adoption = self._commit.run(self._staged, self._snapshot, self._choice.skews)
-        self.__exit__()
-        self._context.on_step("cleaned")
-        return result_of(self._commit.query_id, adoption.publications, self._staged)
+        return {(self._write.table.full_name, values) for values in (*required, *(file.values for file in self.staged))}
 
     def _choose(self) -> None:
         """Of a table whose loads pick their heavy values; the rows are kept, for they are read twice then."""
@@ -168,10 +160,24 @@ class _Running:
         table = self._write.table
         if self._write.overwrite:
             return
-        for values in {file.values for file in self._staged} & self._snapshot.keys():
+        for values in {file.values for file in self.staged} & self._snapshot.keys():
             name = f"partition {list(values)} of {table.full_name}"
             if file_format(self._snapshot[values].storage, name) != file_format(table.storage, table.full_name):
                 raise InvalidInsertError(f"{name} has another format than the table; INSERT OVERWRITE it")
+
+
+def _publish(context: Context, running: Sequence[_Running]) -> list[WriteResult]:
+    """Makes all of them visible, and cleans up."""
+    bringing = [each for each in running if not each.is_there]
+    with failures_as_one_line(f"INSERT into {', '.join(dict.fromkeys(each.table for each in bringing))}"):
+        adoptions = iter(publish(context, [each.commit for each in bringing]))
+    results = []
+    for each in running:
+        publications = () if each.is_there else next(adoptions).publications
+        results.append(result_of(each.commit.query_id, publications, each.staged))
+        each.__exit__()
+    context.on_step("cleaned")
+    return results
 
 
 def _check_disjoint(running: Sequence[_Running]) -> None:

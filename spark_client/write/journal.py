@@ -42,16 +42,21 @@ class Journal:
         self._mark(adoption.marked)
 
     def undo(self) -> bool:
-        """As far as it can; false if something could not be put back: it bears the query id in its name."""
+        """As far as it can; false if something could not be put back: it bears the query id in its name.
+
+        What is nowhere may have been renamed with the directory that it was in.
+        """
         try:
             self._mark(())
-            self._take_back(list(self._moved))
+            errors = self._files.restore(list(self._moved), self._query_id)
             self._files.prune(self._made, self._top)
-            errors = self._files.restore(list(reversed(self._away)), "")
+            errors += self._files.restore(list(reversed(self._away)), "")
         except FILE_ERRORS as error:
             errors = [str(error)]
-        for text in errors:
-            _log.warning("a write could not be taken back whole: %s", text)
+        if errors:
+            _log.warning(
+                "write %s is left to cleaning, %d renames not undone: %s", self._query_id, len(errors), errors[0]
+            )
         return not errors
 
     def _rename(self, renames: Sequence[Rename], done: dict[Rename, None], step: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Buckets, Partition, Skew, Storage, Table
+from spark_client.wire.structs import Buckets, Partition, PublishPartition, Skew, Storage, Table
 from spark_client.write.names import DEFAULT_PARTITION
 
 Values = tuple[str, ...]
@@ -17,7 +17,7 @@ class Existing:
     """A partition that is there, or the one "partition without values" of an unpartitioned table."""
 
     location: str
-    version: int
+    version: int | None  # None: that of this moment, whatever it is
     skew: Skew
     storage: Storage
     parameters: Mapping[str, str]
@@ -66,10 +66,27 @@ def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str,
     return {values: _own(own[values], existing.version) for values, existing in found.items() if values in own}
 
 
-def _own(partition: Partition, version: int) -> Existing:
+def _own(partition: Partition, version: int | None) -> Existing:
     return Existing(
         partition.location, version, partition.skew, partition.storage, partition.parameters, partition.buckets
     )
+
+
+def with_publications(snapshot: Snapshot, table: Table, publications: Iterable[PublishPartition]) -> Snapshot:
+    """The table as it will be when these are published, in the transaction that the rest is published in."""
+    after = dict(snapshot)
+    for each in publications:
+        before = after.get(each.values)
+        skew = each.skew or table.skew
+        after[each.values] = Existing(
+            each.location,
+            None,
+            replace(skew, locations={**(before.skew.locations if before else {}), **each.skewed_locations}),
+            before.storage if before else table.storage,
+            {**(before.parameters if before else {}), **each.parameters},
+            before.buckets if before else table.buckets,
+        )
+    return after
 
 
 def other_skews(snapshot: Snapshot, table: Table) -> list[tuple[Skew, Sequence[Values]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,10 @@ import pytest
 from spark_client import errors
 from spark_client.context import Context
 from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import PublishPartition, PublishResult, Table
-from spark_client.write import journal
-from spark_client.write.insert import insert_into
+from spark_client.wire.structs import Publication, PublishResult, Table
+from spark_client.write import journal, settings
+from spark_client.write.insert import Insert, insert_all, insert_into
+from spark_client.write.settings import IN_PLACE, MODE
 from tests.spark.tables import change_skew, files_below, folder, frame, make_table, skewed
 
 SCHEMA = "id long, x int, m int"
@@ -197,7 +199,73 @@ def test_an_overwrite_meets_a_conflict(context: Context, table: Table) -> None:
     with pytest.raises(errors.PublishConflictError):
         write(ours, table.name, NEW, overwrite=True)
     assert ids(context, table) == [1, 2, 3, 21]
-    assert not list((folder(table.location or "") / "_versions").iterdir())
+    assert not (folder(table.location or "") / "_versions").exists()
+
+
+def test_a_table_that_is_dropped_while_it_is_written_can_be_made_anew(context: Context, table: Table) -> None:
+    def drop(step: str) -> None:
+        if step == "planned":
+            context.metastore.drop_table("default", table.name)
+
+    with pytest.raises(errors.WriteFailedError, match="failed and changed nothing"):
+        write(replace(context, on_step=drop), table.name, NEW, overwrite=True)
+    context.spark.sql(f"CREATE TABLE {table.name} (id BIGINT) STORED AS ORC")
+
+
+@pytest.mark.parametrize("renamed", ["partition", "table"])
+def test_what_is_renamed_with_files_of_a_write_never_shows_them_where_it_fails(
+    context: Context, table: Table, renamed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "_DEFAULT_LEASE", "0.2")
+    what, name = ("PARTITION (m = 1)", "PARTITION (m = 9)") if renamed == "partition" else ("", f"{table.name}_2")
+    ours = rival(context, lambda: context.spark.sql(f"ALTER TABLE {table.name} {what} RENAME TO {name}"))
+    with pytest.raises(errors.SparkClientError):
+        write(ours, table.name, NEW, overwrite=False)
+    now = table if renamed == "partition" else context.metastore.get_table("default", name)
+    assert ids(context, now) == [1, 2, 3]
+    for _ in range(1200):
+        context.metastore.clean("default", now.name, grace=0)
+        if not open_writes(context, now):
+            break
+        threading.Event().wait(0.05)
+    assert (ids(context, now), open_writes(context, now)) == ([1, 2, 3], ())
+
+
+def test_files_that_others_delete_before_they_are_published_are_missed(context: Context, table: Table) -> None:
+    """As Spark's own TRUNCATE TABLE does, which tells nobody."""
+    place = folder(table.location or "") / "m=1"
+    with pytest.raises(errors.WriteFailedError, match="not there any more"):
+        write(rival(context, lambda: shutil.rmtree(place)), table.name, NEW, overwrite=False)
+    assert ids(context, table) == [3]
+
+
+@pytest.mark.parametrize("overwritten", [True, False], ids=["what is overwritten", "what is appended to"])
+def test_inserts_of_one_statement_are_published_together(
+    context: Context, table: Table, table_name: str, overwritten: bool
+) -> None:
+    """Also where one appends to a partition that another one brings, and where one overwrites in place."""
+    other = make_table(context.metastore, f"{table_name}_2", "id bigint, x int", "m int")
+    place = make_table(context.metastore, f"{table_name}_3", "id bigint, x int, m int", parameters={MODE: IN_PLACE})
+    for each in (other, place):
+        insert_into(context, each.full_name, frame(context.spark, SCHEMA, *OLD))
+    before = files_below(place.location or ""), files_below(other.location or "")
+    new, more = frame(context.spark, SCHEMA, *NEW), frame(context.spark, SCHEMA, (31, 0, 3))
+    inserts = [Insert(each.full_name, new, overwrite=each is not other) for each in (place, table, other)]
+    inserts.append(Insert(other.full_name, more))
+    changed = table if overwritten else other
+    ours = rival(context, lambda: write(context, changed.name, [(21, 7, 1)], overwrite=False))
+    old = [1, 2, 3]
+    if overwritten:
+        with pytest.raises(errors.PublishConflictError):
+            insert_all(ours, inserts)
+        assert (files_below(place.location or ""), files_below(other.location or "")) == before
+        assert (ids(context, table), ids(context, other), ids(context, place)) == ([*old, 21], old, old)
+    else:
+        insert_all(ours, inserts)
+        assert ids(context, table) == [3, 11, 12, 13, 14]
+        assert ids(context, other) == [*old, 11, 12, 13, 14, 21, 31]
+        assert ids(context, place) == [11, 12, 13, 14]
+    assert [open_writes(context, each) for each in (table, other, place)] == [(), (), ()]
 
 
 @pytest.mark.parametrize("with_files", [False, True])
@@ -213,7 +281,8 @@ def test_an_append_meets_a_partition_that_is_dropped(context: Context, table: Ta
     else:
         write(rival(context, drop), table.name, NEW, overwrite=False)
     assert ids(context, table) == ([3] if with_files else [3, 11, 12, 13, 14])
-    assert open_writes(context, table) == ()
+    # For all that the writer knows, they may have been renamed: cleaning ends the write.
+    assert len(open_writes(context, table)) == with_files
 
 
 class Lossy(MetastoreClient):
@@ -221,17 +290,17 @@ class Lossy(MetastoreClient):
 
     answers: list[str]
 
-    def publish(
-        self, table: Table, query_id: str, partitions: Sequence[PublishPartition], retired: Sequence[str] = ()
-    ) -> PublishResult:
+    def publish(self, writes: Sequence[Publication]) -> list[PublishResult]:
         fate = self.answers.pop(0) if self.answers else "arrives"
         if fate == "unreachable":
             raise errors.MetastoreUnavailableError("nobody is there")
         if fate == "lost before":
             raise errors.AnswerLostError("broke off")
-        result = super().publish(table, query_id, partitions, retired)
+        result = super().publish(writes)
         if fate == "lost after":
             raise errors.AnswerLostError("broke off")
+        if fate == "in doubt":
+            raise errors.MetastoreRefusedError("The connection broke during the commit")
         return result
 
 
@@ -248,7 +317,7 @@ def lossy(context: Context) -> Iterator[Callable[..., Context]]:
 
 
 @pytest.mark.parametrize("overwrite", [False, True], ids=["append", "overwrite"])
-@pytest.mark.parametrize("fate", ["lost before", "lost after"])
+@pytest.mark.parametrize("fate", ["lost before", "lost after", "in doubt"])
 def test_a_lost_answer_is_found_again(
     context: Context, table: Table, lossy: Callable[..., Context], fate: str, overwrite: bool
 ) -> None:

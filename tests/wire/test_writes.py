@@ -17,6 +17,7 @@ from thrift_idl.gen.metastore.ttypes import (
     FileLayout,
     PublishMode,
     PublishPartition,
+    PublishRequest,
     Rename,
     RenewWriteRequest,
 )
@@ -71,6 +72,28 @@ def test_writes_of_unpartitioned_tables(metastore_client: Any, root: str) -> Non
     assert (plan.partitions[0].location, plan.openWrites) == (new.location, [])
 
 
+@pytest.mark.parametrize("mode", [PublishMode.APPEND, PublishMode.OVERWRITE])
+@pytest.mark.parametrize("keys", [[("ds", "string")], []], ids=["partitioned", "not partitioned"])
+def test_what_spark_has_counted_is_forgotten_when_something_is_written(
+    metastore_client: Any, root: str, keys: list[tuple[str, str]], mode: int
+) -> None:
+    name = new_table(metastore_client, keys, sd=descriptor(root))
+    if keys:
+        publish(metastore_client, name, "q", day(root, "1"))
+        analysed = metastore_client.get_partition(*name, ["1"])
+        analysed.parameters["spark.sql.statistics.numRows"] = "1"
+        metastore_client.alter_partition(*name, analysed)
+    counted = metastore_client.get_table(*name)
+    counted.parameters |= {"spark.sql.statistics.numRows": "1", "spark.sql.sources.schema": "{}"}
+    metastore_client.alter_table(*name, counted)
+    place = root if mode == PublishMode.APPEND else f"{root}/_versions/q"
+    entry = day(place, "1", mode) if keys else PublishPartition([], mode, place, [])
+    publish(metastore_client, name, begin(metastore_client, name), entry)
+    found = [metastore_client.get_table(*name), *metastore_client.get_partitions(*name, -1)]
+    assert not any(key.startswith("spark.sql.statistics") for each in found for key in each.parameters)
+    assert found[0].parameters["spark.sql.sources.schema"] == "{}"
+
+
 def test_a_refused_publication_leaves_the_write_open(metastore_client: Any, written: Name, root: str) -> None:
     write = begin(metastore_client, written)
     with pytest.raises(ConflictException):
@@ -94,6 +117,25 @@ def test_a_partition_that_came_in_the_place_of_another_is_not_taken_for_it(
     assert again.versions == [now]
     write = begin(metastore_client, written)
     assert publish(metastore_client, written, write, day(root, "1", mode, expectedVersion=now)).versions == [now + 1]
+
+
+def test_the_writes_of_one_statement_are_published_at_once(metastore_client: Any, written: Name, root: str) -> None:
+    names = [written, (written[0], "before_it")]
+    metastore_client.create_table(table(*names[1], [("ds", "string")]))
+    writes = [begin(metastore_client, name) for name in names]
+
+    def request(number: int, **fields: Any) -> PublishRequest:
+        return PublishRequest(*names[number], writes[number], [day(root, str(number), **fields)])
+
+    with pytest.raises(ConflictException, match="before_it partition ds=1 does not exist, but the writer saw"):
+        metastore_client.publish_all([request(0), request(1, expectedVersion=7)])
+    for name in names:
+        assert (scanned(metastore_client, name).partitions, scanned(metastore_client, name).openWrites) == ([], [1])
+    results = metastore_client.publish_all([request(0), request(1)])
+    plans = [scanned(metastore_client, name) for name in names]
+    assert [result.versions for result in results] == [[plan.partitions[0].version] for plan in plans]
+    assert [plan.openWrites for plan in plans] == [[], []]
+    assert metastore_client.publish_all([]) == []
 
 
 @pytest.mark.parametrize("seen", [FileLayout(numBuckets=4), FileLayout(bucketCols=["a"]), FileLayout("Text")])

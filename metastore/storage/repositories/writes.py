@@ -71,8 +71,8 @@ _MOVED = """
          THEN :target || substr({0}, length(:source) + 1) ELSE {0} END
 """
 _OF_TABLE = "query_id IN (SELECT query_id FROM open_writes WHERE table_id = :table_id)"
+_ADD_ROOT = text("UPDATE open_writes SET roots = array_prepend(:root, roots) WHERE table_id = :table_id")
 _MOVE = (
-    text("UPDATE open_writes SET roots = array_prepend(:target, roots) WHERE table_id = :table_id"),
     text(f"UPDATE open_write_locations SET location = {_MOVED.format('location')} WHERE {_OF_TABLE}"),  # noqa: S608
     text(f"""
         UPDATE open_write_renames SET source = {_MOVED.format("source")}, target = {_MOVED.format("target")}
@@ -136,9 +136,13 @@ class Writes:
         self._connection.execute(_ADD_RENAMES, {"query_id": query_id, **_columns(renames)})
 
     def move(self, table_id: int, source: str, target: str) -> None:
-        """A table's directory was renamed: so were those of its writes, which may go on at the old place."""
+        """A directory of a table was renamed, with those of its writes, which may go on at the old place."""
         for statement in _MOVE:
             self._connection.execute(statement, {"table_id": table_id, "source": source, "target": target})
+
+    def add_root(self, table_id: int, root: str) -> None:
+        """Where the table lies now."""
+        self._connection.execute(_ADD_ROOT, {"table_id": table_id, "root": root})
 
     def renamed_by_another(self, query_id: str, renames: Sequence[RenamedPath]) -> tuple[str, str] | None:
         """Another write that renames from or to one of these places, and what; or None."""

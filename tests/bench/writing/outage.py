@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
 from pyspark.sql import SparkSession
+from sqlalchemy import Engine, NullPool, create_engine, text
+from sqlalchemy.exc import DBAPIError
 
 from metastore.storage.embedded import EmbeddedPostgres
 from spark_client.context import Context
@@ -22,7 +23,9 @@ from spark_client.write.insert import insert_into
 from tests.fixtures.server import Server, running
 from tests.spark.tables import make_table, stored_rows
 
-LONGEST = 0.015  # seconds of a publication
+# What a publication changes, in this order: where it waits when it is struck. None: nowhere, as it may come.
+PLACES = ("open_writes", "partitions", "retired_locations", "notification_log", None)
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 PATIENCE = 60  # seconds
 PUBLISHED, UNCERTAIN, FAILED = "published", "uncertain", "failed"
 Strike = Callable[[Server], None]
@@ -67,13 +70,15 @@ def restart(postgres: EmbeddedPostgres) -> Strike:
 def outage(spark: SparkSession, database_url: str, folder: Path, kind: str, rounds: int, strike: Strike) -> Figures:
     """In each round, a metastore is started, a table overwritten, and `strike` done while that is published."""
     figures, state = Figures(kind), [(-1, "0")]
+    engine = create_engine(database_url, poolclass=NullPool)
     folder.mkdir()
     with running(database_url, folder) as server, MetastoreClient(server.uri) as client:
         table = make_table(client, f"t_{kind.split()[0].lower()}", "id bigint", "p int")
         _write(Context(spark, client), table, -1)
     for number in range(rounds):
         with running(database_url, folder) as server, MetastoreClient(server.uri) as client:
-            told = _struck(Context(spark, client), table, number, lambda: strike(server))
+            place = PLACES[number % len(PLACES)]
+            told = _struck(Context(spark, client), table, number, engine, place, lambda: strike(server))
         with running(database_url, folder) as server, MetastoreClient(server.uri) as client:
             seen = stored_rows(Context(spark, client), table)
         allowed = {PUBLISHED: [[(number, "0")]], UNCERTAIN: [state, [(number, "0")]], FAILED: [state]}[told]
@@ -84,11 +89,16 @@ def outage(spark: SparkSession, database_url: str, folder: Path, kind: str, roun
     return figures
 
 
-def _struck(context: Context, table: Table, number: int, strike: Callable[[], None]) -> str:
-    reached, told = threading.Event(), []
+def _struck(
+    context: Context, table: Table, number: int, engine: Engine, place: str | None, strike: Callable[[], None]
+) -> str:
+    reached, told, holding = threading.Event(), [], ExitStack()
 
     def on_step(step: str) -> None:
         if step == "adopted":
+            if place:
+                connection = holding.enter_context(engine.connect())
+                connection.execute(text(f"LOCK TABLE {place} IN EXCLUSIVE MODE"))
             reached.set()
 
     def run() -> None:
@@ -105,10 +115,23 @@ def _struck(context: Context, table: Table, number: int, strike: Callable[[], No
     thread = threading.Thread(target=run)
     thread.start()
     reached.wait()
-    time.sleep(random.uniform(0, LONGEST))
+    if place:
+        _wait_for_a_lock(engine)
     strike()
+    with suppress(DBAPIError):  # Where PostgreSQL was restarted, nobody holds it any more.
+        holding.close()
     thread.join()
     return told[0]
+
+
+def _wait_for_a_lock(engine: Engine) -> None:
+    """Raises TimeoutError."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as watch:
+        for _ in range(PATIENCE * 100):
+            if watch.execute(text(WAITING)).scalar_one():
+                return
+            threading.Event().wait(0.01)
+    raise TimeoutError("the publication does not come to the lock")
 
 
 def _write(context: Context, table: Table, number: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from spark_client import errors
 from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import PublishMode, PublishPartition, Storage, Table
+from spark_client.wire.structs import Publication, PublishMode, PublishPartition, Storage, Table
 from tests.unit.wire.scripted_server import HangUp, serving
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
@@ -46,14 +46,15 @@ class Handler:
     def drop_table_with_environment_context(self, *_: object) -> None:
         raise hive.MetaException("disk full")
 
-    def publish(self, request: ours.PublishRequest) -> ours.PublishResult:
+    def publish_all(self, requests: list[ours.PublishRequest]) -> list[ours.PublishResult]:
         self.published += 1
         self._maybe_hang_up()
-        if request.queryId == "conflict":
+        query_ids = [request.queryId for request in requests]
+        if query_ids == ["conflict"]:
             raise ours.ConflictException("somebody else was faster")
-        if request.queryId == "ended":
+        if query_ids == ["ended"]:
             raise hive.NoSuchObjectException("there is no open write")
-        return ours.PublishResult([2], [])
+        return [ours.PublishResult([2], [])]
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_a_change_without_an_answer_is_not_repeated() -> None:
     handler = Handler(hang_ups=1)
     with serving(handler) as server, MetastoreClient(server.uri) as client:
         with pytest.raises(errors.AnswerLostError, match="whether it happened is not known"):
-            client.publish(TABLE, "q", [ENTRY])
+            client.publish([Publication(TABLE, "q", [ENTRY])])
         assert handler.published == 1
 
 
@@ -116,7 +117,7 @@ def test_a_change_goes_to_a_new_connection_when_the_server_has_hung_up() -> None
     with serving(handler) as server, MetastoreClient(server.uri) as client:
         client.get_database("a")
         server.hang_up()
-        assert client.publish(TABLE, "q", [ENTRY]).versions == (2,)
+        assert client.publish([Publication(TABLE, "q", [ENTRY])])[0].versions == (2,)
         assert handler.published == 1
 
 
@@ -127,9 +128,9 @@ def test_errors_have_kinds_and_one_line() -> None:
         with pytest.raises(errors.NoSuchTableError, match="table not found"):
             client.get_table("db", "t")
         with pytest.raises(errors.PublishConflictError, match="somebody else was faster"):
-            client.publish(TABLE, "conflict", [ENTRY])
+            client.publish([Publication(TABLE, "conflict", [ENTRY])])
         with pytest.raises(errors.NoSuchWriteError, match="no open write"):
-            client.publish(TABLE, "ended", [ENTRY])
+            client.publish([Publication(TABLE, "ended", [ENTRY])])
         with pytest.raises(errors.MetastoreRefusedError, match="disk full"):
             client.drop_table("db", "t")
         with pytest.raises(errors.MetastoreRefusedError):

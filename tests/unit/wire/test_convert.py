@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_client.wire import convert
-from spark_client.wire.structs import Buckets, Column, PublishMode, PublishPartition, Skew, Storage, Table
+from spark_client.wire.structs import Buckets, Column, Publication, PublishMode, PublishPartition, Skew, Storage, Table
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
@@ -47,7 +47,7 @@ def test_a_publication_says_by_which_skew_it_was_written() -> None:
     entry = PublishPartition(
         ("1",), PublishMode.CREATE, "l", {("1", "a"): "l/x=1/y=a"}, 0, {"numRows": "3"}, TABLE.skew
     )
-    raw = convert.publish_request(TABLE, "q", [entry], []).partitions[0]
+    raw = convert.publish_request(Publication(TABLE, "q", [entry])).partitions[0]
     assert raw == ours.PublishPartition(
         values=["1"],
         mode=ours.PublishMode.CREATE,

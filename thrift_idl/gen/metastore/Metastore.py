@@ -91,6 +91,16 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def publish_all(self, requests):
+        """
+        The writes of one statement, in one transaction: all of them become visible, or none. Results as the requests.
+
+        Parameters:
+         - requests
+
+        """
+        pass
+
     def create_dependent_table(self, request):
         """
         A table of its own kind: its data are those of other tables, its partitions depend on theirs.
@@ -409,6 +419,50 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o5
         raise TApplicationException(TApplicationException.MISSING_RESULT, "publish failed: unknown result")
 
+    def publish_all(self, requests):
+        """
+        The writes of one statement, in one transaction: all of them become visible, or none. Results as the requests.
+
+        Parameters:
+         - requests
+
+        """
+        self.send_publish_all(requests)
+        return self.recv_publish_all()
+
+    def send_publish_all(self, requests):
+        self._oprot.writeMessageBegin('publish_all', TMessageType.CALL, self._seqid)
+        args = publish_all_args()
+        args.requests = requests
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_publish_all(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = publish_all_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        if result.o3 is not None:
+            raise result.o3
+        if result.o4 is not None:
+            raise result.o4
+        if result.o5 is not None:
+            raise result.o5
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "publish_all failed: unknown result")
+
     def create_dependent_table(self, request):
         """
         A table of its own kind: its data are those of other tables, its partitions depend on theirs.
@@ -577,6 +631,7 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
         self._processMap["end_write"] = Processor.process_end_write
         self._processMap["clean"] = Processor.process_clean
         self._processMap["publish"] = Processor.process_publish
+        self._processMap["publish_all"] = Processor.process_publish_all
         self._processMap["create_dependent_table"] = Processor.process_create_dependent_table
         self._processMap["set_dependency"] = Processor.process_set_dependency
         self._processMap["get_dependencies"] = Processor.process_get_dependencies
@@ -814,6 +869,44 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("publish", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_publish_all(self, seqid, iprot, oprot):
+        args = publish_all_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = publish_all_result()
+        try:
+            result.success = self._handler.publish_all(args.requests)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException as o3:
+            msg_type = TMessageType.REPLY
+            result.o3 = o3
+        except ConflictException as o4:
+            msg_type = TMessageType.REPLY
+            result.o4 = o4
+        except thrift_idl.gen.hive_metastore.ttypes.AlreadyExistsException as o5:
+            msg_type = TMessageType.REPLY
+            result.o5 = o5
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("publish_all", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -1297,6 +1390,67 @@ class publish_result(TBase):
 all_structs.append(publish_result)
 publish_result.thrift_spec = (
     (0, TType.STRUCT, 'success', [PublishResult, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+    (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException, None], None, ),  # 3
+    (4, TType.STRUCT, 'o4', [ConflictException, None], None, ),  # 4
+    (5, TType.STRUCT, 'o5', [thrift_idl.gen.hive_metastore.ttypes.AlreadyExistsException, None], None, ),  # 5
+)
+
+
+class publish_all_args(TBase):
+    """
+    Attributes:
+     - requests
+
+    """
+
+    __slots__ = (
+        'requests',
+    )
+
+
+    def __init__(self, requests=None,):
+        self.requests = requests
+all_structs.append(publish_all_args)
+publish_all_args.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'requests', (TType.STRUCT, [PublishRequest, None], False), None, ),  # 1
+)
+
+
+class publish_all_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+     - o3
+     - o4
+     - o5
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+        'o3',
+        'o4',
+        'o5',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None, o3=None, o4=None, o5=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+        self.o3 = o3
+        self.o4 = o4
+        self.o5 = o5
+all_structs.append(publish_all_result)
+publish_all_result.thrift_spec = (
+    (0, TType.LIST, 'success', (TType.STRUCT, [PublishResult, None], False), None, ),  # 0
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
     (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException, None], None, ),  # 3
