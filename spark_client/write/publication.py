@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 
 from spark_client.context import Context
 from spark_client.errors import (
@@ -22,6 +24,8 @@ from spark_client.write.commit import Commit
 # An append that meets another writer looks again and goes on, as one of them always gets through.
 _ATTEMPTS = 64
 _PUBLISH_ATTEMPTS = 3
+# Seconds between asking whether it is published.
+_PAUSES = (0.5, 1, 2, 4)
 
 
 def publish(context: Context, commits: Sequence[Commit]) -> list[Adoption]:
@@ -97,7 +101,11 @@ def _mark(bringing: dict[Commit, Adoption], *, visible: bool) -> None:
 
 
 def _have_ended(bringing: dict[Commit, Adoption]) -> bool:
-    """All of them end at once."""
+    """All of them end at once. A database that is restarted is waited for, for some seconds."""
+    for pause in _PAUSES:
+        with suppress(SparkClientError):
+            return next(iter(bringing)).has_ended()
+        time.sleep(pause)
     try:
         return next(iter(bringing)).has_ended()
     except SparkClientError as error:
