@@ -16,6 +16,7 @@ from spark_client.write.insert import Insert, insert_all
 from spark_client.write.limits import dynamic_partitions
 from spark_client.write.partition_spec import check_count, resolve_partition
 from spark_client.write.rows import normalise_static, quote
+from spark_client.write.truncate import truncate
 
 Question = Mapping[str, Any]
 
@@ -31,7 +32,7 @@ class WriteQuestions:
 
     def handlers(self) -> Mapping[str, Callable[[Question, Any], Mapping[str, Any]]]:
         """By the names of the questions in ResolveHiveTables.java."""
-        return {"check": self._check, "insert": self._insert, "create": self._create}
+        return {"check": self._check, "insert": self._insert, "create": self._create, "truncate": self._truncate}
 
     def _check(self, question: Question, _: Any) -> Mapping[str, Any]:
         """Refuses in Hive's words what Spark would refuse in its own, or do."""
@@ -67,6 +68,14 @@ class WriteQuestions:
         finally:
             for each in question["inserts"]:
                 context.spark.catalog.refreshTable(f"{quote(each['database'])}.{quote(each['table'])}")
+        return {}
+
+    def _truncate(self, question: Question, _: Any) -> Mapping[str, Any]:
+        context = self._context()
+        try:
+            truncate(context, question["database"], question["table"], question["partition"])
+        finally:
+            context.spark.catalog.refreshTable(f"{quote(question['database'])}.{quote(question['table'])}")
         return {}
 
     def _create(self, _: Question, command: Any) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.ExternalCommandRunner;
 import org.apache.spark.sql.execution.command.ExternalCommandExecutor;
 import org.apache.spark.sql.execution.command.LoadDataCommand;
+import org.apache.spark.sql.execution.command.TruncateTableCommand;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -107,7 +108,13 @@ public final class ResolveHiveTables extends Rule {
         return insert(table, insert.partition(), insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
       }
       if (plan instanceof CreateHiveTableAsSelectCommand) {
-        return command(new Create((CreateHiveTableAsSelectCommand) plan, python), "CREATE TABLE AS SELECT");
+        TableIdentifier name = ((CreateHiveTableAsSelectCommand) plan).tableIdentifier();
+        return command(new Waiting(python, "create", name, new HashMap(), plan), "CREATE TABLE AS SELECT");
+      }
+      if (plan instanceof TruncateTableCommand) {
+        Map request = new HashMap();
+        request.put("partition", values(((TruncateTableCommand) plan).partitionSpec()));
+        return command(new Waiting(python, "truncate", table.identifier(), request, null), "TRUNCATE TABLE");
       }
       InsertIntoStatement written = (InsertIntoStatement) plan;
       check(table, written);
@@ -149,11 +156,19 @@ public final class ResolveHiveTables extends Rule {
         return ready ? writable(((HiveTableRelation) insert.table()).tableMeta()) : null;
       }
       if (plan instanceof LoadDataCommand) {
-        TableIdentifier name = ((LoadDataCommand) plan).table();
-        CatalogTable table = session.sessionState().catalog().getTempViewOrPermanentTableMetadata(name);
+        CatalogTable table = table(((LoadDataCommand) plan).table());
         return skewed(table) || table.bucketSpec().isDefined() ? table : null;
       }
+      if (plan instanceof TruncateTableCommand) {
+        CatalogTable table = table(((TruncateTableCommand) plan).tableName());
+        boolean ours = table.tableType().name().equals("MANAGED") && table.provider().equals(Option.apply("hive"));
+        return ours ? writable(table) : null;
+      }
       return null;
+    }
+
+    private CatalogTable table(TableIdentifier name) {
+      return session.sessionState().catalog().getTempViewOrPermanentTableMetadata(name);
     }
 
     private static boolean skewed(CatalogTable table) {
@@ -237,6 +252,17 @@ public final class ResolveHiveTables extends Rule {
       return request;
     }
 
+    /** Of the partitions that a statement names; nothing where it names none. */
+    private static Map values(Option spec) {
+      Map values = new LinkedHashMap();
+      if (spec.isEmpty()) return values;
+      for (Iterator i = CollectionConverters.asJava((scala.collection.Map) spec.get()).entrySet().iterator(); i.hasNext();) {
+        Map.Entry entry = (Map.Entry) i.next();
+        values.put(entry.getKey(), entry.getValue() == null ? NULL_PARTITION : entry.getValue());
+      }
+      return values;
+    }
+
     private static LogicalPlan command(ExternalCommandRunner runner, String name) {
       Seq noColumns = CollectionConverters.asScala(new ArrayList()).toSeq();
       return new Project(noColumns, new ExternalCommandExecutor(runner, name, Map$.MODULE$.empty()));
@@ -278,23 +304,29 @@ public final class ResolveHiveTables extends Rule {
     }
   }
 
-  /** A CREATE TABLE AS SELECT that waits for its execution. */
-  private static final class Create implements ExternalCommandRunner {
-    private final CreateHiveTableAsSelectCommand create;
+  /** A statement that waits for its execution. */
+  private static final class Waiting implements ExternalCommandRunner {
     private final Python python;
+    private final String what;
+    private final TableIdentifier table;
+    private final Map request;
+    private final Object subject;
 
-    Create(CreateHiveTableAsSelectCommand create, Python python) {
-      this.create = create;
+    Waiting(Python python, String what, TableIdentifier table, Map request, Object subject) {
       this.python = python;
+      this.what = what;
+      this.table = table;
+      this.request = request;
+      this.subject = subject;
     }
 
     public String[] executeCommand(String command, CaseInsensitiveStringMap options) {
-      python.ask("create", create.tableIdentifier(), new HashMap(), create);
+      python.ask(what, table, request, subject);
       return new String[0];
     }
 
     public String toString() {
-      return create.tableIdentifier().unquotedString();
+      return table.unquotedString();
     }
   }
 }

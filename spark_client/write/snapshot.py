@@ -47,21 +47,22 @@ def _static_predicate(table: Table, static: Mapping[str, str]) -> list[_Node]:
 
 
 def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str, str], *, with_skew: bool) -> Snapshot:
-    """The partitions below the static values. `with_skew`: each with its own skew list, else with the table's.
+    """The partitions of the static values. `with_skew`: each with its own skew list, else with the table's.
 
     Versions are read first: a partition that changes afterwards has a newer one, and publishing meets a conflict.
     """
     plan = metastore.plan_scan(table.database, table.name, _static_predicate(table, static) or None)
-    prefix = tuple(static[column.name] for column in table.partition_columns if column.name in static)
+    keys = [column.name for column in table.partition_columns]
     found = {
         partition.values: Existing(
             partition.location, partition.version, table.skew, table.storage, table.parameters, table.buckets
         )
         for partition in plan.partitions
-        if partition.values[: len(prefix)] == prefix
+        if all(static.get(key, value) == value for key, value in zip(keys, partition.values, strict=True))
     }
-    if not table.partition_columns or not with_skew:
+    if not keys or not with_skew:
         return found
+    prefix = tuple(static[key] for key in keys if key in static)
     own = {partition.values: partition for partition in metastore.get_partitions(table.database, table.name, prefix)}
     return {values: _own(own[values], existing.version) for values, existing in found.items() if values in own}
 
