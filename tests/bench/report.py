@@ -99,7 +99,7 @@ def _markdown(rows: Sequence[Row], facts: Sequence[Fact]) -> Iterator[str]:
 
 def _target(row: Row) -> str:
     slow = next(
-        (ms for (name, n), ms in LATENCIES.items() if row.operation.startswith(name) and row.partitions >= n), 0
+        (ms for (name, n), ms in LATENCIES.items() if row.operation.startswith(name) and row.partitions == n), 0
     )
     times = _first(TARGETS, row.operation) if "theirs" in row.timings else None
     return f"≤ {slow:,} ms" if slow else f"{times} ×" if times else ""
