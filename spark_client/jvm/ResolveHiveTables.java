@@ -162,7 +162,7 @@ public final class ResolveHiveTables extends Rule {
       if (plan instanceof TruncateTableCommand) {
         CatalogTable table = table(((TruncateTableCommand) plan).tableName());
         boolean ours = table.tableType().name().equals("MANAGED") && table.provider().equals(Option.apply("hive"));
-        return ours ? writable(table) : null;
+        return ours && format(table) != null ? table : null;
       }
       return null;
     }

@@ -96,8 +96,16 @@ def test_external_tables_are_not_ours_to_empty(spark: Session, table_name: str, 
         spark.sql(f"TRUNCATE TABLE {table_name}")
 
 
-def test_other_formats_are_left_to_spark(spark: Session, table_name: str) -> None:
-    spark.sql(f"CREATE TABLE {table_name} (n INT) STORED AS TEXTFILE")
+@pytest.mark.parametrize("kind", ["STORED AS TEXTFILE", "USING parquet"])
+def test_other_tables_are_left_to_spark(spark: Session, table_name: str, kind: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (n INT) {kind}")
     spark.sql(f"INSERT INTO {table_name} VALUES (1)")
+    spark.sql(f"TRUNCATE TABLE {table_name}")
+    assert left(spark, table_name) == []
+
+
+def test_so_are_buckets_that_only_others_can_write(spark: Session, table_name: str) -> None:
+    buckets = "CLUSTERED BY (n) INTO 2 BUCKETS STORED AS TEXTFILE"
+    spark.sql(f"CREATE TABLE {table_name} (n INT) {buckets}")
     spark.sql(f"TRUNCATE TABLE {table_name}")
     assert left(spark, table_name) == []
