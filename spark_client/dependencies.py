@@ -19,6 +19,7 @@ from spark_client.context import Context
 from spark_client.dependency_rows import describe, show_create, show_partitions
 from spark_client.errors import InvalidStatementError, NoSuchTableError
 from spark_client.statements.dependent import CreateDependentTable, DependsOn, DropCascade, OfTable, Statement
+from spark_client.tables import refresh
 from spark_client.wire.structs import Table
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
@@ -65,7 +66,7 @@ def _depend(context: Context, statement: DependsOn) -> None:
         table = context.metastore.get_table(*dependent)
         partitions = [whole_values(table, spec) for spec in clause(context, statement.table, statement.partition)]
     context.metastore.set_dependency(dependent, base, partitions)
-    _refresh(context, dependent)
+    refresh(context.spark, *dependent)
 
 
 def _drop_cascade(context: Context, statement: DropCascade) -> None:
@@ -111,7 +112,7 @@ def _of_table(context: Context, statement: OfTable) -> DataFrame | None:
             )
     change = {"ADD": _add, "DROP": _drop, "RENAME": _rename}[statement.kind]
     change(context, table, statement)
-    _refresh(context, (table.database, table.name))
+    refresh(context.spark, table.database, table.name)
     return _no_rows(context)
 
 
@@ -150,11 +151,6 @@ def _rename(context: Context, table: Table, statement: OfTable) -> None:
 def _behind_kind(statement: OfTable) -> str:
     """What comes after ALTER TABLE or ALTER VIEW: Spark's parser knows partitions of tables only."""
     return statement.statement[statement.behind :]
-
-
-def _refresh(context: Context, table: tuple[str, str]) -> None:
-    """Makes Spark forget what it has cached of the view."""
-    context.spark.catalog.refreshTable(".".join(f"`{part}`" for part in table))
 
 
 def _no_rows(context: Context) -> DataFrame:

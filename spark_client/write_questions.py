@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.context import Context
 from spark_client.creating import create_as_select, with_schema
+from spark_client.tables import refresh
 from spark_client.wire import MetastoreClient
 from spark_client.wire.structs import Column, Storage, Table
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.limits import dynamic_partitions
 from spark_client.write.partition_spec import check_count, resolve_partition
-from spark_client.write.rows import normalise_static, quote
+from spark_client.write.rows import normalise_static
 from spark_client.write.truncate import truncate
 
 Question = Mapping[str, Any]
@@ -67,7 +68,7 @@ class WriteQuestions:
             insert_all(context, inserts)
         finally:
             for each in question["inserts"]:
-                context.spark.catalog.refreshTable(f"{quote(each['database'])}.{quote(each['table'])}")
+                refresh(context.spark, each["database"], each["table"])
         return {}
 
     def _truncate(self, question: Question, _: Any) -> Mapping[str, Any]:
@@ -75,7 +76,7 @@ class WriteQuestions:
         try:
             truncate(context, question["database"], question["table"], question["partition"])
         finally:
-            context.spark.catalog.refreshTable(f"{quote(question['database'])}.{quote(question['table'])}")
+            refresh(context.spark, question["database"], question["table"])
         return {}
 
     def _create(self, _: Question, command: Any) -> Mapping[str, Any]:
@@ -87,7 +88,7 @@ class WriteQuestions:
         name = f"{identifier.database().get()}.{identifier.table()}"
         if mode == "Append" and context.spark.catalog.tableExists(name):
             insert_all(context, [Insert(name, data)])
-            context.spark.catalog.refreshTable(name)
+            refresh(context.spark, identifier.database().get(), identifier.table())
         else:
             whole = with_schema(definition, data)
             create_as_select(context, whole, data, if_not_exists=mode == "Ignore", replace_existing=mode == "Overwrite")

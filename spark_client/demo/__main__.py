@@ -22,7 +22,7 @@ from spark_client import Session, session  # noqa: E402
 from spark_client.demo import flights  # noqa: E402
 from spark_client.demo.questions import ask, questions  # noqa: E402
 from spark_client.demo.screen import Screen  # noqa: E402
-from spark_client.errors import SparkClientError  # noqa: E402
+from spark_client.errors import SparkClientError, first_line  # noqa: E402
 from spark_client.wire import MetastoreClient  # noqa: E402
 
 _HEAVY = 10
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             return 130
         except Exception as error:  # noqa: BLE001 - a demonstration ends with a line, not with a traceback
-            screen.console.print(f"[bold red]✗[/] {str(error).splitlines()[0]}", soft_wrap=True)
+            screen.console.print(f"[bold red]✗[/] {first_line(error)}", soft_wrap=True)
     return 1
 
 

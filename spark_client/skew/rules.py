@@ -9,7 +9,7 @@ from dataclasses import replace
 from pyspark.errors import AnalysisException
 
 from spark_client.context import Context
-from spark_client.errors import InvalidStatementError
+from spark_client.errors import InvalidStatementError, first_line
 from spark_client.skew.keys import as_hive_writes
 from spark_client.skew.limits import DEFAULT_MAX_VALUES, MAX_VALUES, MAX_VALUES_SETTING, check_count, max_values
 from spark_client.statements.skew_clause import SkewedBy
@@ -133,7 +133,7 @@ def _cast(context: Context, literals: Sequence[tuple[str, str]]) -> list[str | N
     try:
         row = context.spark.sql(f"SELECT {', '.join(columns)}").first()
     except AnalysisException as error:
-        raise InvalidStatementError(f"SKEWED BY: {str(error).splitlines()[0]}") from error
+        raise InvalidStatementError(f"SKEWED BY: {first_line(error)}") from error
     texts = zip(row or (), literals, strict=True)
     return [text if text in (None, DEFAULT_PARTITION) else as_hive_writes(text, type_) for text, (_, type_) in texts]
 
