@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from metastore.client.structs import Table
 from spark_client.clauses import parsed
 from spark_client.context import Context
-from spark_client.wire.structs import Table
 
 
 def analyzed(context: Context, text: str) -> Any:

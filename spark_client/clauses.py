@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError, NoSuchTableError
-from spark_client.wire.structs import Table
 from spark_client.write.names import DEFAULT_PARTITION
 from spark_client.write.partition_spec import PartitionSpec
 from spark_client.write.rows import normalise_static

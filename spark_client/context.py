@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from spark_client.wire import MetastoreClient
+from metastore.client import MetastoreClient
 
 
 def _go_on(step: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.errors import (
     AnswerLostError,
@@ -21,7 +22,6 @@ from spark_client.errors import (
     WriteFailedError,
 )
 from spark_client.tables import as_spark_stores_it, refresh
-from spark_client.wire.structs import Table
 from spark_client.write.adoption import is_object_store
 from spark_client.write.files import Files
 from spark_client.write.insert import insert_into

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from metastore.client.structs import Table
 from spark_client.clauses import (
     clause,
     elements,
@@ -20,7 +21,6 @@ from spark_client.dependency_rows import describe, show_create, show_partitions
 from spark_client.errors import InvalidStatementError, NoSuchTableError
 from spark_client.statements.dependent import CreateDependentTable, DependsOn, DropCascade, OfTable, Statement
 from spark_client.tables import refresh
-from spark_client.wire.structs import Table
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 

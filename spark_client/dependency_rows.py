@@ -8,10 +8,10 @@ from itertools import takewhile, zip_longest
 
 from pyspark.sql import DataFrame
 
+from metastore.client.structs import Table
 from spark_client.clauses import clause, no_such_partition, parsed, partition_values
 from spark_client.context import Context
 from spark_client.statements.dependent import OfTable
-from spark_client.wire.structs import Table
 
 _DESCRIPTION = "col_name string, data_type string, comment string"
 # What is not the user's own among a table's properties.

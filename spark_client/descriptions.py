@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from metastore.client.structs import Buckets, Skew, Table
 from spark_client.analysis import definition_of
 from spark_client.buckets.rules import VERSION
 from spark_client.clauses import resolve, typed_values
@@ -19,7 +20,6 @@ from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
 from spark_client.skew.rules import MARK, READ_BELOW
 from spark_client.statements.described import DescribeTable, ShowCreateTable
-from spark_client.wire.structs import Buckets, Skew, Table
 from spark_client.write.names import DEFAULT_PARTITION
 from spark_client.write.rows import quote
 

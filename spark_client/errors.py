@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
+from metastore.client.errors import (
+    AnswerLostError,
+    InvalidAddressError,
+    MetastoreRefusedError,
+    MetastoreUnavailableError,
+    NoSuchDatabaseError,
+    NoSuchPartitionError,
+    NoSuchTableError,
+    NoSuchWriteError,
+    PartitionExistsError,
+    PublishConflictError,
+    TableExistsError,
+    ValuesChangedError,
+)
+from metastore.client.errors import ClientError as SparkClientError
 
-class SparkClientError(Exception):
-    """Base of every error that this library raises itself. Its text is shown to the user as it is."""
-
-
-class MetastoreUnavailableError(SparkClientError):
-    """No metastore answered at any of the addresses."""
-
-
-class MetastoreRefusedError(SparkClientError):
-    """The metastore answered with an error that has no kind of its own here. The text is the server's."""
-
-
-class AnswerLostError(SparkClientError):
-    """A change was sent whole, but the connection broke before the answer: whether it happened is not known."""
-
-
-class NoSuchDatabaseError(SparkClientError):
-    """The database is not in the metastore."""
-
-
-class NoSuchTableError(SparkClientError):
-    """The table is not in the metastore."""
-
-
-class TableExistsError(SparkClientError):
-    """A table of that name is there already."""
-
-
-class NoSuchPartitionError(SparkClientError):
-    """The partition is not in the metastore."""
-
-
-class PartitionExistsError(SparkClientError):
-    """A partition of these values is there already."""
-
-
-class NoSuchWriteError(SparkClientError):
-    """The write has ended: it was published, given up, or its lease ran out and it was cleaned."""
-
-
-class PublishConflictError(SparkClientError):
-    """Somebody else changed what this write had seen. Nothing of the write is visible; run it again."""
-
-
-class ValuesChangedError(SparkClientError):
-    """Partitions have come or gone since their values were read: read them again."""
+__all__ = [
+    "AnswerLostError",
+    "InvalidAddressError",
+    "InvalidInsertError",
+    "InvalidStatementError",
+    "MetastoreRefusedError",
+    "MetastoreUnavailableError",
+    "NoSuchDatabaseError",
+    "NoSuchPartitionError",
+    "NoSuchTableError",
+    "NoSuchWriteError",
+    "PartitionExistsError",
+    "PublishConflictError",
+    "SessionError",
+    "SparkClientError",
+    "TableExistsError",
+    "UnreadableTableError",
+    "ValuesChangedError",
+    "WriteFailedError",
+    "WriteUncertainError",
+    "first_line",
+]
 
 
 class InvalidInsertError(SparkClientError):
@@ -61,10 +52,6 @@ class WriteFailedError(SparkClientError):
 
 class WriteUncertainError(SparkClientError):
     """The metastore broke off while a write was published: it may be visible. Nothing was removed."""
-
-
-class InvalidAddressError(SparkClientError, ValueError):
-    """A metastore address that cannot be understood."""
 
 
 class InvalidStatementError(SparkClientError):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore.client import MetastoreClient
 from spark_client import dependencies, descriptions, hive_statements, jvm, tables
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, SessionError
@@ -20,7 +21,6 @@ from spark_client.skew.join import split_hinted
 from spark_client.statements import concatenate as concatenating
 from spark_client.statements import creating, dependent, described
 from spark_client.statements.skewed import parse
-from spark_client.wire import MetastoreClient
 from spark_client.write.concatenate import concatenate
 from spark_client.write_questions import WriteQuestions
 

@@ -11,6 +11,8 @@ from typing import Any
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
+from metastore.client.convert import table_of
+from metastore.client.structs import NOT_SKEWED, Table
 from spark_client.analysis import analyzed
 from spark_client.clauses import default_format, parsed, resolve
 from spark_client.context import Context
@@ -27,8 +29,6 @@ from spark_client.statements.skewed import (
     Statement,
     parse,
 )
-from spark_client.wire.convert import table_of
-from spark_client.wire.structs import NOT_SKEWED, Table
 from spark_client.write.rows import quote
 from thrift_idl.gen.hive_metastore import ttypes as hive
 

@@ -8,11 +8,11 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import Column, Storage, Table
 from spark_client.context import Context
 from spark_client.creating import create_as_select, with_schema
 from spark_client.tables import refresh
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Column, Storage, Table
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.limits import dynamic_partitions
 from spark_client.write.partition_spec import check_count, resolve_partition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from metastore.background.timer import Timer
-from metastore.services.notifications import NotificationService
+from metastore.services.entry.notifications import NotificationService
 
 _SHARE: Final = 10  # runs in one time to live
 _SHORTEST: Final = 1.0  # seconds between two runs

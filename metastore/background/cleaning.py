@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.background.timer import Timer
-from metastore.services.cleaning import CleaningService
+from metastore.services.entry.cleaning import CleaningService
 
 
 def cleaning(service: CleaningService, interval: float) -> Timer:

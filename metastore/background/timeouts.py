@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from metastore.background.timer import Timer
-from metastore.services.timeouts import TimeoutService
+from metastore.services.entry.timeouts import TimeoutService
 
 _SHARE: Final = 10  # runs in one time-out
 _SHORTEST: Final = 1.0  # seconds between two runs

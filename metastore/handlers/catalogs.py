@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.domain.names import fold
-from metastore.services.catalogs import CatalogService
+from metastore.services.entry.catalogs import CatalogService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterCatalogRequest,
     Catalog,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from metastore.handlers.arguments import table_name
-from metastore.services.cleaning import CleaningService
+from metastore.services.entry.cleaning import CleaningService
 from thrift_idl.gen.metastore.ttypes import CleanRequest, CleanResult
 
 _LONGEST = 10**15  # milliseconds: longer than anything was kept

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from metastore.encoded import EncodedList, EncodedMap
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import TableName, table_name
-from metastore.services.column_statistics_read import ColumnStatisticsReadService
-from metastore.services.column_statistics_write import ColumnStatisticsWriteService
+from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
+from metastore.services.entry.column_statistics_write import ColumnStatisticsWriteService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AggrStats,
     ColumnStatistics,

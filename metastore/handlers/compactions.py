@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import table_name
-from metastore.services.compactions import CompactionService
+from metastore.services.entry.compactions import CompactionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
     AbortCompactResponse,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.context import caller
 from metastore.errors import InvalidInputError
-from metastore.services.config import ConfigService
+from metastore.services.entry.config import ConfigService
 from thrift_idl.gen.hive_metastore.ttypes import ConfigValSecurityException
 
 

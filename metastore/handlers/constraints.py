@@ -7,7 +7,7 @@ from typing import Any
 from metastore.domain.names import fold
 from metastore.encoded import EncodedList
 from metastore.handlers.arguments import database_name, table_name
-from metastore.services.constraints import ConstraintService
+from metastore.services.entry.constraints import ConstraintService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,

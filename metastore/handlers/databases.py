@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.encoded import EncodedStruct
 from metastore.handlers.arguments import database_name, database_pattern, required
-from metastore.services.databases import DatabaseService
+from metastore.services.entry.databases import DatabaseService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterDatabaseRequest,
     CreateDatabaseRequest,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from metastore.context import caller
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import TableName, table_name
-from metastore.services.dependencies import DependencyService
-from metastore.services.partition_waiting import PartitionWaitingService
+from metastore.services.entry.dependencies import DependencyService
+from metastore.services.entry.partition_waiting import PartitionWaitingService
 from thrift_idl.gen.metastore.ttypes import (
     CreateDependentTableRequest,
     Dependencies,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import TableName, table_name
-from metastore.services.tables import TableService
+from metastore.services.entry.tables import TableService
 from thrift_idl.gen.hive_metastore.ttypes import (
     EnvironmentContext,
     FieldSchema,

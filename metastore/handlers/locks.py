@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.services.locks import LockService
+from metastore.services.entry.locks import LockService
 from thrift_idl.gen.hive_metastore.ttypes import (
     CheckLockRequest,
     HeartbeatRequest,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import database_name, table_name
-from metastore.services.materialized_views import MaterializedViewService
+from metastore.services.entry.materialized_views import MaterializedViewService
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, Materialization, Table
 
 

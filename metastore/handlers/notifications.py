@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metastore.domain.events import EventFilter
 from metastore.domain.names import fold, split_database
 from metastore.handlers.arguments import table_name
-from metastore.services.notifications import NotificationService
+from metastore.services.entry.notifications import NotificationService
 from thrift_idl.gen.hive_metastore.ttypes import (
     CmRecycleRequest,
     CmRecycleResponse,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.handlers.arguments import table_name
-from metastore.services.partition_events import PartitionEventService
+from metastore.services.entry.partition_events import PartitionEventService
 from thrift_idl.gen.hive_metastore.ttypes import InvalidPartitionException, UnknownTableException
 
 

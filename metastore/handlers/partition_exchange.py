@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import table_name
-from metastore.services.partition_exchange import ExchangedTable, PartitionExchangeService
+from metastore.services.entry.partition_exchange import ExchangedTable, PartitionExchangeService
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 

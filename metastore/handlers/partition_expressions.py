@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import limit, table_name
-from metastore.services.partition_expressions import PartitionExpressionService
-from metastore.services.partition_grouping import grouped
-from metastore.services.partition_specs import shaped
-from metastore.services.partition_values import PartitionValueService
+from metastore.services.entry.partition_expressions import PartitionExpressionService
+from metastore.services.entry.partition_specs import shaped
+from metastore.services.entry.partition_values import PartitionValueService
+from metastore.services.rules.partition_grouping import grouped
 from thrift_idl.gen.hive_metastore.ttypes import (
     PartitionsByExprRequest,
     PartitionsByExprResult,

@@ -6,7 +6,7 @@ from metastore.domain.partition_names import first_invalid_character, parse_name
 from metastore.encoded import EncodedTexts
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import limit, table_name
-from metastore.services.partitions_read import PartitionReadService
+from metastore.services.entry.partitions_read import PartitionReadService
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPartitionNamesPsRequest,
     GetPartitionNamesPsResponse,

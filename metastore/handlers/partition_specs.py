@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import limit, table_name
-from metastore.services.partition_grouping import ungrouped
-from metastore.services.partition_specs import PartitionSpecService, Specs
-from metastore.services.partitions_write import PartitionWriteService
+from metastore.services.entry.partition_specs import PartitionSpecService, Specs
+from metastore.services.entry.partitions_write import PartitionWriteService
+from metastore.services.rules.partition_grouping import ungrouped
 from thrift_idl.gen.hive_metastore.ttypes import GetPartitionsRequest, GetPartitionsResponse, PartitionSpec
 
 

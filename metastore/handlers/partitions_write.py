@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import TableName, database_name, properties, required, table_name, table_of
-from metastore.services.partition_expressions import PartitionExpressionService
-from metastore.services.partitions_alter import PartitionAlterService
-from metastore.services.partitions_write import PartitionWriteService
+from metastore.services.entry.partition_expressions import PartitionExpressionService
+from metastore.services.entry.partitions_alter import PartitionAlterService
+from metastore.services.entry.partitions_write import PartitionWriteService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
     AddPartitionsResult,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import database_name, is_revocation
-from metastore.services.privilege_rules import ObjectName, Wanted, folded
-from metastore.services.privileges import PrivilegeService
+from metastore.services.entry.privileges import PrivilegeService
+from metastore.services.rules.privileges import ObjectName, Wanted, folded
 from thrift_idl.gen.hive_metastore.ttypes import (
     GrantRevokePrivilegeRequest,
     GrantRevokePrivilegeResponse,

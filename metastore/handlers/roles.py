@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import is_revocation
-from metastore.services.roles import RoleService
+from metastore.services.entry.roles import RoleService
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPrincipalsInRoleRequest,
     GetPrincipalsInRoleResponse,

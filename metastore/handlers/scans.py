@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import required, table_name
-from metastore.services.partition_values import PartitionValueService
-from metastore.services.scans import ScanService
+from metastore.services.entry.partition_values import PartitionValueService
+from metastore.services.entry.scans import ScanService
 from thrift_idl.gen.metastore.ttypes import ScanPlan, ScanRequest, ScanValues, ScanValuesRequest
 
 

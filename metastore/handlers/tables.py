@@ -8,9 +8,9 @@ from typing import Any
 from metastore.domain.names import pattern_regex
 from metastore.encoded import EncodedStruct
 from metastore.handlers.arguments import database_name, database_pattern, limit, properties, required, table_name
-from metastore.services.partition_rules import updates_statistics
-from metastore.services.tables import TableService
-from metastore.services.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
+from metastore.services.entry.tables import TableService
+from metastore.services.entry.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
+from metastore.services.rules.partitions import updates_statistics
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterTableRequest,
     AlterTableResponse,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.services.tokens import TokenService
+from metastore.services.entry.tokens import TokenService
 
 
 class TokenHandlers:

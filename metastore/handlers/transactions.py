@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.transactions import TransactionType
 from metastore.handlers.arguments import table_name
-from metastore.services.transactions import TransactionService
+from metastore.services.entry.transactions import TransactionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortTxnRequest,
     AbortTxnsRequest,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import properties, table_name
-from metastore.services.truncation import TruncationService
+from metastore.services.entry.truncation import TruncationService
 from thrift_idl.gen.hive_metastore.ttypes import TruncateTableRequest, TruncateTableResponse
 
 

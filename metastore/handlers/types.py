@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.names import fold, pattern_regex
 from metastore.encoded import EncodedStruct
-from metastore.services.types import TypeService
+from metastore.services.entry.types import TypeService
 from thrift_idl.gen.hive_metastore.ttypes import Type
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import table_name
-from metastore.services.write_ids import WriteIdService
+from metastore.services.entry.write_ids import WriteIdService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     AllocateTableWriteIdsResponse,

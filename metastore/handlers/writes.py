@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import required, table_name
-from metastore.services.publishing import Publication, PublishingService
-from metastore.services.writes import WriteService
+from metastore.services.entry.publishing import Publication, PublishingService
+from metastore.services.entry.writes import WriteService
 from thrift_idl.gen.metastore.ttypes import (
     BeginWriteRequest,
     PublishRequest,

@@ -11,12 +11,12 @@ from urllib.parse import unquote
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import Buckets, Column, ScanPlan, Table, VisibleWrites
 from spark_client.buckets.hash import bucket_number, data_schema
 from spark_client.buckets.rules import MEND, bucket_numbers, mismatch, refuse_directory
 from spark_client.buckets.scanning import UNPARTITIONED, buckets_of
 from spark_client.errors import InvalidInsertError, UnreadableTableError
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Buckets, Column, ScanPlan, Table, VisibleWrites
 from spark_client.write.files import Files, name_of, parent
 from spark_client.write.names import value_path
 from spark_client.write.staging import file_format

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
+from metastore.client.structs import Rename, Table
 from spark_client.buckets.hash import data_schema
 from spark_client.buckets.names import bucket_file, bucket_of
-from spark_client.wire.structs import Rename, Table
 from spark_client.write.file_options import file_options
 from spark_client.write.files import Files, name_of, parent
 from spark_client.write.names import value_path

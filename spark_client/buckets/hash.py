@@ -13,10 +13,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.types import StructType
 
+from metastore.client.structs import Column, Table
 from spark_client.buckets.rules import bucketing_version
 from spark_client.errors import InvalidInsertError, first_line
 from spark_client.jvm import bucket_hash
-from spark_client.wire.structs import Column, Table
 from spark_client.write.rows import quote
 from spark_client.write.skewed_directory import is_in
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from metastore.client.structs import Buckets
 from spark_client.buckets.names import bucket_of
 from spark_client.errors import InvalidInsertError, UnreadableTableError
-from spark_client.wire.structs import Buckets
 
 VERSION = "bucketing_version"
 # A session setting: false reads bucketed tables as if they were none, whatever their files are called.

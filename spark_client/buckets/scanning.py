@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from metastore.client.structs import NOT_BUCKETED, Buckets, Column, ScanBuckets, ScanPartition, ScanStorage
 from spark_client.buckets.names import is_sparks_own
 from spark_client.buckets.rules import MEND, bucket_numbers, buckets_of_hashes, mismatch, refuse_directory
 from spark_client.errors import UnreadableTableError
-from spark_client.wire.structs import NOT_BUCKETED, Buckets, Column, ScanBuckets, ScanPartition, ScanStorage
 from spark_client.write.names import value_path
 
 # Of which Spark's own hash is Hive's version 1.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from metastore.client.structs import Rename, Table
 from spark_client.buckets.empty_files import add_empty_files
 from spark_client.buckets.hash import bucket_number
 from spark_client.buckets.names import bucket_file, bucket_of
@@ -15,7 +16,6 @@ from spark_client.buckets.rules import EMPTY_FILES, creates_empty_files, mismatc
 from spark_client.buckets.scanning import UNPARTITIONED
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
-from spark_client.wire.structs import Rename, Table
 from spark_client.write.commit import Write
 from spark_client.write.files import Files, name_of, parent
 from spark_client.write.names import value_path

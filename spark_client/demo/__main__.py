@@ -18,12 +18,12 @@ from pathlib import Path
 # Of the installed pandas; no frame of it is used here.
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
 
+from metastore.client import MetastoreClient  # noqa: E402
 from spark_client import Session, session  # noqa: E402
 from spark_client.demo import flights  # noqa: E402
 from spark_client.demo.questions import ask, questions  # noqa: E402
 from spark_client.demo.screen import Screen  # noqa: E402
 from spark_client.errors import SparkClientError, first_line  # noqa: E402
-from spark_client.wire import MetastoreClient  # noqa: E402
 
 _HEAVY = 10
 _RARE = "ANC"

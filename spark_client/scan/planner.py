@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import ScanPartition, ScanPlan, ScanStorage
 from spark_client.buckets.scanning import bucketing, chosen_files, declaration
 from spark_client.errors import InvalidStatementError, UnreadableTableError, ValuesChangedError
 from spark_client.scan.predicate import Term, conjunction, terms, texts_in, texts_not_in
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import ScanPartition, ScanPlan, ScanStorage
 
 _NATIVE = ("parquet", "orc")
 

@@ -12,10 +12,10 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import Table
 from spark_client.errors import InvalidStatementError
 from spark_client.skew.split import Heaviness, Key
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Table
 from spark_client.write.names import DEFAULT_PARTITION
 from spark_client.write.skew_choice import AUTO
 

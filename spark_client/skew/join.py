@@ -9,11 +9,11 @@ from typing import Any
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore.client import MetastoreClient
 from spark_client.errors import InvalidStatementError, SessionError
 from spark_client.skew.heavy_keys import HeavyKeys, given, recorded
 from spark_client.skew.keys import CHAR_TYPE
 from spark_client.skew.split import Join, frame_of
-from spark_client.wire import MetastoreClient
 
 _log = logging.getLogger(__name__)
 

@@ -11,13 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from metastore.client.structs import Partition, Skew, Table
 from spark_client.clauses import literal, resolve, typed_values
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.scan.predicate import Node
 from spark_client.skew.rules import DEFAULT_KEY, check_own_format, typed
 from spark_client.statements.skewed import SetSkewedLocation
-from spark_client.wire.structs import Partition, Skew, Table
 from spark_client.write.adoption import FLAT, LAYOUT
 from spark_client.write.files import is_below
 from spark_client.write.names import DEFAULT_PARTITION, is_flat, skew_directories

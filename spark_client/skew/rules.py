@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from pyspark.errors import AnalysisException
 
+from metastore.client.structs import Column, Skew, Table
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, first_line
 from spark_client.skew.keys import as_hive_writes
 from spark_client.skew.limits import DEFAULT_MAX_VALUES, MAX_VALUES, MAX_VALUES_SETTING, check_count, max_values
 from spark_client.statements.skew_clause import SkewedBy
-from spark_client.wire.structs import Column, Skew, Table
 from spark_client.write.adoption import layout_problem
 from spark_client.write.directory_names import MAX_NAME
 from spark_client.write.names import DEFAULT_PARTITION, value_path

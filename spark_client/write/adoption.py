@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields
 from itertools import chain, groupby
 
-from spark_client.wire.structs import NOT_SKEWED, PublishMode, PublishPartition, Rename, Skew, Table
+from metastore.client.structs import NOT_SKEWED, PublishMode, PublishPartition, Rename, Skew, Table
 from spark_client.write.directory_names import directory_path
 from spark_client.write.files import is_below, name_of, parent
 from spark_client.write.names import flat_prefixes, inside, is_flat, skew_directories

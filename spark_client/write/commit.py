@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from metastore.client.structs import PublishPartition, Skew, Table
 from spark_client.context import Context
 from spark_client.errors import PublishConflictError
-from spark_client.wire.structs import PublishPartition, Skew, Table
 from spark_client.write.adoption import QUERY_ID, Adopter, Adoption, final_locations, own_directory, table_root
 from spark_client.write.files import FILE_ERRORS, Files, is_below, parent
 from spark_client.write.journal import Journal

@@ -15,11 +15,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from metastore.client.structs import Skew, Table
 from spark_client.clauses import resolve, typed_values
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.statements.concatenate import Concatenate
-from spark_client.wire.structs import Skew, Table
 from spark_client.write.commit import Commit, Write
 from spark_client.write.files import name_of, parent
 from spark_client.write.insert import failures_as_one_line

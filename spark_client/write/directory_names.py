@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
+from metastore.client.structs import Table
 from spark_client.errors import InvalidInsertError
-from spark_client.wire.structs import Table
 from spark_client.write.names import DEFAULT_PARTITION, escape, value_path
 
 FUNCTION = "partition.directory.function"

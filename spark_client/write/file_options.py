@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from spark_client.wire.structs import Table
+from metastore.client.structs import Table
 
 # Where a table says it, Hive's name first; then Spark's, which Doris' CREATE TABLE has as well.
 _PROPERTIES = {"parquet": ("parquet.compression", "compression"), "orc": ("orc.compress", "compression")}

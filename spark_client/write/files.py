@@ -9,9 +9,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from metastore.client.structs import Rename
 from spark_client.errors import WriteFailedError
 from spark_client.jvm import file_operations
-from spark_client.wire.structs import Rename
 
 # What a file operation in the JVM may raise.
 FILE_ERRORS = (Py4JError, PySparkException, WriteFailedError)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from metastore.client.structs import Rename
 from spark_client.errors import WriteFailedError
-from spark_client.wire.structs import Rename
 from spark_client.write.adoption import Adoption
 from spark_client.write.files import FILE_ERRORS, Files, parent
 

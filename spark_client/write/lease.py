@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import Rename, Table
 from spark_client.errors import MetastoreRefusedError, NoSuchWriteError, PublishConflictError, SparkClientError
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Rename, Table
 
 _log = logging.getLogger(__name__)
 # Two signs of life may get lost before the writer counts as dead.

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 
+from metastore.client.structs import Publication, PublishPartition
 from spark_client.context import Context
 from spark_client.errors import (
     AnswerLostError,
@@ -17,7 +18,6 @@ from spark_client.errors import (
     WriteFailedError,
     WriteUncertainError,
 )
-from spark_client.wire.structs import Publication, PublishPartition
 from spark_client.write.adoption import QUERY_ID, Adoption
 from spark_client.write.commit import Commit
 

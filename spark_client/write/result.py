@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spark_client.wire.structs import PublishMode, PublishPartition
+from metastore.client.structs import PublishMode, PublishPartition
 from spark_client.write.staging import StagedFile
 
 

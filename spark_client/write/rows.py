@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from metastore.client.structs import Column, Table
 from spark_client.errors import InvalidInsertError, first_line
-from spark_client.wire.structs import Column, Table
 from spark_client.write.directory_names import FUNCTION, MAX_NAME, has_own_names
 from spark_client.write.names import DEFAULT_PARTITION, ESCAPED, value_path
 from spark_client.write.partition_spec import PartitionSpec, place_columns

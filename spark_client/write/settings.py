@@ -6,8 +6,8 @@ import re
 
 from pyspark.sql import SparkSession
 
+from metastore.client.structs import Table
 from spark_client.errors import InvalidInsertError
-from spark_client.wire.structs import Table
 
 MODE = "write.mode"
 IN_PLACE, VERSIONS = "in-place", "versions"

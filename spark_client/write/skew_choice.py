@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
+from metastore.client.structs import NOT_SKEWED, Skew, Table
 from spark_client.errors import InvalidInsertError
 from spark_client.skew.keys import is_simple, key_of, values_of
 from spark_client.skew.limits import MAX_VALUES_SETTING, max_values
 from spark_client.skew.sketch import DEFAULT_SHARE, Sketch
-from spark_client.wire.structs import NOT_SKEWED, Skew, Table
 from spark_client.write.names import DEFAULT_PARTITION
 from spark_client.write.rows import quote
 from spark_client.write.skewed_directory import is_in, partition_key

@@ -9,7 +9,7 @@ from functools import reduce
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from spark_client.wire.structs import Column, Skew, Table
+from metastore.client.structs import Column, Skew, Table
 from spark_client.write.names import DEFAULT_PARTITION
 from spark_client.write.rows import quote
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Buckets, Partition, PublishPartition, Skew, Storage, Table
+from metastore.client import MetastoreClient
+from metastore.client.structs import Buckets, Partition, PublishPartition, Skew, Storage, Table
 from spark_client.write.names import DEFAULT_PARTITION
 
 Values = tuple[str, ...]

@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StringType, StructType
 
+from metastore.client.structs import Storage, Table
 from spark_client.errors import InvalidInsertError
-from spark_client.wire.structs import Storage, Table
 from spark_client.write.directory_names import has_own_names
 from spark_client.write.file_options import file_options
 from spark_client.write.files import Files, name_of, parent

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import spark_client
+from metastore.client import MetastoreClient
 from spark_client.context import Context
-from spark_client.wire import MetastoreClient
 from tests.fixtures.server import Server
 
 SETTINGS = {

@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import NOT_BUCKETED, NOT_SKEWED, Buckets, Column, Partition, Skew, Storage, Table
 from spark_client.context import Context
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import NOT_BUCKETED, NOT_SKEWED, Buckets, Column, Partition, Skew, Storage, Table
 
 PARQUET = Storage(
     "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",

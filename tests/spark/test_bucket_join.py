@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore.client.structs import Buckets
 from spark_client import by_bucket, scan_report
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
-from spark_client.wire.structs import Buckets
 from spark_client.write.insert import insert_into
 from tests.spark.tables import ORC, PARQUET, frame, make_table
 

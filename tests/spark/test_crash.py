@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_client.wire import MetastoreClient
+from metastore.client import MetastoreClient
 from tests.bench.writing.crash import crash
 from tests.bench.writing.rivals import rivals
 from tests.spark.tables import make_table

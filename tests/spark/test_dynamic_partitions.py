@@ -14,10 +14,10 @@ import pytest
 from pyspark.errors import PySparkException
 
 import spark_client
+from metastore.client import MetastoreClient
 from spark_client import Session
 from spark_client.context import Context
 from spark_client.errors import SparkClientError
-from spark_client.wire import MetastoreClient
 from spark_client.write.names import DEFAULT_PARTITION
 from tests.fixtures.server import Server
 from tests.spark.tables import files_below, layout

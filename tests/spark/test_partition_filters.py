@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import ScanValues
 from spark_client import Session
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import ScanValues
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, new_table, partition
 from thrift_idl.gen.hive_metastore.ttypes import DropPartitionsRequest, RequestPartsSpec

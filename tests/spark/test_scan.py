@@ -10,8 +10,8 @@ import pytest
 from pyspark.errors import QueryExecutionException
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from metastore.client import MetastoreClient
 from spark_client import Session, scan_report
-from spark_client.wire import MetastoreClient
 from tests.spark.tables import folder
 
 ROWS = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from metastore.client.structs import Partition
 from spark_client import Session, scan_report
 from spark_client.errors import InvalidInsertError
 from spark_client.skew.join import skew_join
-from spark_client.wire.structs import Partition
 from tests.spark.tables import DEFAULT, directories, layout
 
 AUTO = "TBLPROPERTIES ('skew.auto'='true', 'skew.auto.columns'='x', 'skew.auto.share'='0.1')"

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
+from metastore.client import MetastoreClient
 from metastore.domain.skew import flat_prefix
 from spark_client import Session, scan_report
 from spark_client.errors import InvalidStatementError
-from spark_client.wire import MetastoreClient
 from spark_client.write.files import MARK
 from spark_client.write.names import DEFAULT_PARTITION, flat_prefixes, is_flat
 from tests.clients import list_bucketed

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException, QueryExecutionException
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import NOT_SKEWED, Skew
 from spark_client import Session, scan_report
 from spark_client.errors import InvalidStatementError, MetastoreRefusedError, SparkClientError
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import NOT_SKEWED, Skew
 from tests.spark.tables import folder
 
 SKEWED = "SKEWED BY (x, s) ON ((1, 'a'), (NULL, 'it\\'s')) STORED AS DIRECTORIES"

@@ -6,10 +6,10 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException, QueryExecutionException
 from pyspark.sql import DataFrame
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import NOT_SKEWED, Skew
 from spark_client import Session
 from spark_client.errors import InvalidStatementError, SparkClientError, TableExistsError
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import NOT_SKEWED, Skew
 from tests.spark.tables import folder
 
 STORED = "STORED AS DIRECTORIES STORED AS PARQUET"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from metastore.client.structs import NOT_SKEWED, PublishMode, Skew, Table
 from spark_client import errors
 from spark_client.context import Context
-from spark_client.wire.structs import NOT_SKEWED, PublishMode, Skew, Table
 from spark_client.write.files import MARK
 from spark_client.write.insert import insert_into
 from spark_client.write.names import DEFAULT_PARTITION

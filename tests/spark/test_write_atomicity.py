@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import Publication, PublishResult, Table
 from spark_client import errors
 from spark_client.context import Context
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Publication, PublishResult, Table
 from spark_client.write import journal, settings
 from spark_client.write.insert import Insert, insert_all, insert_into
 from spark_client.write.settings import IN_PLACE, MODE
@@ -108,7 +108,7 @@ KILLED = """
 import os, sys
 from pyspark.sql import SparkSession
 from spark_client.context import Context
-from spark_client.wire import MetastoreClient
+from metastore.client import MetastoreClient
 from spark_client.write.insert import insert_into
 
 uri, table, step, overwrite = sys.argv[1:]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import Table
 from spark_client import errors
 from spark_client.context import Context
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Table
 from spark_client.write.files import Files
 from spark_client.write.insert import insert_into
 from tests.bench.writing.files import unreferenced

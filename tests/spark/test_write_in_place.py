@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from metastore.client.structs import Table
 from spark_client import errors
 from spark_client.context import Context
-from spark_client.wire.structs import Table
 from spark_client.write import journal
 from spark_client.write.insert import insert_into
 from tests.spark.tables import DEFAULT, change_skew, files_below, folder, frame, layout, make_table, skewed

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import Table
 from spark_client import errors
 from spark_client.context import Context
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Table
 from spark_client.write.insert import insert_into
 from tests.bench.writing.outage import kill
 from tests.fixtures.server import Server

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import spark_client
+from metastore.client import MetastoreClient
+from metastore.client.structs import VisibleWrites
 from spark_client import jvm
 from spark_client.context import Context
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import VisibleWrites
 from spark_client.write.insert import insert_into
 from tests.spark.tables import folder, frame, make_table, skewed
 

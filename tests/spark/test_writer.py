@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import spark_client
+from metastore.client.structs import PublishMode
 from spark_client import Session
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, NoSuchTableError, TableExistsError
-from spark_client.wire.structs import PublishMode
 from tests.spark.tables import files_below, folder
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from metastore.services.locks import LockService
-from metastore.services.transactions import TransactionService
-from metastore.services.write_ids import WriteIdService
+from metastore.services.entry.locks import LockService
+from metastore.services.entry.transactions import TransactionService
+from metastore.services.entry.write_ids import WriteIdService
 from metastore.settings import Settings
 from metastore.storage.engine import make_engine
 from metastore.storage.unit_of_work import Store

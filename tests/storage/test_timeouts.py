@@ -14,9 +14,9 @@ from metastore.background.timeouts import timeouts
 from metastore.background.timer import Timer
 from metastore.domain.transactions import WriteId
 from metastore.errors import UnavailableError
-from metastore.services.locks import LockService
-from metastore.services.timeouts import TimeoutService
-from metastore.services.transactions import TransactionService
+from metastore.services.entry.locks import LockService
+from metastore.services.entry.timeouts import TimeoutService
+from metastore.services.entry.transactions import TransactionService
 from metastore.settings import Settings
 from metastore.storage.engine import make_engine
 from metastore.storage.references import TableKey

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from metastore.encoded import EncodedList, encode_fields
 from metastore.errors import InvalidInputError
-from metastore.services.partition_grouping import as_list, grouped, ungrouped
-from metastore.services.projections import like, projected, tree_of
+from metastore.services.rules.partition_grouping import as_list, grouped, ungrouped
+from metastore.services.rules.projections import like, projected, tree_of
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 
 TABLE = Table("t", "d", sd=StorageDescriptor(location="file:/w/t"), catName="hive")

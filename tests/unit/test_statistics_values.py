@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.errors import InvalidObjectError
-from metastore.services.statistics_values import combined, complete_column, kind_of
+from metastore.services.rules.statistics_values import combined, complete_column, kind_of
 from thrift_idl.gen.hive_metastore.ttypes import (
     BinaryColumnStatsData,
     BooleanColumnStatsData,

@@ -112,7 +112,7 @@ def test_a_reference_that_comes_first_keeps_the_files(
 
 def call_prepared(application: Application, root: str) -> Any:
     """Day 2, to lie where day 1 lay, as the service would store it."""
-    from metastore.services.partition_rules import PartitionRules
+    from metastore.services.rules.partitions import PartitionRules
 
     rules = PartitionRules(application.tables.get("hive", *NAME).decode())
     return rules.prepare(partition(*NAME, ["2"], sd=descriptor(f"{root}/ds=1")), 0)

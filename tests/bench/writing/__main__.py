@@ -12,9 +12,9 @@ import click
 from pyspark.sql import SparkSession
 
 import spark_client
+from metastore.client import MetastoreClient
 from metastore.storage.embedded import EmbeddedPostgres
 from migrations import runner
-from spark_client.wire import MetastoreClient
 from tests.bench.writing import publishing
 from tests.bench.writing.crash import crash
 from tests.bench.writing.outage import kill, outage, restart

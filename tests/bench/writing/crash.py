@@ -18,7 +18,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_client.wire import MetastoreClient
+from metastore.client import MetastoreClient
 from tests.bench.writing.files import unreferenced
 from tests.bench.writing.history import History, State, Tally
 from tests.bench.writing.readers import read, reading

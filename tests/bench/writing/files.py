@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
 
-from spark_client.wire import MetastoreClient
+from metastore.client import MetastoreClient
 from spark_client.write.adoption import table_root
 from spark_client.write.files import MARK
 

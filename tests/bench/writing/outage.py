@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 from sqlalchemy import Engine, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import Table
 from metastore.storage.embedded import EmbeddedPostgres
 from spark_client.context import Context
 from spark_client.errors import SparkClientError, WriteUncertainError
-from spark_client.wire import MetastoreClient
-from spark_client.wire.structs import Table
 from spark_client.write.insert import insert_into
 from tests.fixtures.server import Server, running
 from tests.spark.tables import make_table, stored_rows

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore.client import MetastoreClient
 from spark_client.context import Context
-from spark_client.wire import MetastoreClient
 from spark_client.write.commit import Commit, Write
 from spark_client.write.insert import insert_into
 from spark_client.write.snapshot import take_snapshot

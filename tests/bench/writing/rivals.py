@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from metastore.client import MetastoreClient
 from spark_client.context import Context
 from spark_client.errors import PublishConflictError
-from spark_client.wire import MetastoreClient
 from spark_client.write.insert import insert_into
 from tests.bench.writing.crash import clean
 from tests.bench.writing.files import unreferenced

@@ -18,8 +18,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from metastore.client import MetastoreClient
 from spark_client.context import Context
-from spark_client.wire import MetastoreClient
 from spark_client.write import journal
 from spark_client.write.insert import insert_into
 from tests.bench.writing.history import PARTITIONS, ROWS

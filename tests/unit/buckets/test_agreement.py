@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metastore.client.structs import Buckets
 from metastore.domain import buckets as server
 from spark_client.buckets import names, rules
 from spark_client.errors import UnreadableTableError
-from spark_client.wire.structs import Buckets
 
 FILES = st.one_of(
     st.from_regex(r"0?\d{1,3}_\d(_copy_1|\.gz|)", fullmatch=True),

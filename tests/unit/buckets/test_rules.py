@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metastore.client.structs import NOT_BUCKETED, Buckets
 from spark_client.buckets.rules import (
     bucket_numbers,
     bucketing_version,
@@ -14,7 +15,6 @@ from spark_client.buckets.rules import (
     mismatch,
 )
 from spark_client.errors import InvalidInsertError, UnreadableTableError
-from spark_client.wire.structs import NOT_BUCKETED, Buckets
 
 PRESTO = "20180102_030405_00641_x1y2z_bucket-{:05d}"
 

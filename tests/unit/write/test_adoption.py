@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_client.wire.structs import (
+from metastore.client.structs import (
     NOT_BUCKETED,
     NOT_SKEWED,
     Column,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metastore.client.structs import Column, Storage, Table
 from spark_client.errors import InvalidInsertError
-from spark_client.wire.structs import Column, Storage, Table
 from spark_client.write.directory_names import (
     FUNCTION,
     MAX_NAME,

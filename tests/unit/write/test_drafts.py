@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from metastore.client.structs import Database, Storage, Table
 from spark_client.context import Context
 from spark_client.creating import draft_of
-from spark_client.wire.structs import Database, Storage, Table
 
 TABLE = Table("db", "t", (), (), None, Storage("", "", ""))
 

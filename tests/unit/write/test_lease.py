@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from metastore.client.structs import Storage, Table, WriteLease
 from spark_client.errors import MetastoreUnavailableError, NoSuchWriteError, PublishConflictError
-from spark_client.wire.structs import Storage, Table, WriteLease
 from spark_client.write.lease import Lease
 
 TABLE = Table("d", "t", (), (), "file:/w/t", Storage("", "", ""))

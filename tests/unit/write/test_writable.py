@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from metastore.client.structs import Buckets, Column, Skew, Storage, Table
 from spark_client.errors import InvalidInsertError
-from spark_client.wire.structs import Buckets, Column, Skew, Storage, Table
 from spark_client.write.directory_names import FUNCTION
 from spark_client.write.writable import check_writable
 

@@ -1,0 +1,122 @@
+"""One connection to one metastore: addresses, the socket, and the difference between "not sent" and "no answer"."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TApplicationException
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from metastore.client.errors import InvalidAddressError
+from thrift_idl.gen.metastore import Metastore
+
+# Thrift logs what it also raises, and without a handler Python would print it.
+logging.getLogger(TSocket.__module__).addHandler(logging.NullHandler())
+
+DEFAULT_PORT = 9083
+_BUFFER_BYTES = 65536
+# What a broken or foreign peer makes of a call: everything but an answer.
+BROKEN = (TTransportException, TProtocolException, OSError, EOFError)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Host and port of a metastore."""
+
+    host: str
+    port: int = DEFAULT_PORT
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"thrift://{host}:{self.port}"
+
+
+def parse_uris(uris: str | Sequence[str]) -> tuple[Address, ...]:
+    """The addresses of `thrift://host:port[,thrift://host2:port2]`, as in `hive.metastore.uris`; the port is optional.
+
+    Raises InvalidAddressError.
+    """
+    parts = uris.split(",") if isinstance(uris, str) else uris
+    addresses = tuple(_parse_uri(part.strip()) for part in parts if part.strip())
+    if not addresses:
+        raise InvalidAddressError("no metastore address is given; write it as thrift://host:9083")
+    return addresses
+
+
+def _parse_uri(text: str) -> Address:
+    try:
+        url = urlsplit(text)
+        host, port = url.hostname, url.port
+    except ValueError:
+        host = port = None
+    if not host or url.scheme != "thrift" or url.path or url.query or "@" in url.netloc:
+        raise InvalidAddressError(f"{text!r} is not a metastore address; write it as thrift://host:9083")
+    return Address(host, DEFAULT_PORT if port is None else port)
+
+
+class NotSentError(Exception):
+    """The call did not reach the server whole, so it did not happen."""
+
+
+class NoAnswerError(Exception):
+    """The call was sent whole and the answer did not come."""
+
+    def __init__(self, cause: Exception, *, timed_out: bool) -> None:
+        super().__init__(describe(cause))
+        self.timed_out = timed_out
+
+
+def describe(error: Exception) -> str:
+    """The error in one line."""
+    text = str(error) or type(error).__name__
+    return text.splitlines()[0]
+
+
+class Connection:
+    """A connection that is used by one thread at a time."""
+
+    def __init__(self, address: Address, *, connect_timeout: float, timeout: float, user: str) -> None:
+        """Connects and says who is there. Timeouts in seconds. Raises one of BROKEN."""
+        self.address = address
+        self._socket = TSocket(address.host, address.port, socket_keepalive=True)
+        self._socket.setTimeout(connect_timeout * 1000)
+        transport = TBufferedTransport(self._socket, _BUFFER_BYTES)
+        transport.open()
+        self._socket.setTimeout(timeout * 1000)
+        self._client = Metastore.Client(TBinaryProtocolAccelerated(transport))
+        try:
+            self._client.set_ugi(user, [user])
+        except TApplicationException:
+            pass  # A server that does not want to know who calls.
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_alive(self) -> bool:
+        """False if the server has hung up meanwhile."""
+        return bool(self._socket.isOpen())
+
+    def call(self, method: str, *args: Any) -> Any:
+        """One call. Raises NotSentError, NoAnswerError, or what the server answered."""
+        try:
+            getattr(self._client, f"send_{method}")(*args)
+        except BROKEN as error:
+            # The server runs a call only when its last byte is there, and that one was not taken.
+            raise NotSentError(describe(error)) from error
+        try:
+            return getattr(self._client, f"recv_{method}")()
+        except BROKEN as error:
+            timed_out = isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT
+            raise NoAnswerError(error, timed_out=timed_out) from error
+
+    def close(self) -> None:
+        """Hangs up."""
+        self._socket.close()

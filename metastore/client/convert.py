@@ -1,0 +1,266 @@
+"""Thrift structs ↔ our frozen dataclasses. Pure: no socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from metastore.client import structs
+from thrift_idl.gen.hive_metastore import ttypes as hive
+from thrift_idl.gen.metastore import ttypes as ours
+
+# Hive's Order.order.
+_DESCENDING, _ASCENDING = 0, 1
+
+
+def columns_of(fields: Iterable[hive.FieldSchema] | None) -> tuple[structs.Column, ...]:
+    """The columns of a list that may be unset."""
+    return tuple(structs.Column(field.name, field.type, field.comment) for field in fields or ())
+
+
+def skew_of(sd: hive.StorageDescriptor) -> structs.Skew:
+    """The skew of a table or partition; unset and empty are the same."""
+    info = sd.skewedInfo
+    if info is None or not info.skewedColNames:
+        return structs.NOT_SKEWED
+    return structs.Skew(
+        columns=tuple(info.skewedColNames),
+        values=tuple(tuple(value) for value in info.skewedColValues or ()),
+        locations={tuple(value): location for value, location in (info.skewedColValueLocationMaps or {}).items()},
+        directories=bool(sd.storedAsSubDirectories),
+    )
+
+
+def buckets_of(sd: hive.StorageDescriptor) -> structs.Buckets:
+    """The buckets of a table or partition; Hive has -1 and 0 for none."""
+    if not sd.bucketCols or (sd.numBuckets or 0) <= 0:
+        return structs.NOT_BUCKETED
+    order = tuple((each.col, each.order == _ASCENDING) for each in sd.sortCols or ())
+    return structs.Buckets(tuple(sd.bucketCols), sd.numBuckets, order)
+
+
+def storage_of(sd: hive.StorageDescriptor) -> structs.Storage:
+    """Formats and serde; what is unset is empty."""
+    serde = sd.serdeInfo or hive.SerDeInfo()
+    return structs.Storage(
+        sd.inputFormat or "", sd.outputFormat or "", serde.serializationLib or "", dict(serde.parameters or {})
+    )
+
+
+def table_of(table: hive.Table) -> structs.Table:
+    """A table as our rooms see it."""
+    sd = table.sd or hive.StorageDescriptor()
+    return structs.Table(
+        database=table.dbName,
+        name=table.tableName,
+        columns=columns_of(sd.cols),
+        partition_columns=columns_of(table.partitionKeys),
+        location=sd.location,
+        storage=storage_of(sd),
+        skew=skew_of(sd),
+        parameters=dict(table.parameters or {}),
+        table_type=table.tableType or "MANAGED_TABLE",
+        owner=table.owner,
+        buckets=buckets_of(sd),
+    )
+
+
+def partition_of(partition: hive.Partition) -> structs.Partition:
+    """A partition as our rooms see it."""
+    sd = partition.sd
+    return structs.Partition(
+        values=tuple(partition.values),
+        location=sd.location,
+        columns=columns_of(sd.cols),
+        storage=storage_of(sd),
+        skew=skew_of(sd),
+        parameters=dict(partition.parameters or {}),
+        buckets=buckets_of(sd),
+    )
+
+
+def database_of(database: hive.Database) -> structs.Database:
+    """A database as our rooms see it."""
+    return structs.Database(database.name, database.locationUri, dict(database.parameters or {}))
+
+
+def _fields(columns: Sequence[structs.Column]) -> list[hive.FieldSchema]:
+    return [hive.FieldSchema(column.name, column.type, column.comment) for column in columns]
+
+
+def overlay_table(table: structs.Table, onto: hive.Table | None = None) -> hive.Table:
+    """The Thrift struct of a table; fields that our dataclass does not have stay as `onto` has them."""
+    raw = onto or hive.Table(sd=hive.StorageDescriptor(serdeInfo=hive.SerDeInfo(), numBuckets=-1))
+    raw.dbName, raw.tableName = table.database, table.name
+    raw.owner, raw.tableType = table.owner, table.table_type
+    raw.partitionKeys = _fields(table.partition_columns)
+    raw.parameters = dict(table.parameters)
+    sd, storage, skew = raw.sd, table.storage, table.skew
+    sd.cols, sd.location = _fields(table.columns), table.location
+    overlay_buckets(table.buckets, onto=sd)
+    sd.inputFormat, sd.outputFormat = storage.input_format, storage.output_format
+    sd.serdeInfo.serializationLib = storage.serde
+    sd.serdeInfo.parameters = dict(storage.serde_parameters)
+    overlay_skew(skew, onto=sd)
+    return raw
+
+
+def overlay_buckets(buckets: structs.Buckets, onto: hive.StorageDescriptor) -> None:
+    """Puts buckets into the struct of a table's or partition's storage; what says the same already stays as it is."""
+    if buckets == buckets_of(onto):
+        return
+    onto.bucketCols, onto.numBuckets = list(buckets.columns), buckets.count or -1
+    onto.sortCols = [hive.Order(name, _ASCENDING if ascends else _DESCENDING) for name, ascends in buckets.order]
+
+
+def overlay_skew(skew: structs.Skew, onto: hive.StorageDescriptor) -> None:
+    """Puts a skew into the struct of a table's or partition's storage."""
+    onto.skewedInfo = hive.SkewedInfo(list(skew.columns), [list(value) for value in skew.values], dict(skew.locations))
+    onto.storedAsSubDirectories = skew.directories
+
+
+def scan_request(
+    database: str,
+    table: str,
+    predicate: Sequence[structs.PredicateNode] | None,
+    *,
+    with_totals: bool = False,
+    state: str | None = None,
+) -> ours.ScanRequest:
+    """A request; `predicate` None asks for everything."""
+    nodes = None if predicate is None else [_node(node) for node in predicate]
+    return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, withTotals=with_totals, state=state)
+
+
+def _node(node: structs.PredicateNode) -> ours.PredicateNode:
+    op = ours.PredicateOperator._NAMES_TO_VALUES[node.op]  # noqa: SLF001 - the generated code's only table of names
+    values = None if node.values is None else list(node.values)
+    return ours.PredicateNode(op=op, column=node.column, values=values, operands=node.operands)
+
+
+def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:
+    """A plan as our rooms see it."""
+    return structs.ScanPlan(
+        partitions=tuple(_scan_partition(partition) for partition in plan.partitions),
+        storages=tuple(_scan_storage(storage) for storage in plan.storages),
+        partitions_total=plan.partitionsTotal,
+        directories_total=plan.directoriesTotal,
+        table_version=plan.tableVersion,
+        writes=structs.VisibleWrites(plan.writeToken, plan.highestWrite, tuple(plan.openWrites or ())),
+        buckets=_scan_buckets(plan.buckets) if plan.buckets else None,
+    )
+
+
+def _scan_buckets(buckets: ours.ScanBuckets) -> structs.ScanBuckets:
+    return structs.ScanBuckets(columns_of(buckets.columns), buckets.count, buckets.bucketingVersion)
+
+
+def _scan_partition(partition: ours.ScanPartition) -> structs.ScanPartition:
+    return structs.ScanPartition(
+        values=tuple(partition.values),
+        location=partition.location,
+        directories=tuple(_scan_directory(directory) for directory in partition.directories),
+        directories_total=partition.directoriesTotal,
+        version=partition.version,
+        storage=partition.storageIndex,
+    )
+
+
+def _scan_directory(directory: ours.ScanDirectory) -> structs.ScanDirectory:
+    value = None if directory.skewedValue is None else tuple(directory.skewedValue)
+    return structs.ScanDirectory(directory.location, value)
+
+
+def _scan_storage(storage: ours.ScanStorage) -> structs.ScanStorage:
+    return structs.ScanStorage(
+        columns=columns_of(storage.columns),
+        input_format=storage.inputFormat,
+        serde=storage.serializationLib,
+        serde_parameters=dict(storage.serdeParameters or {}),
+        buckets=storage.numBuckets,
+        bucket_columns=tuple(storage.bucketCols or ()),
+        pruned_files=tuple(storage.prunedFiles or ()),
+    )
+
+
+def publish_request(write: structs.Publication) -> ours.PublishRequest:
+    """All partitions of one write to a table as the writer saw it."""
+    table = write.table
+    return ours.PublishRequest(
+        dbName=table.database,
+        tableName=table.name,
+        queryId=write.query_id,
+        partitions=[_publish_partition(partition) for partition in write.partitions],
+        retired=list(write.retired) or None,
+        layout=ours.FileLayout(table.storage.input_format, table.buckets.count, list(table.buckets.columns)),
+    )
+
+
+def renew_request(
+    query_id: str, locations: Sequence[str], shared: Sequence[str], renames: Sequence[structs.Rename]
+) -> ours.RenewWriteRequest:
+    """A sign of life; and what the write is about to do."""
+    return ours.RenewWriteRequest(
+        queryId=query_id,
+        locations=list(locations) or None,
+        shared=list(shared) or None,
+        renames=[ours.Rename(rename.source, rename.target) for rename in renames] or None,
+    )
+
+
+def clean_result_of(result: ours.CleanResult) -> structs.CleanResult:
+    """What was, or would be, removed."""
+    return structs.CleanResult(
+        tuple(
+            structs.CleanedLocation(each.location, each.reason, each.files, each.bytes, each.queryId, each.error)
+            for each in result.locations
+        ),
+        result.waiting,
+    )
+
+
+def _publish_partition(partition: structs.PublishPartition) -> ours.PublishPartition:
+    skew = partition.skew
+    mode: Any = ours.PublishMode._NAMES_TO_VALUES[partition.mode.value]  # noqa: SLF001 - as above
+    return ours.PublishPartition(
+        values=list(partition.values),
+        mode=mode,
+        location=partition.location,
+        skewedLocations=[
+            ours.SkewedLocation(list(value), location) for value, location in partition.skewed_locations.items()
+        ],
+        expectedVersion=partition.expected_version,
+        parameters=dict(partition.parameters) or None,
+        skewedColNames=None if skew is None else list(skew.columns),
+        skewedColValues=None if skew is None else [list(value) for value in skew.values],
+    )
+
+
+def publish_result_of(result: ours.PublishResult) -> structs.PublishResult:
+    """What the metastore did."""
+    return structs.PublishResult(tuple(result.versions), tuple(result.replaced))
+
+
+def dependencies_of(found: ours.Dependencies) -> structs.Dependencies:
+    """Dependencies as our rooms see them."""
+    return structs.Dependencies(
+        tuple(_table_dependency(each) for each in found.tables),
+        tuple(_partition_dependency(each) for each in found.partitions),
+    )
+
+
+def _table_dependency(each: ours.TableDependency) -> structs.TableDependency:
+    dependent, base = f"{each.dbName}.{each.tableName}", f"{each.baseDbName}.{each.baseTableName}"
+    return structs.TableDependency(dependent, base, each.current, each.partitions)
+
+
+def _partition_dependency(each: ours.PartitionDependency) -> structs.PartitionDependency:
+    return structs.PartitionDependency(
+        dependent=f"{each.dbName}.{each.tableName}",
+        partition=each.partitionName,
+        values=tuple(each.values),
+        base=f"{each.baseDbName}.{each.baseTableName}",
+        base_spec=each.baseSpec,
+        base_partitions=tuple(each.basePartitions or ()),
+        fresh=each.fresh,
+    )

@@ -1,0 +1,1 @@
+"""What follows a change of tables and partitions inside the same transaction: statistics, skew, buckets, dependents."""

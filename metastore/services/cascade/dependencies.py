@@ -1,0 +1,198 @@
+"""What dependent tables must follow: their own partitions, and the names and columns of the tables they depend on.
+
+Who changes both locks the base first, then its dependents, so that nobody waits for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from metastore.domain import table_events
+from metastore.domain.dependencies import BASES, MARK, Column, check_columns, check_values, view_text
+from metastore.errors import InvalidObjectError, InvalidOperationError
+from metastore.services.rules.events import table_text
+from metastore.services.rules.tables import is_view
+from metastore.storage.references import StoredTable, TableRef
+from metastore.storage.repositories.dependencies import TableEdge
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
+
+# Spark's copy of a view's schema, which it adds whenever it alters one: it would outlive the next change of columns.
+_SPARKS_SCHEMA = "spark.sql.sources.schema"
+
+
+def is_dependent(table: Table) -> bool:
+    """Whether a table is one whose data are those of others."""
+    return is_view(table) and table.parameters.get(MARK) == "true"
+
+
+def check_writable(table: Table, what: str) -> None:
+    """Raises InvalidOperationError for a view: it has no files. `what` would be done to it."""
+    if is_dependent(table):
+        raise InvalidOperationError(
+            f"{what}: {_name(table)} is a dependent table and has no data of its own; "
+            f"write to {table.parameters[BASES]}"
+        )
+    if is_view(table):
+        raise InvalidOperationError(f"{what}: {_name(table)} is a view and has no data of its own")
+
+
+def check_unmarked(table: Table) -> None:
+    """Raises InvalidObjectError for a table that says that it is dependent and is not."""
+    if is_dependent(table):
+        raise InvalidObjectError(
+            f"{_name(table)} has the parameter {MARK}, which only CREATE DEPENDENT TABLE gives: leave it out"
+        )
+
+
+def follow_added(
+    work: UnitOfWork, stored: StoredTable, table: Table, ids: Sequence[int], values: Sequence[Sequence[str]]
+) -> None:
+    """Partitions of these ids and values were added: they depend on what their table depends on now."""
+    if not is_dependent(table) or not ids:
+        return
+    keys = columns_of(table.partitionKeys)
+    for each in values:
+        check_values(_name(table), keys, each)
+    work.dependencies.lock([stored.ref.id])
+    current = next(edge.base_id for edge in work.dependencies.upwards([stored.ref.id]) if edge.current)
+    work.dependencies.publish(stored.ref, current, ids)
+    rewrite(work, [stored.ref.id])
+
+
+def follow_renamed(work: UnitOfWork, stored: StoredTable, table: Table, changed: NamedPartition) -> None:
+    """A partition has other values: it depends on the partitions of these, in the table that it depended on."""
+    if not is_dependent(table) or changed.id is None:
+        return
+    check_values(_name(table), columns_of(table.partitionKeys), changed.partition.values)
+    work.dependencies.lock([stored.ref.id])
+    work.dependencies.publish(stored.ref, work.dependencies.bases_of([changed.id])[changed.id], [changed.id])
+    rewrite(work, [stored.ref.id])
+
+
+def follow_dropped(work: UnitOfWork, stored: StoredTable, table: Table) -> None:
+    """Partitions were dropped."""
+    if is_dependent(table):
+        rewrite(work, [stored.ref.id])
+
+
+def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Sequence[FieldSchema] | None = None) -> None:
+    """Gives dependent tables the text that follows from their dependencies, and these columns if any."""
+    if not ids:
+        return
+    work.dependencies.lock(ids)
+    sources = work.dependencies.sources(ids)
+    written: dict[int, Table] = {}
+    for stored in work.tables.find_ids(ids):
+        table = stored.encoded.decode()
+        before = table_text(table)
+        if columns is not None:
+            table.sd.cols = list(columns)
+        text = view_text(columns_of(table.sd.cols), columns_of(table.partitionKeys), sources[stored.ref.id])
+        bases = ",".join(f"{source.database}.{source.table}" for source in sources[stored.ref.id])
+        kept = {key: value for key, value in table.parameters.items() if not key.startswith(_SPARKS_SCHEMA)}
+        table.viewOriginalText = table.viewExpandedText = text
+        table.parameters = kept | {MARK: "true", BASES: bases}
+        written[stored.ref.id] = table
+        work.record(table_events.alter_table(before, table_text(table)))
+    work.tables.update_views(written)
+
+
+def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *, propagate: bool) -> None:
+    """Before a table is replaced. Raises InvalidOperationError for what its dependents, or its bases, do not allow."""
+    if is_dependent(old):
+        _check_dependent(old, new)
+    else:
+        check_unmarked(new)
+    if _shape(old) == _shape(new):
+        return
+    dependents = _used(work.dependencies.downwards([stored.ref.id], transitive=True))
+    if not dependents:
+        return
+    name, whole = _name(old), dependents[-1]
+    if columns_of(old.partitionKeys) != columns_of(new.partitionKeys):
+        raise InvalidOperationError(
+            f"{name} cannot change the types of its partition columns: {_depend(dependents)} on it"
+        )
+    if not propagate:
+        raise InvalidOperationError(
+            f"{name} cannot change its columns: {_depend(dependents)} on it, and the server is started with "
+            "dependencies_schema_change=refuse"
+        )
+    changed = {stored.ref.id, *(edge.dependent_id for edge in dependents)}
+    others = {edge.base_id for edge in _used(work.dependencies.upwards(sorted(changed - {stored.ref.id})))} - changed
+    for other in work.tables.find_ids(sorted(others)):
+        struct = other.encoded.decode()
+        try:
+            check_columns(_name(struct), columns_of(struct.sd.cols), name, columns_of(new.sd.cols))
+        except InvalidObjectError as error:
+            raise InvalidOperationError(
+                f"{name} cannot change its columns: {whole.database}.{whole.table} depends on {_name(struct)} as well, "
+                f"and all that it depends on must have the same ({error})"
+            ) from None
+
+
+def follow_altered(work: UnitOfWork, table: TableRef, old: Table, new: Table) -> None:
+    """A table was replaced: its dependents have its new columns, all of them, and those that read it its new name."""
+    if _shape(old) != _shape(new):
+        dependents = _used(work.dependencies.downwards([table.id], transitive=True))
+        rewrite(work, sorted({edge.dependent_id for edge in dependents}), new.sd.cols)
+    elif (old.dbName, old.tableName) != (new.dbName, new.tableName):
+        rewrite(work, sorted({edge.dependent_id for edge in work.dependencies.downwards([table.id])}))
+
+
+def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[StoredTable]:
+    """What must be dropped before a table: its dependents, the farthest first.
+
+    Raises InvalidOperationError with their names where there are any, and not `cascade`.
+    """
+    rewrite(work, work.dependencies.remove_unused_bases([table.id]))
+    edges = work.dependencies.downwards([table.id], transitive=cascade)
+    if edges and not cascade:
+        raise InvalidOperationError(
+            f"Cannot drop {table.database}.{table.name}: {_depend(edges)} on it; drop that first, "
+            "or ask for CASCADE (the property CASCADE=true of the call's context)"
+        )
+    order = {edge.dependent_id: position for position, edge in enumerate(edges)}
+    return sorted(work.tables.find_ids(list(order)), key=lambda each: -order[each.ref.id])
+
+
+def columns_of(fields: Iterable[FieldSchema]) -> list[Column]:
+    """Names and types."""
+    return [Column(field.name, field.type) for field in fields]
+
+
+def _check_dependent(old: Table, new: Table) -> None:
+    """A dependent table may be renamed, and get other parameters and another owner; the rest follows."""
+    name = _name(old)
+    if not is_view(new):
+        raise InvalidOperationError(f"{name} is a dependent table and cannot become {new.tableType}")
+    if _shape(old) != _shape(new):
+        raise InvalidOperationError(f"{name} has the columns of {old.parameters[BASES]}: change them there")
+    if new.viewExpandedText not in (None, old.viewExpandedText):
+        raise InvalidOperationError(
+            f"{name} is a dependent table, whose text follows from what it depends on: ALTER TABLE {name} DEPENDS ON "
+            "TABLE …"
+        )
+    new.viewOriginalText, new.viewExpandedText = old.viewOriginalText, old.viewExpandedText
+    new.parameters |= {key: old.parameters[key] for key in (MARK, BASES)}
+    new.sd.location = old.sd.location
+
+
+def _used(edges: Iterable[TableEdge]) -> list[TableEdge]:
+    return [edge for edge in edges if edge.used]
+
+
+def _shape(table: Table) -> tuple[list[Column], list[Column]]:
+    return columns_of(table.sd.cols), columns_of(table.partitionKeys)
+
+
+def _depend(edges: Sequence[TableEdge]) -> str:
+    names = sorted({f"{edge.database}.{edge.table}" for edge in edges})
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{', '.join(names[:5])}{more} {'depends' if len(names) == 1 else 'depend'}"
+
+
+def _name(table: Table) -> str:
+    return f"{table.dbName}.{table.tableName}"

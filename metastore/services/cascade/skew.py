@@ -1,0 +1,74 @@
+"""What becomes of skew when tables and partitions change, above all in the hands of clients that know nothing of it.
+
+Spark leaves `skewedInfo` out of partitions, and sends an empty one with tables, whatever it changes. Taken
+at its word, a rename would make the directories of heavy values invisible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metastore.domain.names import fold
+from metastore.errors import InvalidOperationError
+from metastore.services.files.moves import Move, relocate
+from metastore.structs import copied
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
+
+# Hive's clients name the statement in the context of ALTER TABLE (HiveMetaStore.ALTER_TABLE_OPERATION_TYPE).
+OPERATION = "alterTableOpType"
+
+
+def keep_partition_skew(old: Partition, new: Partition) -> None:
+    """A partition that says nothing of skew keeps it."""
+    if new.sd.skewedInfo is None:
+        _keep(old.sd, new.sd)
+
+
+def keep_table_skew(old: Table, new: Table, context: Mapping[str, str]) -> None:
+    """A table keeps its skew when an empty one is sent, unless the client says which statement it comes from.
+
+    Raises InvalidOperationError where a skewed column would change.
+    """
+    if OPERATION not in context and not _says_skew(new.sd):
+        _keep(old.sd, new.sd)
+    _check_columns(old, new)
+
+
+def _check_columns(old: Table, new: Table) -> None:
+    """Hive's AlterTableChangeColumnAnalyzer. Raises InvalidOperationError."""
+    before, after = ({fold(column.name): fold(column.type) for column in each.sd.cols or []} for each in (old, new))
+    still = {fold(name) for name in new.sd.skewedInfo.skewedColNames or []} if new.sd.skewedInfo else set()
+    for name in old.sd.skewedInfo.skewedColNames:
+        if name in still and name in before and after.get(name) != before[name]:
+            change = f"its type {before[name]} would be {after[name]}" if name in after else "it would be gone"
+            raise InvalidOperationError(
+                f"[Error 10207]: {name} is a skewed column. It's not allowed to rename skewed column or change skewed "
+                f"column type. (table {old.dbName}.{old.tableName}: {change}; make it NOT SKEWED first)"
+            )
+
+
+def _says_skew(sd: StorageDescriptor) -> bool:
+    info = sd.skewedInfo
+    return info is not None and bool(info.skewedColNames or info.skewedColValues or info.skewedColValueLocationMaps)
+
+
+def _same_place(old: StorageDescriptor, new: StorageDescriptor) -> bool:
+    return old.location == new.location or bool(
+        old.location and new.location and paths.same(old.location, new.location)
+    )
+
+
+def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
+    """Where the whole is moved, the directories of its values move along: whoever has copied it has copied them, and
+    those that are not there have no rows. What lies in the new place itself is read in any case (services/scans.py).
+    """
+    new.skewedInfo = copied(old.skewedInfo)
+    new.storedAsSubDirectories = old.storedAsSubDirectories
+    if not (old.location and new.location) or _same_place(old, new):
+        return
+    places = new.skewedInfo.skewedColValueLocationMaps
+    new.skewedInfo.skewedColValueLocationMaps = {
+        value: place for value, place in places.items() if paths.is_below(place, old.location)
+    }
+    relocate(new, Move(old.location, paths.normalise(new.location)))

@@ -1,0 +1,1 @@
+"""The entry services: one noun a file, one call a transaction."""

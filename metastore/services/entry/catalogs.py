@@ -1,0 +1,131 @@
+"""Catalogs: each holds databases of its own, below a place of its own."""
+
+from __future__ import annotations
+
+from metastore.domain import events
+from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
+from metastore.encoded_json import encode_json
+from metastore.errors import (
+    AlreadyExistsError,
+    InvalidInputError,
+    InvalidObjectError,
+    InvalidOperationError,
+    NotFoundError,
+)
+from metastore.services.entry.databases import DEFAULT_DATABASE, Clock, complete_database
+from metastore.services.files.directories import delete_empty_directories, new_directories
+from metastore.services.rules.events import database_text
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database
+
+
+class CatalogService:
+    """Rules of catalogs (Hive's HMSHandler). Names come folded."""
+
+    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+        self._store = store
+        self._warehouse = warehouse
+        self._clock = clock
+
+    def create(self, catalog: Catalog) -> None:
+        """Makes the catalog with its default database, and its directory. Without a location it lies in the warehouse.
+
+        Raises AlreadyExistsError, InvalidObjectError.
+        """
+        catalog.name, catalog.createTime = fold(catalog.name), self._clock()
+        check_object_name("catalog", catalog.name)
+        catalog.locationUri = self._located(catalog.locationUri or paths.join(self._warehouse.root, catalog.name))
+        database = Database(DEFAULT_DATABASE, f"Default database for catalog {catalog.name}", catalog.locationUri)
+        try:
+            with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+                work.catalogs.insert(catalog)
+                database = complete_database(database, catalog.name, catalog.locationUri, catalog.createTime)
+                work.databases.insert(catalog.name, database)
+                work.record(events.create_catalog(catalog.name), events.create_database(database_text(database)))
+                make_directory(catalog.locationUri)
+        except AlreadyExistsError:
+            raise AlreadyExistsError(f"Catalog {catalog.name} already exists") from None
+
+    def alter(self, name: str, new: Catalog) -> None:
+        """Replaces description, location and parameters, where they are given; databases stay where they are.
+
+        Raises NotFoundError, InvalidOperationError (a catalog is not renamed), InvalidObjectError.
+        """
+        with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+            catalog = _found(work, name, lock=True)
+            before = encode_json(catalog)
+            if new.name and fold(new.name) != name:
+                raise InvalidOperationError(f"Catalog {name} cannot be renamed to {new.name}")
+            catalog.description = catalog.description if new.description is None else new.description
+            catalog.parameters = catalog.parameters if new.parameters is None else new.parameters
+            if new.locationUri:
+                catalog.locationUri = self._located(new.locationUri)
+                make_directory(catalog.locationUri)
+            work.catalogs.update(catalog)
+            work.record(events.alter_catalog(name, before, encode_json(catalog)))
+
+    def get(self, name: str) -> Catalog:
+        """Raises NotFoundError."""
+        with self._store.read() as work:
+            return _found(work, name)
+
+    def names(self) -> list[str]:
+        """Ascending."""
+        with self._store.read() as work:
+            return work.catalogs.names()
+
+    def drop(self, name: str, *, if_exists: bool = False) -> None:
+        """Drops a catalog in which there is nothing but an empty default database; its directory, if that is empty.
+
+        Raises NotFoundError, InvalidOperationError (something is in it), InvalidInputError (the default catalog).
+        """
+        if name == DEFAULT_CATALOG:
+            raise InvalidInputError(f"Can not drop {name} catalog")
+        with self._store.transaction() as work:
+            catalog = work.catalogs.find(name, lock=True)
+            if catalog is None:
+                if if_exists:
+                    return
+                raise _missing(name)
+            if set(work.databases.names(name, None)) - {DEFAULT_DATABASE}:
+                raise InvalidOperationError(
+                    f"There are non-default databases in the catalog {name} so it cannot be dropped."
+                )
+            _drop_default_database(work, name)
+            work.catalogs.delete(name)
+            work.record(events.drop_catalog(name))
+        delete_empty_directories(self._warehouse, [catalog.locationUri])
+
+    def identity(self) -> str:
+        """The UUID of this metastore: one for all servers of a database."""
+        with self._store.transaction() as work:
+            return work.catalogs.identity()
+
+    def _located(self, location: str) -> str:
+        try:
+            return paths.normalise(location)
+        except InvalidInputError as error:
+            raise InvalidObjectError(str(error)) from None
+
+
+def _drop_default_database(work: UnitOfWork, catalog: str) -> None:
+    stored = work.databases.find(catalog, DEFAULT_DATABASE, lock=True)
+    if stored is None:
+        return
+    if work.tables.names(catalog, DEFAULT_DATABASE) or work.functions.names(catalog, DEFAULT_DATABASE):
+        raise InvalidOperationError(f"There are still objects in the default database for catalog {catalog}")
+    work.databases.delete(stored.id)
+    work.record(events.drop_database(database_text(stored.encoded.decode())))
+
+
+def _missing(name: str) -> NotFoundError:
+    return NotFoundError(f"No catalog {name}")
+
+
+def _found(work: UnitOfWork, name: str, *, lock: bool = False) -> Catalog:
+    catalog = work.catalogs.find(name, lock=lock)
+    if catalog is None:
+        raise _missing(name)
+    return catalog

@@ -1,0 +1,90 @@
+"""Cleaning: what dead writers left, what was replaced and, where asked for, what nobody registered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+
+from metastore.errors import InvalidInputError
+from metastore.services.entry.databases import found as found_database
+from metastore.services.entry.tables import referred
+from metastore.services.files.dead_writes import DeadWriteCleaning
+from metastore.services.files.retired import RetiredCleaning
+from metastore.services.files.unregistered import UnregisteredCleaning
+from metastore.storage.unit_of_work import Store
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.metastore.ttypes import CleanedLocation, CleanResult
+
+log = logging.getLogger("metastore.cleaning")
+
+
+class CleaningService:
+    """Rules of cleaning. Several may clean at once, on any server: each thing is removed by one of them."""
+
+    def __init__(self, store: Store, warehouse: Warehouse, grace: timedelta) -> None:
+        """`grace`: how long files stay to which nothing refers any more."""
+        self._store = store
+        self._grace = grace
+        self._dead = DeadWriteCleaning(store, warehouse)
+        self._retired = RetiredCleaning(store, warehouse)
+        self._unregistered = UnregisteredCleaning(store, warehouse)
+
+    def run(self) -> None:
+        """The background's share, on each server."""
+        for each in self._clean(None, self._grace, dry_run=False):
+            if each.error:
+                log.warning("%s (%s) is left: %s", each.location, each.reason, each.error)
+            else:
+                log.info("%s (%s): %s files, %s bytes removed", each.location, each.reason, each.files, each.bytes)
+
+    def clean(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        *,
+        dry_run: bool,
+        grace: timedelta | None = None,
+        unregistered: bool = False,
+    ) -> CleanResult:
+        """Of one table, one database, or (no `database`) of all catalogs. `dry_run` says what would be removed.
+
+        Raises NotFoundError, InvalidInputError for a table without its database or a negative grace time.
+        """
+        grace = self._grace if grace is None else grace
+        if grace < timedelta(0):
+            raise InvalidInputError("The grace time of clean is negative")
+        table_ids = self._scope(catalog, database, table)
+        cleaned = self._clean(table_ids, grace, dry_run=dry_run)
+        for table_id in self._ids(table_ids) if unregistered else ():
+            cleaned += self._unregistered.clean(table_id, grace, dry_run=dry_run)
+        with self._store.read() as work:
+            waiting = work.retired_locations.waiting(table_ids, grace) + work.dead_writes.alive(table_ids, grace)
+        return CleanResult(cleaned, waiting)
+
+    def _clean(self, table_ids: Sequence[int] | None, grace: timedelta, *, dry_run: bool) -> list[CleanedLocation]:
+        with self._store.read() as work:
+            dead = work.dead_writes.find(table_ids)
+        clean_up = self._dead.shown if dry_run else self._dead.removed
+        cleaned = [each for query_id in dead for each in clean_up(query_id, grace)]
+        with self._store.read() as work:
+            retired = work.retired_locations.due(table_ids, grace)
+        return [*cleaned, *self._retired.clean(retired, dry_run=dry_run)]
+
+    def _scope(self, catalog: str, database: str, table: str) -> list[int] | None:
+        if not database:
+            if table:
+                raise InvalidInputError("The table to clean came without its database")
+            return None
+        with self._store.read() as work:
+            if table:
+                return [referred(work, catalog, database, table).id]
+            found_database(work, catalog, database)
+            return work.tables.ids(catalog, database)
+
+    def _ids(self, table_ids: list[int] | None) -> list[int]:
+        if table_ids is not None:
+            return table_ids
+        with self._store.read() as work:
+            return work.tables.ids()

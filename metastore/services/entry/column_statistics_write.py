@@ -1,0 +1,201 @@
+"""Storing, merging and deleting column statistics (Hive's HMSHandler, ObjectStore)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from metastore.domain.column_statistics import is_accurate, with_accurate, without_accurate
+from metastore.domain.names import fold
+from metastore.domain.partition_names import canonical_name
+from metastore.errors import InvalidInputError, NotFoundError
+from metastore.services.cascade.freshness import keep_fresh
+from metastore.services.entry.databases import Clock
+from metastore.services.entry.tables import found
+from metastore.services.rules.statistics_values import combined, complete_column, kind_of
+from metastore.storage.references import StoredPartition, StoredTable, TableRef
+from metastore.storage.repositories.column_statistics import Analyzed
+from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.schema import TABLE_ITSELF
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, Partition, Table
+
+Columns = dict[str, ColumnStatisticsObj]
+
+
+class ColumnStatisticsWriteService:
+    """Rules of writing. Names of the table come folded.
+
+    What is stored is marked as accurate in the parameters of its table or partition. A merge adds to what is marked
+    only: of other columns nobody knows what their statistics leave out, so theirs stay as they are.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def store_of_table(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        statistics: Sequence[ColumnStatisticsObj],
+        *,
+        engine: str,
+        merge: bool = False,
+    ) -> None:
+        """Replaces the statistics of these columns, or merges with them.
+
+        Raises NotFoundError, InvalidObjectError, InvalidInputError (a column is not there).
+        """
+        new = _joined(statistics)
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, table, lock="change")
+            struct = stored.encoded.decode()
+            _check_columns(struct, new)
+            if merge:
+                old = work.column_statistics.of_table(stored.ref.id, list(new), engine)
+                new = _merged(old, new, struct.parameters)
+            work.column_statistics.put(stored.ref.id, {TABLE_ITSELF: list(new.values())}, engine, self._clock())
+            if _changed(struct, with_accurate(struct.parameters, new)):
+                work.tables.update(stored.ref.id, stored.ref.database_id, struct)
+
+    def store_of_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        statistics: Sequence[tuple[str | None, Sequence[ColumnStatisticsObj]]],
+        *,
+        engine: str,
+        merge: bool = False,
+    ) -> None:
+        """As `store_of_table`, for partitions by their names. What comes twice for a partition is put together."""
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, table, lock="share")
+            struct = stored.encoded.decode()
+            new: dict[str, Columns] = {}
+            for name, columns in statistics:
+                canonical = canonical_name(stored.ref.key_names, name)
+                new[canonical] = _joined(columns, new.get(canonical))
+                _check_columns(struct, new[canonical])
+            there = _locked(work, stored.ref, new)
+            if merge:
+                old = work.column_statistics.of_partitions(stored.ref.id, list(new), None, engine)
+                new = {
+                    name: _merged(old.get(name), columns, there[name].partition.parameters)
+                    for name, columns in new.items()
+                }
+            by_id = {there[name].id: list(columns.values()) for name, columns in new.items()}
+            work.column_statistics.put(stored.ref.id, by_id, engine, self._clock())
+            states = {name: with_accurate(each.partition.parameters, new[name]) for name, each in there.items()}
+            _update(work, stored.ref, there, states)
+
+    def delete(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        columns: Sequence[str] | None,
+        engine: str | None,
+        *,
+        partitions: Sequence[str | None] | None = None,
+        of_table: bool = False,
+    ) -> None:
+        """Deletes the statistics of columns: of the table, where that is said or it has no partitions; else of these.
+
+        None is all columns, engines, partitions.
+        Raises NotFoundError for table and partitions, or when the named columns have none.
+        """
+        columns = None if columns is None else [fold(column) for column in columns]
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, table, lock="change")
+            keys = stored.ref.key_names
+            if of_table or not (keys or partitions):
+                _delete_of_table(work, stored, columns, engine)
+            else:
+                names = None if partitions is None else [canonical_name(keys, name) for name in partitions]
+                _delete_of_partitions(work, stored.ref, names, columns, engine)
+
+
+def _delete_of_table(work: UnitOfWork, stored: StoredTable, columns: Sequence[str] | None, engine: str | None) -> None:
+    _delete(work, stored.ref, [TABLE_ITSELF], columns, engine)
+    struct = stored.encoded.decode()
+    if _changed(struct, without_accurate(struct.parameters, columns)):
+        work.tables.update(stored.ref.id, stored.ref.database_id, struct)
+
+
+def _delete_of_partitions(
+    work: UnitOfWork,
+    table: TableRef,
+    names: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    engine: str | None,
+) -> None:
+    there = _locked(work, table, names)
+    _delete(work, table, [each.id for each in there.values()], columns, engine)
+    states = {name: without_accurate(each.partition.parameters, columns) for name, each in there.items()}
+    _update(work, table, there, states)
+
+
+def _delete(
+    work: UnitOfWork, table: TableRef, owners: Sequence[int], columns: Sequence[str] | None, engine: str | None
+) -> None:
+    if not work.column_statistics.delete(table.id, owners, columns, engine) and columns is not None:
+        named = ",".join(columns)
+        raise NotFoundError(f"Column stats doesn't exist for db={table.database} table={table.name} col={named}")
+
+
+def _joined(statistics: Sequence[ColumnStatisticsObj], before: Columns | None = None) -> Columns:
+    """By column, checked; what comes twice is put together."""
+    joined = dict(before or {})
+    for column in map(complete_column, statistics):
+        joined[column.colName] = _together(joined.get(column.colName), column)
+    return joined
+
+
+def _merged(old: Analyzed | None, new: Columns, parameters: dict[str, str]) -> Columns:
+    known = {column.colName: column for column in old.columns.decode()} if old else {}
+    return {name: _together(known.get(name), column) for name, column in new.items() if is_accurate(parameters, name)}
+
+
+def _together(old: ColumnStatisticsObj | None, new: ColumnStatisticsObj) -> ColumnStatisticsObj:
+    """Both as one; when the column has become one of another kind, the new ones."""
+    return new if old is None or kind_of(old) != kind_of(new) else combined([(0, old), (1, new)], 2)
+
+
+def _check_columns(table: Table, columns: Iterable[str]) -> None:
+    missing = set(columns) - {column.name for column in [*table.sd.cols, *table.partitionKeys]}
+    if missing:
+        raise InvalidInputError(
+            f"Column {min(missing)} doesn't exist in table {table.tableName} in database {table.dbName}"
+        )
+
+
+def _locked(work: UnitOfWork, table: TableRef, names: Iterable[str] | None) -> dict[str, StoredPartition]:
+    """The partitions (None: all), which nobody else changes or drops before this transaction ends.
+
+    Raises NotFoundError.
+    """
+    wanted = list(names or ())
+    chosen = None if names is None else named(wanted)
+    there = {each.name: each for each in work.partitions.select_stored(table, chosen, lock=True)}
+    missing = [name for name in wanted if name not in there]
+    if missing:
+        raise NotFoundError(f"partition {missing[0]} of {table.database}.{table.name} not found")
+    return there
+
+
+def _update(
+    work: UnitOfWork, table: TableRef, there: dict[str, StoredPartition], parameters: dict[str, dict[str, str]]
+) -> None:
+    """Gives partitions new parameters, where they are others."""
+    changed = [each for name, each in there.items() if _changed(each.partition, parameters[name])]
+    keep_fresh(work, table, [each.id for each in changed])
+    work.partitions_write.update(table, [NamedPartition(each.name, each.partition, each.id) for each in changed])
+
+
+def _changed(struct: Table | Partition, parameters: dict[str, str]) -> bool:
+    """Sets the parameters; whether they are others than before."""
+    before, struct.parameters = struct.parameters, parameters
+    return bool(before != parameters)

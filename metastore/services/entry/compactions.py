@@ -1,0 +1,234 @@
+"""The compaction queue. Engines compact and clean: this only keeps who asked, who works, and how it ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from metastore.domain.compactions import (
+    DID_NOT_INITIATE,
+    FAILED,
+    LETTERS,
+    READY_FOR_CLEANING,
+    REFUSED,
+    SUCCEEDED,
+    CompactionType,
+    state_of,
+)
+from metastore.domain.lock_rules import lower_keys
+from metastore.domain.names import fold, split_database
+from metastore.domain.transactions import Operation
+from metastore.errors import InvalidInputError, NotFoundError
+from metastore.services.rules.compactions import enqueue
+from metastore.services.rules.lock_requests import table_key
+from metastore.storage.clock import milliseconds
+from metastore.storage.references import TableKey
+from metastore.storage.repositories.compactions import StoredCompaction
+from metastore.storage.repositories.transaction_writes import Written
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AbortCompactionResponseElement,
+    CompactionInfoStruct,
+    CompactionRequest,
+    CompactionResponse,
+    ShowCompactRequest,
+    ShowCompactResponseElement,
+)
+
+_DEFAULT_POOL: Final = "default"
+_ABORTED: Final = "Compaction aborted by request"
+
+# What SHOW COMPACTIONS … ORDER BY may name: Hive's clients send the columns of its own table.
+_ORDER_COLUMNS: Final = {
+    "id": "id",
+    "database": "database",
+    "table": "table_name",
+    "partition": "partition_name",
+    "type": "type",
+    "state": "state",
+    "worker_id": "worker",
+    "start": "started_at",
+    "end": "ended_at",
+    "run_as": "run_as",
+    "pool_name": "pool",
+    "enqueue_time": "enqueued_at",
+    "commit_time": "committed_at",
+}
+_ORDER_TERM = re.compile(r'\s*"?(?:cc_)?(\w+)"?(?:\s+(asc|desc))?\s*', re.IGNORECASE)
+
+
+class CompactionService:
+    """Rules of the compaction queue."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def request(self, catalog: str, database: str, name: str, request: CompactionRequest) -> CompactionResponse:
+        """Puts a request into the queue, or tells why not. Raises InvalidInputError."""
+        with self._store.transaction() as work:
+            return enqueue(work, table_key(catalog, database, name), request)
+
+    def show(self, request: ShowCompactRequest) -> list[ShowCompactResponseElement]:
+        """The queue, then what has ended, the latest first. Raises InvalidInputError for an unknown order."""
+        catalog, database = split_database(request.dbName)
+        wanted = {
+            "id": request.id or None,
+            "catalog": catalog,
+            "database": database or None,
+            "table_name": fold(request.tbName) or None,
+            "partition_name": lower_keys(request.partName),
+            "type": request.type,
+            "state": state_of(request.state),
+            "pool": request.poolName or None,
+        }
+        limit = request.limit if (request.limit or 0) > 0 else None
+        with self._store.read() as work:
+            return [_element(each) for each in work.compactions.select(wanted, _order(request.order), limit)]
+
+    def next(self, pool: str | None, worker: str | None, version: str | None) -> CompactionInfoStruct | None:
+        """Gives the oldest request to a worker, if there is one."""
+        with self._store.transaction() as work:
+            taken = work.compactions.take(pool, worker, version)
+        return _info(taken) if taken else None
+
+    def update(self, catalog: str, database: str, name: str, info: CompactionInfoStruct, transaction: int) -> None:
+        """A worker tells what it compacts: up to which write id, in which transaction. Raises NotFoundError."""
+        values = {"highest_write_id": info.highestWriteId, "run_as": info.runas, "transaction_id": transaction}
+        with self._store.transaction() as work:
+            if not work.compactions.change(info.id or 0, **values):
+                raise _missing(info.id)
+            touched = Written(table_key(catalog, database, name), lower_keys(info.partitionname), Operation.COMPACT)
+            work.transaction_writes.add(transaction, [touched])
+
+    def set_job(self, compaction: int, job: str) -> None:
+        """The job that does the work. Raises NotFoundError."""
+        with self._store.transaction() as work:
+            if not work.compactions.change(compaction, job=job):
+                raise _missing(compaction)
+
+    def mark_compacted(self, compaction: int) -> None:
+        """The new files are there; the old ones wait for a cleaner. Raises NotFoundError."""
+        with self._store.transaction() as work:
+            if not work.compactions.change(compaction, state=READY_FOR_CLEANING, worker=None):
+                raise _missing(compaction)
+
+    def mark_cleaned(self, compaction: int) -> None:
+        """The old files are gone, and with them what aborted transactions had written. Raises NotFoundError."""
+        with self._store.transaction() as work:
+            ended = work.compactions.end(compaction, SUCCEEDED)
+            if ended is None:
+                raise _missing(compaction)
+            if ended.highest_write_id is not None:
+                table = TableKey(ended.catalog, ended.database, ended.table)
+                work.transaction_writes.forget_aborted(table, ended.partition, ended.highest_write_id)
+
+    def mark_failed(self, catalog: str, database: str, name: str, info: CompactionInfoStruct) -> None:
+        """It ended badly; without an id, before it was asked for. Raises NotFoundError."""
+        with self._store.transaction() as work:
+            if not info.id:
+                kind = CompactionType.MINOR if info.type is None else info.type
+                partition = lower_keys(info.partitionname)
+                table = table_key(catalog, database, name)
+                work.compactions.record(table, partition, kind, DID_NOT_INITIATE, info.errorMessage)
+            elif work.compactions.end(info.id, FAILED, info.errorMessage) is None:
+                raise _missing(info.id)
+
+    def mark_refused(self, info: CompactionInfoStruct) -> None:
+        """The worker would not do it. Raises NotFoundError."""
+        with self._store.transaction() as work:
+            if work.compactions.end(info.id or 0, REFUSED, info.errorMessage) is None:
+                raise _missing(info.id)
+
+    def abort(self, ids: Sequence[int]) -> dict[int, AbortCompactionResponseElement]:
+        """Aborts those that no worker has taken; tells of each what came of it."""
+        with self._store.transaction() as work:
+            states = work.compactions.states(ids)
+            aborted = set(work.compactions.abort(ids, _ABORTED))
+        return {each: _aborted(each, states.get(each), done=each in aborted) for each in ids}
+
+    def latest(
+        self, catalog: str, database: str, name: str, partitions: Sequence[str], after: int | None
+    ) -> list[CompactionInfoStruct]:
+        """The last compaction that went well, of the table or of each partition, if it is newer than `after`."""
+        names = [lower_keys(each) or "" for each in partitions]
+        with self._store.read() as work:
+            found = work.compactions.latest(TableKey(catalog, database, name), names, after)
+        return [CompactionInfoStruct(each.id, each.database, each.table, each.partition, each.type) for each in found]
+
+
+def _missing(compaction: int | None) -> NotFoundError:
+    return NotFoundError(f"No compaction with id={compaction} is waiting or at work")
+
+
+def _order(text: str | None) -> list[tuple[str, bool]]:
+    """(column, descending) of each term."""
+    terms = []
+    for each in (text or "").split(","):
+        found = _ORDER_TERM.fullmatch(each)
+        column = _ORDER_COLUMNS.get(found[1].lower()) if found else None
+        if found and column:
+            terms.append((column, (found[2] or "").lower() == "desc"))
+        elif each.strip():
+            known = ", ".join(_ORDER_COLUMNS)
+            raise InvalidInputError(f"Compactions are not ordered by {each.strip()[:100]!r}; write one of {known}")
+    return terms
+
+
+def _aborted(compaction: int, state: str | None, *, done: bool) -> AbortCompactionResponseElement:
+    if done:
+        return AbortCompactionResponseElement(compaction, "Success", "Successfully aborted compaction")
+    if state is None:
+        return AbortCompactionResponseElement(compaction, "Error", "No Such Compaction Id Available")
+    state = f"Error while aborting compaction as compaction is in state-{state}"
+    return AbortCompactionResponseElement(compaction, "Error", state)
+
+
+def _info(stored: StoredCompaction) -> CompactionInfoStruct:
+    return CompactionInfoStruct(
+        id=stored.id,
+        dbname=stored.database,
+        tablename=stored.table,
+        partitionname=stored.partition,
+        type=stored.type,
+        runas=stored.run_as,
+        properties=stored.properties,
+        toomanyaborts=False,
+        state=LETTERS[stored.state],
+        workerId=stored.worker,
+        start=milliseconds(stored.started_at),
+        highestWriteId=stored.highest_write_id,
+        errorMessage=stored.error,
+        hasoldabort=False,
+        enqueueTime=milliseconds(stored.enqueued_at),
+        poolname=stored.pool,
+        numberOfBuckets=stored.bucket_count,
+        orderByClause=stored.order_by,
+    )
+
+
+def _element(stored: StoredCompaction) -> ShowCompactResponseElement:
+    return ShowCompactResponseElement(
+        dbname=stored.database,
+        tablename=stored.table,
+        partitionname=stored.partition,
+        type=stored.type,
+        state=stored.state,
+        workerid=stored.worker,
+        start=milliseconds(stored.started_at),
+        runAs=stored.run_as,
+        hightestTxnId=stored.highest_write_id,
+        endTime=milliseconds(stored.ended_at),
+        hadoopJobId=stored.job,
+        id=stored.id,
+        errorMessage=stored.error,
+        enqueueTime=milliseconds(stored.enqueued_at),
+        workerVersion=stored.worker_version,
+        initiatorId=stored.initiator,
+        initiatorVersion=stored.initiator_version,
+        poolName=stored.pool or _DEFAULT_POOL,
+        nextTxnId=stored.next_transaction,
+        txnId=stored.transaction,
+        commitTime=milliseconds(stored.committed_at),
+        hightestWriteId=stored.highest_write_id,
+    )

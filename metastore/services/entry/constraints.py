@@ -1,0 +1,67 @@
+"""Constraints of tables: kept for the engines' planners, never enforced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from metastore.domain import events
+from metastore.domain.events import Owner
+from metastore.encoded import EncodedList
+from metastore.errors import InvalidInputError, NotFoundError
+from metastore.services.entry.tables import found
+from metastore.services.rules.constraints import add_constraints, owner_of
+from metastore.storage.mapping.constraints import Constraint
+from metastore.storage.repositories.constraints import of_table, pointing_to
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import SQLForeignKey
+
+
+class ConstraintService:
+    """Rules of constraints. Catalog, database and table names come folded."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, constraints: Sequence[Constraint]) -> None:
+        """Adds constraints to one table, all or none.
+
+        Raises:
+            NotFoundError: the table, or the one that a foreign key points to, is missing.
+            InvalidObjectError: a name is taken, a column is missing, or there is a primary key already.
+            InvalidInputError: no constraint was given, or such of several tables.
+        """
+        owners = {owner_of(each) for each in constraints}
+        if len(owners) != 1:
+            raise InvalidInputError(f"Constraints of one table must be given, these are of {len(owners)}")
+        catalog, database, table = owners.pop()
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, table, lock="change")
+            add_constraints(work, catalog, stored.ref.id, stored.encoded.decode(), constraints)
+
+    def drop(self, catalog: str, database: str, table: str, name: str) -> None:
+        """Raises NotFoundError."""
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, table, lock="change")
+            if not work.constraints.delete(stored.ref.id, name):
+                owner = f"{database}.{table}"
+                raise NotFoundError(f"The constraint: {name} does not exist for the associated table: {owner}")
+            work.record(events.drop_constraint(Owner(catalog, database, table), name))
+
+    def select(self, catalog: str, database: str, table: str, *structs: type[Any]) -> list[EncodedList[Any]]:
+        """For each kind the constraints of a table; none for an unknown table (as the real server answers)."""
+        with self._store.read() as work:
+            return work.constraints.select(catalog, of_table(database, table), *structs)
+
+    def foreign_keys(
+        self, catalog: str, parent: tuple[str | None, str | None], child: tuple[str | None, str | None]
+    ) -> EncodedList[SQLForeignKey]:
+        """Foreign keys of a child table, to a parent table, or both. Each is a database and a table; None means any.
+
+        Raises InvalidInputError when neither table is named.
+        """
+        if parent[1] is None and child[1] is None:
+            raise InvalidInputError("Name the parent table or the foreign table whose foreign keys are wanted")
+        condition = pointing_to(*parent) & of_table(*child)
+        with self._store.read() as work:
+            return work.constraints.select(catalog, condition, SQLForeignKey)[0]

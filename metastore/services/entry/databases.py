@@ -1,0 +1,183 @@
+"""Databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from metastore.domain import events, table_events
+from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
+from metastore.encoded import EncodedList, EncodedStruct
+from metastore.errors import (
+    AlreadyExistsError,
+    InvalidInputError,
+    InvalidObjectError,
+    InvalidOperationError,
+    NotFoundError,
+)
+from metastore.services.cascade.acid_tables import forget_dropped_database
+from metastore.services.cascade.dependencies import rewrite
+from metastore.services.files.directories import delete_directories, new_directories
+from metastore.services.rules.events import database_text, table_text
+from metastore.services.rules.tables import is_true
+from metastore.storage.references import StoredTable
+from metastore.storage.repositories.databases import StoredDatabase
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, PrincipalType, Table
+
+Clock = Callable[[], int]
+DEFAULT_DATABASE = "default"
+NOT_EMPTY = "Database {} is not empty. One or more {} exist."
+
+
+class DatabaseService:
+    """Rules of databases. Catalog and database names come folded."""
+
+    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+        self._store = store
+        self._warehouse = warehouse
+        self._clock = clock
+
+    def bootstrap(self) -> None:
+        """Makes the default catalog and database where they are missing."""
+        database = Database(
+            name=DEFAULT_DATABASE, description="Default Hive database", ownerName="public", ownerType=PrincipalType.ROLE
+        )
+        with self._store.transaction() as work:
+            catalog = Catalog(DEFAULT_CATALOG, "Default catalog for Hive", self._warehouse.root, self._clock())
+            work.catalogs.insert(catalog, if_not_exists=True)
+            work.databases.insert(DEFAULT_CATALOG, self._completed(work, DEFAULT_CATALOG, database), if_not_exists=True)
+
+    def create(self, catalog: str, database: Database) -> None:
+        """Raises AlreadyExistsError, InvalidObjectError, NotFoundError (of the catalog)."""
+        database.name = fold(database.name)
+        check_object_name("database", database.name)
+        try:
+            with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+                database = self._completed(work, catalog, database)
+                work.databases.insert(catalog, database)
+                make_directory(database.locationUri)
+                work.record(events.create_database(database_text(database)))
+        except AlreadyExistsError:
+            raise AlreadyExistsError(f"Database {database.name} already exists") from None
+
+    def get(self, catalog: str, name: str) -> EncodedStruct[Database]:
+        """Raises NotFoundError."""
+        with self._store.read() as work:
+            return found(work, catalog, name).encoded
+
+    def names(self, catalog: str, pattern: str | None) -> list[str]:
+        """Ascending; `pattern` is a regular expression of `domain.names.pattern_regex`."""
+        with self._store.read() as work:
+            return work.databases.names(catalog, pattern)
+
+    def matching(self, catalog: str, pattern: str | None) -> EncodedList[Database]:
+        """The databases themselves, as `names`."""
+        with self._store.read() as work:
+            return work.databases.matching(catalog, pattern)
+
+    def alter(self, catalog: str, name: str, new: Database) -> None:
+        """Replaces parameters, owner, description and location. A database is not renamed.
+
+        Raises NotFoundError, InvalidOperationError.
+        """
+        with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+            stored = found(work, catalog, name, lock=True)
+            if new.name and fold(new.name) != name:
+                raise InvalidOperationError(f"Database {name} cannot be renamed to {new.name}")
+            old = stored.encoded.decode()
+            new.name, new.createTime = name, old.createTime
+            new.locationUri = new.locationUri or old.locationUri
+            new.description = new.description or old.description
+            new = self._completed(work, catalog, new)
+            if new.locationUri != old.locationUri:
+                make_directory(new.locationUri)
+            work.databases.update(stored.id, new)
+            work.record(events.alter_database(database_text(old), database_text(new)))
+
+    def drop(self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
+        """Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default database)."""
+        if name == DEFAULT_DATABASE:
+            raise InvalidInputError(f"Can not drop {name} database in catalog {catalog}")
+        doomed: list[str] = []
+        with self._store.transaction() as work:
+            stored = work.databases.find(catalog, name, lock=True)
+            if stored is None:
+                if if_exists:
+                    return
+                raise missing(name)
+            tables = work.tables.find_many(catalog, name, work.tables.names(catalog, name))
+            if not cascade and (tables or work.functions.names(catalog, name)):
+                raise InvalidOperationError(NOT_EMPTY.format(name, "tables" if tables else "functions"))
+            rewrite(work, work.dependencies.remove_unused_bases([table.ref.id for table in tables]))
+            outside = work.dependencies.outside(stored.id)
+            if outside:
+                raise InvalidOperationError(
+                    f"Cannot drop database {name}: tables of other databases depend on its tables: {', '.join(outside)}"
+                )
+            for table in tables:
+                doomed += data_of(work, table) if delete_data else []
+                work.tables.delete(table.ref.id)
+            work.functions.delete_of(stored.id)
+            work.databases.delete(stored.id)
+            forget_dropped_database(work, catalog, name)
+            database = stored.encoded.decode()
+            if delete_data:
+                doomed.append(database.locationUri)
+            work.record(*[table_events.drop_table(table_text(table.encoded.decode())) for table in tables])
+            work.record(events.drop_database(database_text(database)))
+        delete_directories(self._warehouse, doomed)
+
+    def _completed(self, work: UnitOfWork, catalog: str, database: Database) -> Database:
+        """Databases of the default catalog lie in the warehouse, others in their catalog's place (Hive's Warehouse)."""
+        home = self._warehouse.root
+        if catalog != DEFAULT_CATALOG:
+            stored = work.catalogs.find(catalog)
+            if stored is None:
+                raise NotFoundError(f"No catalog {catalog}")
+            home = stored.locationUri
+        return complete_database(database, catalog, home, self._clock())
+
+
+def complete_database(database: Database, catalog: str, home: str, now: int) -> Database:
+    """Fills gaps. `home` is the place of its catalog, `now` in seconds since 1970. Raises InvalidObjectError."""
+    database.catalogName = catalog
+    database.parameters = database.parameters or {}
+    database.createTime = database.createTime or now
+    database.ownerType = PrincipalType.USER if database.ownerType is None else database.ownerType
+    location = database.locationUri or paths.database_location(home, database.name)
+    try:
+        # A default database lies in the warehouse itself, which may be a bucket.
+        is_default = database.name == DEFAULT_DATABASE
+        database.locationUri = paths.normalise(location) if is_default else paths.require_not_root(location)
+    except InvalidInputError as error:
+        raise InvalidObjectError(str(error)) from None
+    return database
+
+
+def missing(name: str) -> NotFoundError:
+    return NotFoundError(f"database {name} not found")
+
+
+def found(work: UnitOfWork, catalog: str, name: str, *, lock: bool = False) -> StoredDatabase:
+    """The database. Raises NotFoundError."""
+    stored = work.databases.find(catalog, name, lock=lock)
+    if stored is None:
+        raise missing(name)
+    return stored
+
+
+def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
+    """The directories that go with a table: none of an external one, unless external.table.purge says so."""
+    struct = table.encoded.decode()
+    if not owns_data(struct):
+        return []
+    own = paths.before_versions(struct.sd.location)
+    return [own, *(each for each in work.partitions.locations(table.ref) if not paths.is_below(each, own))]
+
+
+def owns_data(table: Table) -> bool:
+    """Whether a table's files go with it: managed ones, and external ones that are purged. Views have none."""
+    external = is_true(table.parameters, "EXTERNAL") and not is_true(table.parameters, "external.table.purge")
+    return bool(table.sd.location) and not external

@@ -1,0 +1,237 @@
+"""Dependent tables (Hive's proposal "Dependent Tables"): made, pointed elsewhere, and asked what depends on what."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+
+from metastore.domain import table_events
+from metastore.domain.dependencies import BASES, MARK, check_columns, check_no_cycle, inherit_keys
+from metastore.domain.keys import sort_key
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
+from metastore.services.cascade.dependencies import columns_of, is_dependent, rewrite
+from metastore.services.cascade.freshness import edges_below
+from metastore.services.entry.databases import Clock
+from metastore.services.entry.tables import found
+from metastore.services.rules.events import alter_partitions, befores, table_text
+from metastore.services.rules.partitions import PartitionRules
+from metastore.services.rules.tables import VIEW, prepare
+from metastore.storage.references import StoredPartition, StoredTable, TableRef
+from metastore.storage.repositories.dependencies import PartitionEdge, Spec, TableEdge
+from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from thrift_idl.gen.metastore.ttypes import Dependencies, PartitionDependency, TableDependency
+
+# What Hive gives to a view.
+_FORMATS = (
+    "org.apache.hadoop.mapred.TextInputFormat",
+    "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+)
+ANYBODY = "anonymous"
+"""Hive's name of users who have not said theirs."""
+TableName = tuple[str, str, str]
+"""Catalog, database and table, folded."""
+
+
+class DependencyService:
+    """Rules of dependencies. Names come folded, the base's catalog is the dependent's."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def create(
+        self,
+        dependent: TableName,
+        base: TableName,
+        keys: Sequence[FieldSchema],
+        *,
+        parameters: Mapping[str, str],
+        owner: str | None,
+        if_not_exists: bool,
+    ) -> None:
+        """Makes a table with the columns of its base, partitioned by the first of its partition columns.
+
+        Raises:
+            NotFoundError: the base is missing.
+            InvalidObjectError: the partition columns are no prefix of the base's, or the database is missing.
+            AlreadyExistsError: a table of that name is there, and not `if_not_exists`.
+        """
+        catalog, database, name = dependent
+        try:
+            with self._store.transaction() as work:
+                if if_not_exists and work.tables.reference(*dependent) is not None:
+                    return
+                of = found(work, *base, lock="share")
+                struct = _dependent(dependent, of, keys, parameters, owner)
+                struct = prepare(struct, catalog, database, self._clock())
+                stored = work.databases.find(catalog, database)
+                if stored is None:
+                    raise InvalidObjectError(f"database {database} not found")
+                table_id = work.tables.insert(stored.id, struct)
+                work.record(table_events.create_table(table_text(struct)))
+                work.dependencies.set_base(table_id, of.ref.id)
+                rewrite(work, [table_id])
+        except AlreadyExistsError:
+            if not if_not_exists:
+                raise AlreadyExistsError(f"Table {database}.{name} already exists") from None
+
+    def set_base(self, dependent: TableName, base: TableName, partitions: Sequence[Sequence[str]] | None) -> None:
+        """New partitions, or these, depend on that table from now on; of these all are fresh then.
+
+        Raises:
+            NotFoundError: a table is missing.
+            InvalidOperationError: the table is no dependent one, or a partition is missing.
+            InvalidObjectError: the base has other columns or partition columns, or depends on the dependent itself.
+        """
+        with self._store.transaction() as work:
+            work.dependencies.serialise()
+            of = found(work, *base, lock="share")
+            stored = found(work, *dependent)
+            work.dependencies.lock([stored.ref.id])
+            stored = found(work, *dependent)
+            table = stored.encoded.decode()
+            if not is_dependent(table):
+                raise InvalidOperationError(f"{_named(dependent)} is not a dependent table")
+            _check_base(work, stored, table, of)
+            if partitions is None:
+                work.dependencies.set_base(stored.ref.id, of.ref.id)
+            else:
+                work.dependencies.add_base(stored.ref.id, of.ref.id, current=False)
+                self._republish(work, stored, table, of.ref, partitions)
+            rewrite(work, [stored.ref.id])
+
+    def _republish(
+        self, work: UnitOfWork, stored: StoredTable, table: Table, base: TableRef, partitions: Sequence[Sequence[str]]
+    ) -> None:
+        rules = PartitionRules(table)
+        names = [rules.name(values) for values in partitions]
+        there = work.partitions.select_stored(stored.ref, named(names), lock=True)
+        missing = sorted(set(names) - {each.name for each in there})
+        if missing:
+            raise InvalidOperationError(f"{_named_ref(stored.ref)} has no partition {missing[0]}: add it first")
+        bases = work.dependencies.bases_of([each.id for each in there])
+        named_bases = {each.ref.id: _named_ref(each.ref) for each in work.tables.find_ids(sorted(set(bases.values())))}
+        before = befores([each._replace(partition=_reading(each, named_bases[bases[each.id]])) for each in there])
+        work.partitions_write.update(stored.ref, [NamedPartition(each.name, each.partition, each.id) for each in there])
+        work.dependencies.publish(stored.ref, base.id, [each.id for each in there])
+        after = [NamedPartition(each.name, _reading(each, _named_ref(base)), each.id) for each in there]
+        work.record(*alter_partitions(table_text(table), before, after))
+        work.partitions_write.announce()
+
+    def upwards(
+        self, table: TableName, values: Sequence[str] | None, *, transitive: bool, base_partitions: bool
+    ) -> Dependencies:
+        """What a dependent table depends on; with `values`, those of its partitions that begin with them, too.
+
+        Raises NotFoundError, InvalidInputError for too many values.
+        """
+        with self._store.read() as work:
+            stored = found(work, *table)
+            tables = work.dependencies.upwards([stored.ref.id], transitive=transitive)
+            edges: dict[int, PartitionEdge] = {}
+            level = work.dependencies.edges_above([_spec(stored.ref, values or ())], named=True)
+            while level:
+                edges |= {edge.partition_id: edge for edge in level}
+                below = {each for edge in level for each in edge.base_partition_ids} - edges.keys()
+                level = work.dependencies.edges(sorted(below), named=True) if transitive and below else []
+        return _answer(tables, list(edges.values()), base_partitions=base_partitions)
+
+    def downwards(
+        self, table: TableName, values: Sequence[str] | None, *, transitive: bool, base_partitions: bool
+    ) -> Dependencies:
+        """What depends on a table; with `values`, only on partitions that begin with them.
+
+        Raises NotFoundError, InvalidInputError for too many values.
+        """
+        with self._store.read() as work:
+            stored = found(work, *table)
+            tables = work.dependencies.downwards([stored.ref.id], transitive=transitive)
+            specs = [_spec(stored.ref, values or ())]
+            edges = edges_below(work, specs, transitive=transitive, named=base_partitions)
+        return _answer(tables, edges, base_partitions=base_partitions)
+
+
+def _dependent(
+    name: TableName, base: StoredTable, keys: Sequence[FieldSchema], parameters: Mapping[str, str], owner: str | None
+) -> Table:
+    struct = base.encoded.decode()
+    own_keys = inherit_keys(
+        _named(name), [(key.name, key.type) for key in keys], _named_ref(base.ref), columns_of(struct.partitionKeys)
+    )
+    comments = {key.name: key.comment for key in struct.partitionKeys} | {k.name: k.comment for k in keys if k.comment}
+    return Table(
+        tableName=name[2],
+        tableType=VIEW,
+        owner=owner or struct.owner or ANYBODY,  # Trino reads a view as its owner, and none without
+        parameters={**parameters, MARK: "true", BASES: _named_ref(base.ref)},
+        partitionKeys=[FieldSchema(key.name, key.type, comments.get(key.name)) for key in own_keys],
+        sd=StorageDescriptor(
+            cols=struct.sd.cols, inputFormat=_FORMATS[0], outputFormat=_FORMATS[1], serdeInfo=SerDeInfo(), numBuckets=-1
+        ),
+    )
+
+
+def _reading(stored: StoredPartition, base: str) -> Partition:
+    """A partition as events show it: its parameters say what it depends on, like those of its table."""
+    partition = copy.copy(stored.partition)
+    partition.parameters = {**(partition.parameters or {}), BASES: base}
+    return partition
+
+
+def _check_base(work: UnitOfWork, dependent: StoredTable, table: Table, base: StoredTable) -> None:
+    name, of, struct = _named_ref(dependent.ref), _named_ref(base.ref), base.encoded.decode()
+    upstream = work.dependencies.upwards([base.ref.id], transitive=True)
+    check_no_cycle(name, of, [f"{edge.base_database}.{edge.base_table}" for edge in upstream])
+    keys = [(key.name, key.type) for key in table.partitionKeys]
+    inherit_keys(name, keys, of, columns_of(struct.partitionKeys))
+    check_columns(name, columns_of(table.sd.cols), of, columns_of(struct.sd.cols))
+
+
+def _spec(table: TableRef, values: Sequence[str]) -> Spec:
+    if len(values) > len(table.keys):
+        raise InvalidInputError(
+            f"{_named_ref(table)} has {len(table.keys)} partition columns, but {len(values)} values are given"
+        )
+    if any(value is None for value in values):
+        raise InvalidInputError("Partition value cannot be null.")
+    keys = [sort_key(kind, value) for kind, value in zip(table.key_kinds, values, strict=False)]
+    return Spec(table.id, values, keys)
+
+
+def _answer(tables: Sequence[TableEdge], edges: Sequence[PartitionEdge], *, base_partitions: bool) -> Dependencies:
+    return Dependencies(
+        tables=[
+            TableDependency(
+                edge.database, edge.table, edge.base_database, edge.base_table, edge.current, edge.partitions
+            )
+            for edge in tables
+        ],
+        partitions=[_partition_dependency(edge, base_partitions=base_partitions) for edge in edges],
+    )
+
+
+def _partition_dependency(edge: PartitionEdge, *, base_partitions: bool) -> PartitionDependency:
+    return PartitionDependency(
+        dbName=edge.database,
+        tableName=edge.table,
+        partitionName=edge.name,
+        values=edge.values,
+        baseDbName=edge.base_database,
+        baseTableName=edge.base_table,
+        baseSpec=edge.name,  # the names of both tables' first partition columns are the same
+        basePartitionsTotal=edge.total,
+        basePartitions=(edge.base_names or []) if base_partitions else None,
+        fresh=edge.fresh,
+        version=edge.version,
+    )
+
+
+def _named(table: TableName) -> str:
+    return f"{table[1]}.{table[2]}"
+
+
+def _named_ref(table: TableRef) -> str:
+    return f"{table.database}.{table.name}"

@@ -1,0 +1,45 @@
+"""Materialized views: tables that remember what they were made of."""
+
+from __future__ import annotations
+
+from metastore.domain.names import DEFAULT_CATALOG
+from metastore.errors import InvalidOperationError
+from metastore.services.rules.materialized_views import complete_metadata, sources
+from metastore.services.rules.tables import MATERIALIZED_VIEW
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, Materialization, Table
+
+
+class MaterializedViewService:
+    """Rules of materialized views (Hive's ObjectStore). Names come folded."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def update(self, catalog: str, database: str, name: str, metadata: CreationMetadata) -> None:
+        """Says anew what a view was made of. Raises InvalidOperationError where there is no such view."""
+        with self._store.transaction() as work:
+            stored = work.tables.find(catalog, database, name, lock="change")
+            if stored is None:
+                raise InvalidOperationError(f"alter is not possible: {database}.{name} table not found")
+            table = stored.encoded.decode()
+            if table.tableType != MATERIALIZED_VIEW:
+                raise InvalidOperationError(f"{database}.{name} is not a materialized view")
+            table.creationMetadata = complete_metadata(metadata, table)
+            work.tables.update(stored.ref.id, stored.ref.database_id, table)
+            work.materialized_views.set_sources(stored.ref.id, sources(table.creationMetadata))
+
+    def invalidation(self) -> Materialization:
+        """What happened to the sources since: anything may have, so that Hive rebuilds a view as a whole."""
+        return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
+
+    def names_for_rewriting(self, catalog: str, database: str) -> list[str]:
+        """Views of a database that a query may be rewritten to use; ascending."""
+        with self._store.read() as work:
+            return [name for _, name in work.materialized_views.for_rewriting(catalog, database)]
+
+    def for_rewriting(self) -> list[Table]:
+        """All such views of the default catalog."""
+        with self._store.read() as work:
+            names = work.materialized_views.for_rewriting(DEFAULT_CATALOG, None)
+            return [stored.encoded.decode() for stored in work.tables.find_named(DEFAULT_CATALOG, names)]

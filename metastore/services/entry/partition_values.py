@@ -1,0 +1,74 @@
+"""What values the partition columns of a table have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metastore.domain.expression import PostfixNode, from_postfix
+from metastore.domain.names import fold
+from metastore.encoded import EncodedTexts
+from metastore.errors import InvalidInputError
+from metastore.services.entry.partitions_read import by_filter
+from metastore.services.entry.tables import referred
+from metastore.storage.filters_sql import scan_condition
+from metastore.storage.references import TableRef
+from metastore.storage.unit_of_work import Store
+
+
+class PartitionValueService:
+    """Rules of get_partition_values (Hive's ObjectStore.listPartitionValues) and scan_values. Names are folded."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def rows(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        columns: Sequence[str],
+        *,
+        filter_text: str | None = None,
+        distinct: bool = True,
+        order: Sequence[str] = (),
+        ascending: bool = True,
+        limit: int | None = None,
+    ) -> list[list[str]]:
+        """The values of some partition columns, by `order`, or by themselves where none is given.
+
+        Raises NotFoundError for the table, InvalidInputError for the filter and for what is no partition column.
+        """
+        with self._store.read() as work:
+            reference = referred(work, catalog, database, table)
+            if not columns:
+                raise InvalidInputError("The partition columns to list must be given")
+            positions = [_position(reference, each) for each in columns]
+            sorting = [(_position(reference, each), not ascending) for each in order or columns]
+            read = work.partition_values.distinct_rows if distinct else work.partition_values.rows
+            return read(reference, by_filter(reference, filter_text), positions, sorting, limit)
+
+    def kept(
+        self, catalog: str, database: str, table: str, nodes: Sequence[PostfixNode], columns: Sequence[str]
+    ) -> tuple[EncodedTexts, str]:
+        """The texts of some partition columns, row by row, of the partitions that a scan with this predicate reads.
+
+        And a state of the table's list of partitions: the texts are of that moment, or of a later one.
+
+        Raises NotFoundError for the table, InvalidInputError for a malformed predicate and for what is no partition
+        column.
+        """
+        predicate = from_postfix(nodes)
+        with self._store.read() as work:
+            reference = referred(work, catalog, database, table)
+            if not columns:
+                raise InvalidInputError("The partition columns to list must be given")
+            positions = [_position(reference, each) for each in columns]
+            state = work.partition_values.state(reference)
+            return work.partitions.values(reference, scan_condition(predicate, reference.keys), positions), state
+
+
+def _position(table: TableRef, column: str) -> int:
+    try:
+        return table.key_names.index(fold(column))
+    except ValueError:
+        raise InvalidInputError(f"{column} is not a partition column of {table.database}.{table.name}") from None

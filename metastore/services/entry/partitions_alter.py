@@ -1,0 +1,156 @@
+"""Changing and renaming partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from metastore.errors import AlreadyExistsError, InvalidOperationError
+from metastore.services.cascade.buckets import keep_partition_buckets
+from metastore.services.cascade.columns import forget_columns_of_partitions
+from metastore.services.cascade.dependencies import follow_renamed
+from metastore.services.cascade.freshness import keep_fresh, leaves_data
+from metastore.services.cascade.skew import keep_partition_skew
+from metastore.services.entry.databases import Clock
+from metastore.services.entry.tables import found
+from metastore.services.entry.writes import follow_directory
+from metastore.services.files.moves import Move, moved, relocate
+from metastore.services.rules.events import alter_partitions, befores, table_text
+from metastore.services.rules.partitions import (
+    PartitionRules,
+    check_distinct,
+    check_no_location,
+    check_version,
+    updates_statistics,
+)
+from metastore.services.rules.tables import BASIC, DDL_TIME, MANAGED, fill_statistics, has_statistics, is_view
+from metastore.storage.references import StoredPartition
+from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import Store
+from metastore.structs import copied
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
+
+
+class PartitionAlterService:
+    """Rules of ALTER PARTITION (Hive's HMSHandler). Names of their table come folded."""
+
+    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+        self._store = store
+        self._warehouse = warehouse
+        self._clock = clock
+
+    def alter(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        new: Sequence[Partition],
+        context: Mapping[str, str] | None = None,
+    ) -> None:
+        """Replaces all of the partitions, found by their values, or none. `context` holds the client's properties.
+
+        Raises InvalidOperationError when one is missing, InvalidInputError for wrong values or one partition twice.
+        """
+        counted = self._count(new) if updates_statistics(context or {}) else {}
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, table)
+            rules = PartitionRules(stored.encoded.decode())
+            names = [rules.name(partition.values) for partition in new]
+            there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
+            missing = sorted(set(names) - there.keys())
+            if missing:
+                raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")
+            for each in there.values():
+                check_version(f"{database}.{table} partition {each.name}", each.version, context or {})
+            before = befores(list(there.values()))
+            pairs = zip(names, new, strict=True)
+            changed = [self._successor(rules, there[name], partition, name) for name, partition in pairs]
+            check_distinct(changed)
+            kept = leaves_data([(there[each.name].partition, each.partition) for each in changed], context or {})
+            if updates_statistics(context or {}):
+                self._recount([(there[each.name], each) for each in changed], counted)
+            forget_columns_of_partitions(work, stored.ref, [(there[each.name], each) for each in changed])
+            if kept:
+                keep_fresh(work, stored.ref, [each.id for each in there.values()])
+            work.partitions_write.update(stored.ref, changed)
+            work.record(*alter_partitions(table_text(rules.table), before, changed))
+
+    def rename(self, catalog: str, database: str, table: str, values: Sequence[str], new: Partition) -> None:
+        """Gives a partition other values; that of a managed table moves when it lies in its default place.
+
+        Raises InvalidOperationError when it is missing or the new values are taken, InvalidInputError.
+        """
+        try:
+            with self._store.transaction() as work:
+                stored = found(work, catalog, database, table)
+                rules = PartitionRules(stored.encoded.decode())
+                old_name = rules.name(values)
+                there = work.partitions.select_stored(stored.ref, named([old_name]), lock=True)
+                if not there:
+                    raise InvalidOperationError(f"alter is not possible: partition {old_name} doesn't exist")
+                before = befores(there)
+                changed = self._successor(rules, there[0], new, rules.name(new.values))
+                move = _move(rules.table, there[0], changed)
+                forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
+                work.partitions_write.update(stored.ref, [changed])
+                work.partitions_write.announce()
+                work.record(*alter_partitions(table_text(rules.table), before, [changed]))
+                follow_renamed(work, stored, rules.table, changed)
+                if move:
+                    follow_directory(work, stored.ref.id, move.source, move.target)
+                with moved(self._warehouse, move):
+                    work.commit()
+        except AlreadyExistsError:
+            raise InvalidOperationError(f"Partition already exists: {database}.{table}{list(new.values)}") from None
+
+    def _count(self, new: Sequence[Partition]) -> dict[str, DirectoryStatistics]:
+        """The files of those that come without statistics: file systems are asked before anything is locked."""
+        bare = [each.sd for each in new if each.sd and not has_statistics(each.parameters or {})]
+        return self._warehouse.statistics(sorted({paths.normalise(sd.location) for sd in bare if sd.location}))
+
+    def _recount(
+        self, changed: Sequence[tuple[StoredPartition, NamedPartition]], counted: Mapping[str, DirectoryStatistics]
+    ) -> None:
+        """Of partitions whose basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats)."""
+        doubtful = []
+        for old, new in changed:
+            said = new.partition.parameters
+            if not has_statistics(said) or any(said[key] != old.partition.parameters.get(key) for key in BASIC):
+                doubtful.append(new.partition)
+        fill_statistics(doubtful, self._warehouse, counted)
+
+    def _successor(self, rules: PartitionRules, old: StoredPartition, new: Partition, name: str) -> NamedPartition:
+        # The call may be made again: what is set here is set on copies.
+        new = copied(new)
+        new.parameters = dict(new.parameters or {})
+        new.createTime = old.partition.createTime
+        new.sd = copied(new.sd or old.partition.sd)
+        new.sd.skewedInfo = new.sd.skewedInfo and copied(new.sd.skewedInfo)
+        if new.sd.cols is None:
+            new.sd.cols = old.partition.sd.cols
+        if not new.sd.location:
+            new.sd.location = old.partition.sd.location
+        keep_partition_skew(old.partition, new)
+        keep_partition_buckets(rules.table, old.partition, new)
+        changed = rules.complete(new, old.id, name)
+        if is_view(rules.table):
+            check_no_location(new)
+        elif new.sd.location and new.sd.location != old.partition.sd.location:
+            new.sd.location = paths.require_not_root(new.sd.location)
+        if new.parameters.get(DDL_TIME, "0") == "0":
+            new.parameters[DDL_TIME] = str(self._clock())
+        return changed
+
+
+def _move(table: Table, old: StoredPartition, new: NamedPartition) -> Move | None:
+    default = paths.partition_location(table.sd.location, old.name) if table.sd.location else None
+    if table.tableType != MANAGED or not default or old.name == new.name:
+        return None
+    if not paths.same(old.partition.sd.location, default):
+        return None
+    move = Move(default, paths.partition_location(table.sd.location, new.name))
+    new.partition.sd.location = default
+    relocate(new.partition.sd, move)
+    return move

@@ -1,0 +1,127 @@
+"""Reading partitions. Limits: None is all, 0 is none (the wire's -1 and 0)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metastore.domain.filters import check_columns, parse_filter
+from metastore.domain.partition_names import checked_name, partition_name, values_of
+from metastore.encoded import EncodedList, EncodedStruct, EncodedTexts
+from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
+from metastore.services.entry.tables import referred
+from metastore.storage.filters_sql import filter_condition, values_condition
+from metastore.storage.references import TableRef
+from metastore.storage.sql import Condition
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import Partition
+
+
+class PartitionReadService:
+    """Rules of reading partitions (Hive's HMSHandler, PartitionFilter.g4). Names come folded.
+
+    Every method raises NotFoundError for an unknown table, but for `names`.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, catalog: str, database: str, table: str, values: Sequence[str]) -> EncodedStruct[Partition]:
+        """Raises NotFoundError, InvalidInputError."""
+        with self._store.read() as work:
+            reference = referred(work, catalog, database, table)
+            found = work.partitions.select_named(reference, [checked_name(reference.key_names, values)])
+        return _only(found, f"partition values={list(values)} of {database}.{table}")
+
+    def get_by_name(self, catalog: str, database: str, table: str, name: str) -> EncodedStruct[Partition]:
+        """`name` as a=1/b=2, in any order. Raises NotFoundError."""
+        with self._store.read() as work:
+            reference = referred(work, catalog, database, table)
+            canonical = _canonical(reference, name)
+            found = work.partitions.select_named(reference, [canonical])
+        return _only(found, f"{database}.{table} partition ({name})")
+
+    def select(self, catalog: str, database: str, table: str, limit: int | None) -> EncodedList[Partition]:
+        with self._store.read() as work:
+            return work.partitions.select(referred(work, catalog, database, table), None, limit)
+
+    def select_by_names(self, catalog: str, database: str, table: str, names: Sequence[str]) -> EncodedList[Partition]:
+        """Those that are there; unknown names are left out."""
+        with self._store.read() as work:
+            return work.partitions.select_named(referred(work, catalog, database, table), names)
+
+    def select_by_values(
+        self, catalog: str, database: str, table: str, values: Sequence[str], limit: int | None
+    ) -> EncodedList[Partition]:
+        """`values`: of the first keys, "" for any. Raises InvalidInputError for too many."""
+        with self._store.read() as work:
+            reference = referred(work, catalog, database, table)
+            return work.partitions.select(reference, by_values(reference, values), limit)
+
+    def select_by_filter(
+        self, catalog: str, database: str, table: str, text: str | None, limit: int | None
+    ) -> EncodedList[Partition]:
+        """`text` in Hive's filter grammar; none is all. Raises InvalidInputError."""
+        with self._store.read() as work:
+            reference = referred(work, catalog, database, table)
+            return work.partitions.select(reference, by_filter(reference, text), limit)
+
+    def count_by_filter(self, catalog: str, database: str, table: str, text: str | None) -> int:
+        """Raises InvalidInputError."""
+        with self._store.read() as work:
+            reference = referred(work, catalog, database, table)
+            return work.partitions.count(reference, by_filter(reference, text))
+
+    def names(self, catalog: str, database: str, table: str, limit: int | None) -> EncodedTexts:
+        """Escaped names, ascending; of an unknown table none (as the real server answers)."""
+        with self._store.read() as work:
+            if limit is None:
+                return work.partition_names.all(catalog, database, table)
+            reference = work.tables.reference(catalog, database, table)
+            return work.partitions.names(reference, None, limit) if reference else EncodedTexts(0, b"")
+
+    def names_by_values(
+        self, catalog: str, database: str, table: str, values: Sequence[str], limit: int | None
+    ) -> EncodedTexts:
+        """As `select_by_values`."""
+        with self._store.read() as work:
+            reference = referred(work, catalog, database, table)
+            return work.partitions.names(reference, by_values(reference, values), limit)
+
+    def names_by_filter(
+        self, catalog: str, database: str, table: str, text: str | None, limit: int | None
+    ) -> EncodedTexts:
+        """As `select_by_filter`."""
+        with self._store.read() as work:
+            reference = referred(work, catalog, database, table)
+            return work.partitions.names(reference, by_filter(reference, text), limit)
+
+
+def _only(found: EncodedList[Partition], what: str) -> EncodedStruct[Partition]:
+    if not len(found):
+        raise NotFoundError(f"{what} not found")
+    return EncodedStruct(Partition, found.heads[0] + found.tails[0])
+
+
+def _canonical(table: TableRef, name: str) -> str:
+    try:
+        return partition_name(table.key_names, values_of(table.key_names, name))
+    except InvalidObjectError as error:
+        raise NotFoundError(str(error)) from None
+
+
+def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
+    """The partitions of these first values, "" for any. Raises InvalidInputError for too many."""
+    if len(values) > len(table.keys):
+        raise InvalidInputError(
+            f"Incorrect number of partition values. numPartKeys={len(table.keys)}, part_val={list(values)}"
+        )
+    return values_condition(values, table.keys)
+
+
+def by_filter(table: TableRef, text: str | None) -> Condition | None:
+    """The partitions that a filter keeps; all without one. Raises InvalidInputError."""
+    expression = parse_filter(text)
+    if expression is None:
+        return None
+    check_columns(expression, table.key_names)
+    return filter_condition(expression, table.keys)

@@ -1,0 +1,122 @@
+"""Privileges: granted, revoked and told. As in a Hive metastore without an authorizer, nobody is refused anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
+from metastore.services.entry.databases import Clock
+from metastore.services.rules.privileges import ObjectName, Wanted, found_targets, grants_of
+from metastore.storage.repositories.privileges import Grant, Target
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import (
+    HiveObjectPrivilege,
+    HiveObjectType,
+    PrincipalPrivilegeSet,
+    PrincipalType,
+    PrivilegeGrantInfo,
+)
+
+
+class PrivilegeService:
+    """Rules of privileges (Hive's HMSHandler, ObjectStore)."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def grant(self, wanted: Sequence[Wanted]) -> None:
+        """Grants all of the privileges, or none. Raises NotFoundError, AlreadyExistsError, InvalidObjectError."""
+        if not wanted:
+            return
+        grants: list[Grant] = []
+        try:
+            with self._store.transaction() as work:
+                grants = grants_of(work, wanted, self._clock())
+                work.privileges.insert(grants)
+        except AlreadyExistsError:
+            first, more = grants[0], f" or one of {len(grants) - 1} more" if len(grants) > 1 else ""
+            raise AlreadyExistsError(f"{first.privilege} is already granted by {first.grantor}{more}") from None
+
+    def revoke(self, wanted: Sequence[Wanted], *, option_only: bool = False) -> None:
+        """Takes all of the privileges away, or only the right to grant them on, or none.
+
+        Raises NotFoundError for an object, InvalidObjectError for a privilege that was not granted,
+        InvalidOperationError with `option_only` for one without that right.
+        """
+        if not wanted:
+            return
+        with self._store.transaction() as work:
+            grants = grants_of(work, wanted, self._clock())
+            ids = []
+            for grant, (found, option) in zip(grants, work.privileges.find(grants), strict=True):
+                if found is None:
+                    raise InvalidObjectError(f"No grant ({grant.privilege}) of {grant.principal} found")
+                if option_only and not option:
+                    raise InvalidOperationError(
+                        f"User {grant.principal} does not have grant option with privilege {grant.privilege}"
+                    )
+                ids.append(found)
+            if option_only:
+                work.privileges.delete_option(ids)
+            else:
+                work.privileges.delete(ids)
+
+    def refresh(self, name: ObjectName, authorizer: str | None, wanted: Sequence[Wanted]) -> None:
+        """Makes the privileges that one authorizer knows on an object these, and no others.
+
+        Of a COLUMN without a name: those on all columns of its table. Raises as `grant`.
+        """
+        with self._store.transaction() as work:
+            (target,) = found_targets(work, [name])
+            if target is None:
+                return
+            new = {_without_time(each): each for each in grants_of(work, wanted, self._clock())}
+            old = {_without_time(each.grant): each.id for each in work.privileges.granted_by(authorizer, target)}
+            work.privileges.delete([number for grant, number in old.items() if grant not in new])
+            work.privileges.insert([grant for key, grant in new.items() if key not in old])
+
+    def select(self, principal: str | None, kind: int | None, name: ObjectName) -> list[HiveObjectPrivilege]:
+        """Those of a principal (None: anybody) on an object; without a kind of object all that the principal has.
+
+        An object without a database stands for all of its kind. Of a missing object there are none.
+        """
+        with self._store.read() as work:
+            if name.kind is None:
+                return work.privileges.select(None, principal, kind)
+            if name.database is None:
+                return work.privileges.select(Target(name.kind), principal, kind)
+            (target,) = found_targets(work, [name])
+            return work.privileges.select(target, principal, kind) if target else []
+
+    def set_of(self, name: ObjectName, user: str | None, groups: Sequence[str] | None) -> PrincipalPrivilegeSet:
+        """Those of a user, the groups and all of their roles on an object."""
+        if name.kind is None:
+            raise InvalidInputError("get_privilege_set needs the type of an object")
+        with self._store.read() as work:
+            # Of privileges on the whole metastore, Hive tells none that a role has.
+            roles = work.roles.all_of(user, groups or []) if name.kind != HiveObjectType.GLOBAL else None
+            (target,) = found_targets(work, [name])
+            found = work.privileges.select_of(target, user, groups or [], roles or []) if target else []
+        return PrincipalPrivilegeSet(
+            userPrivileges=_by_principal(found, PrincipalType.USER, None if user is None else [user]),
+            groupPrivileges=_by_principal(found, PrincipalType.GROUP, groups),
+            rolePrivileges=_by_principal(found, PrincipalType.ROLE, roles or None),
+        )
+
+
+def _without_time(grant: Grant) -> Grant:
+    return grant._replace(create_time=0)
+
+
+def _by_principal(
+    found: Iterable[HiveObjectPrivilege], kind: int, names: Iterable[str] | None
+) -> dict[str, list[PrivilegeGrantInfo]] | None:
+    """Every name, also one that has no privilege; None where nobody was asked for."""
+    if names is None:
+        return None
+    privileges: dict[str, list[PrivilegeGrantInfo]] = {name: [] for name in names}
+    for each in found:
+        if each.principalType == kind:
+            privileges[each.principalName].append(each.grantInfo)
+    return privileges

@@ -1,0 +1,251 @@
+"""Publishing the writes of a statement: all partitions in one transaction, each only if it is as its writer saw it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from metastore.domain import table_events
+from metastore.domain.column_statistics import ACCURATE
+from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
+from metastore.services.cascade.dependencies import check_writable
+from metastore.services.entry.databases import Clock
+from metastore.services.entry.tables import found
+from metastore.services.entry.writes import close_published
+from metastore.services.files.retirement import replaced_places, retire
+from metastore.services.rules.events import befores, table_text, write_partitions
+from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
+from metastore.services.rules.tables import DDL_TIME
+from metastore.storage.references import StoredPartition, StoredTable
+from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions_write import NamedPartition, first_version
+from metastore.storage.schema import TABLE_ITSELF
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
+from thrift_idl.gen.metastore.ttypes import FileLayout, PublishMode, PublishPartition, PublishResult
+
+STATISTICS = ("numFiles", "numRows", "totalSize", "rawDataSize")
+# What was counted before a write no longer describes the data; Spark's ANALYZE puts it into names of its own.
+_NOT_KEPT = (*STATISTICS, ACCURATE)
+_ANALYZED = "spark.sql.statistics."
+
+
+class Publication(NamedTuple):
+    """What one write brings to its table. Names come folded.
+
+    `retired` are locations that may go, too. `layout` is how the files were made: new partitions take theirs from the
+    table, as it is now.
+    """
+
+    catalog: str
+    database: str
+    table: str
+    query_id: str
+    entries: Sequence[PublishPartition]
+    retired: Sequence[str]
+    layout: FileLayout | None
+
+
+class PublishingService:
+    """One call, one transaction (law 2 of the house: data first, catalog last)."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def publish(self, publications: Sequence[Publication]) -> list[PublishResult]:
+        """Makes all of these writes visible, or nothing of them, and ends them; those of one table in their order.
+
+        Raises:
+            NotFoundError: a table is missing, or a write has ended.
+            ConflictError: a partition is not as the writer saw it, or has another skew, or the table another layout.
+            AlreadyExistsError: a partition that was to be created is there.
+            InvalidInputError, InvalidObjectError: an entry is not well formed.
+        """
+        for each in publications:
+            for entry in each.entries:
+                _check_complete(entry)
+        # By the names of the tables, so that two statements about the same ones wait for each other instead of dying.
+        order = sorted(range(len(publications)), key=lambda number: publications[number][:3])
+        with self._store.transaction() as work:
+            results = {number: self._publish(work, publications[number]) for number in order}
+        return [results[number] for number in range(len(publications))]
+
+    def _publish(self, work: UnitOfWork, publication: Publication) -> PublishResult:
+        catalog, database, table, query_id, entries, retired, layout = publication
+        stored = found(work, catalog, database, table, lock="share")
+        struct = stored.encoded.decode()
+        check_writable(struct, "Cannot publish a write")
+        _check_layout(struct, layout)
+        close_published(work, stored, query_id)
+        if struct.partitionKeys:
+            result = self._publish_partitions(work, stored, struct, entries)
+            if any(key.startswith(_ANALYZED) for key in struct.parameters):
+                _forget_counts_of_all(work, found(work, catalog, database, table, lock="change"))
+        else:
+            result = self._publish_table(work, found(work, catalog, database, table, lock="change"), entries)
+        result.replaced = retire(work, stored, query_id, [*result.replaced, *retired], _places(entries))
+        return result
+
+    def _publish_partitions(
+        self, work: UnitOfWork, stored: StoredTable, table: Table, entries: Sequence[PublishPartition]
+    ) -> PublishResult:
+        rules = PartitionRules(table)
+        names = [rules.name(entry.values) for entry in entries]
+        there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
+        before = befores(list(there.values()))
+        replaced: list[str] = []
+        overwritten: list[int] = []
+        published: list[NamedPartition] = []
+        for name, entry in zip(names, entries, strict=True):
+            old = there.get(name)
+            _check_seen(f"{table.dbName}.{table.tableName} partition {name}", entry, old.version if old else 0)
+            published.append(self._published(rules, entry, old))
+            if old and _replaces(entry):
+                overwritten.append(old.id)
+                replaced += replaced_places(old.partition.sd, published[-1].partition.sd)
+        check_distinct(published)
+        new = sorted(each.name for each in published if each.id is None)
+        ids = work.partitions_write.insert(stored.ref, [each for each in published if each.id is None])
+        versions = {name: first_version(own_id) for name, own_id in zip(new, ids, strict=True)}
+        versions |= {name: each.version + 1 for name, each in there.items()}
+        work.partitions_write.update(stored.ref, [each for each in published if each.id is not None])
+        work.column_statistics.delete(stored.ref.id, overwritten, None, None)
+        written = [(each, _replaces(entry)) for each, entry in zip(published, entries, strict=True)]
+        work.record(*write_partitions(table_text(table), before, written))
+        return PublishResult(versions=[versions[name] for name in names], replaced=replaced)
+
+    def _published(self, rules: PartitionRules, entry: PublishPartition, old: StoredPartition | None) -> NamedPartition:
+        if old and entry.mode == PublishMode.APPEND:
+            partition = _appended(old, entry)
+        else:
+            created = old.partition.createTime if old else self._clock()
+            kept = old.partition.parameters if old else {}
+            partition = Partition(values=entry.values, createTime=created, sd=inherited_descriptor(rules.table))
+            partition.parameters = {key: value for key, value in kept.items() if key not in _NOT_KEPT}
+            _forget_counts(partition.parameters)
+            partition.parameters |= entry.parameters or {}
+            _place(partition.sd, entry)
+        partition.parameters[DDL_TIME] = str(self._clock())
+        return rules.complete(partition, old.id if old else None)
+
+    def _publish_table(
+        self, work: UnitOfWork, stored: StoredTable, entries: Sequence[PublishPartition]
+    ) -> PublishResult:
+        if len(entries) != 1 or entries[0].values:
+            raise InvalidInputError(
+                f"{stored.ref.database}.{stored.ref.name} has no partitions: publish one entry without values"
+            )
+        entry = entries[0]
+        table = stored.encoded.decode()
+        _check_seen(f"{table.dbName}.{table.tableName}", entry, stored.ref.version)
+        before, old = table_text(table), copy.deepcopy(table.sd)
+        if entry.mode == PublishMode.APPEND:
+            _merge(table.sd, table.parameters, entry)
+        else:
+            _forget_counts(table.parameters)
+            table.parameters |= entry.parameters or {}
+            _place(table.sd, entry)
+            work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
+        table.parameters[DDL_TIME] = str(self._clock())
+        work.tables.update(stored.ref.id, stored.ref.database_id, table)
+        after = table_text(table)
+        work.record(table_events.alter_table(before, after), table_events.insert(after, None, replace=_replaces(entry)))
+        replaced = replaced_places(old, table.sd) if _replaces(entry) else []
+        return PublishResult(versions=[stored.ref.version + 1], replaced=replaced)
+
+
+def _check_layout(table: Table, seen: FileLayout | None) -> None:
+    now = FileLayout(table.sd.inputFormat, max(table.sd.numBuckets or 0, 0), list(table.sd.bucketCols or ()))
+    for name in ("inputFormat", "numBuckets", "bucketCols"):
+        wanted = getattr(seen, name, None)
+        if wanted is not None and wanted != getattr(now, name):
+            raise ConflictError(
+                f"{table.dbName}.{table.tableName} has another {name} now: {getattr(now, name)} instead of {wanted}; "
+                "write the files anew"
+            )
+
+
+def _check_complete(entry: PublishPartition) -> None:
+    if None in (entry.values, entry.mode, entry.location, entry.skewedLocations):
+        raise InvalidInputError("An entry of publish lacks its values, its mode, its location or its skewed locations")
+    if any(each.value is None or each.location is None for each in entry.skewedLocations):
+        raise InvalidInputError("A skewed location of publish lacks its value or its location")
+
+
+def _replaces(entry: PublishPartition) -> bool:
+    return bool(entry.mode == PublishMode.OVERWRITE)
+
+
+def _check_seen(what: str, entry: PublishPartition, version: int) -> None:
+    """`version` is 0 for what is not there."""
+    if entry.mode == PublishMode.CREATE and version:
+        raise AlreadyExistsError(f"{what} already exists")
+    if entry.expectedVersion is not None and entry.expectedVersion != version:
+        state = f"has version {version}" if version else "does not exist"
+        seen = f"version {entry.expectedVersion}" if entry.expectedVersion else "that it did not exist"
+        raise ConflictError(f"{what} {state}, but the writer saw {seen}: somebody else has written to it; try again")
+
+
+def _appended(old: StoredPartition, entry: PublishPartition) -> Partition:
+    partition = old.partition
+    if not paths.same(partition.sd.location, entry.location):
+        raise ConflictError(f"partition {old.name} lies in {partition.sd.location}, not in {entry.location}: try again")
+    _merge(partition.sd, partition.parameters, entry)
+    return partition
+
+
+def _merge(sd: StorageDescriptor, parameters: dict[str, str], entry: PublishPartition) -> None:
+    """Adds what an append brought."""
+    info = sd.skewedInfo
+    if entry.skewedColNames is not None and (entry.skewedColNames, entry.skewedColValues) != (
+        info.skewedColNames,
+        info.skewedColValues,
+    ):
+        raise ConflictError("the skew of what is appended to is not the one that the files were written by; try again")
+    info.skewedColValueLocationMaps |= _locations(entry)
+    _forget_counts(parameters)
+    for key, value in (entry.parameters or {}).items():
+        parameters[key] = _sum(parameters.get(key, "0"), value) if key in STATISTICS else value
+
+
+def _forget_counts(parameters: dict[str, str]) -> None:
+    """Those that a write does not add up."""
+    for key in [key for key in parameters if key == ACCURATE or key.startswith(_ANALYZED)]:
+        del parameters[key]
+
+
+def _forget_counts_of_all(work: UnitOfWork, stored: StoredTable) -> None:
+    """Of a table whose partitions were written: Spark plans with them."""
+    table = stored.encoded.decode()
+    before = table_text(table)
+    _forget_counts(table.parameters)
+    work.tables.update(stored.ref.id, stored.ref.database_id, table)
+    work.record(table_events.alter_table(before, table_text(table)))
+
+
+def _place(sd: StorageDescriptor, entry: PublishPartition) -> None:
+    """Points to where the files of a new or overwritten partition are."""
+    sd.location = paths.require_not_root(entry.location)
+    if entry.skewedColNames is not None:
+        sd.skewedInfo.skewedColNames = entry.skewedColNames
+        sd.skewedInfo.skewedColValues = entry.skewedColValues or []
+        sd.storedAsSubDirectories = bool(entry.skewedColNames)
+    sd.skewedInfo.skewedColValueLocationMaps = _locations(entry)
+
+
+def _locations(entry: PublishPartition) -> dict[tuple[str, ...], str]:
+    return {tuple(each.value): each.location for each in entry.skewedLocations}
+
+
+def _places(entries: Sequence[PublishPartition]) -> list[str]:
+    return [place for each in entries for place in (each.location, *(skew.location for skew in each.skewedLocations))]
+
+
+def _sum(old: str, new: str) -> str:
+    try:
+        return str(int(old) + int(new))
+    except ValueError:
+        return new

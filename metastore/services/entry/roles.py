@@ -1,0 +1,107 @@
+"""Roles: made, dropped, granted and revoked."""
+
+from __future__ import annotations
+
+from metastore.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, NotFoundError
+from metastore.services.entry.databases import Clock
+from metastore.storage.repositories.roles import PUBLIC
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant
+
+ADMIN = "admin"
+
+
+class RoleService:
+    """Rules of roles (Hive's HMSHandler, ObjectStore). `kind` is a PrincipalType."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def create(self, role: Role) -> None:
+        """Raises AlreadyExistsError, InvalidOperationError (public), InvalidObjectError."""
+        if not role.roleName:
+            raise InvalidObjectError("A role needs a name.")
+        if role.roleName == PUBLIC:
+            raise InvalidOperationError(f"{PUBLIC} role implicitly exists. It can't be created.")
+        try:
+            with self._store.transaction() as work:
+                work.roles.insert(Role(role.roleName, self._clock(), role.ownerName))
+        except AlreadyExistsError:
+            raise AlreadyExistsError(f"Role {role.roleName} already exists.") from None
+
+    def drop(self, name: str) -> None:
+        """Drops a role with all that was granted to it. One that is not there is no error, as in Hive.
+
+        Raises InvalidOperationError for the two roles that every metastore has.
+        """
+        if name in (ADMIN, PUBLIC):
+            raise InvalidOperationError(f"{PUBLIC},{ADMIN} roles can't be dropped.")
+        with self._store.transaction() as work:
+            work.privileges.delete_of_role(name)
+            work.roles.delete(name)
+
+    def names(self) -> list[str]:
+        """Ascending."""
+        with self._store.read() as work:
+            return work.roles.names()
+
+    def grant(self, grant: RolePrincipalGrant) -> None:
+        """Raises NotFoundError, AlreadyExistsError, InvalidOperationError (public; a circle of roles)."""
+        role, principal, kind = grant.roleName, grant.principalName, grant.principalType
+        if role == PUBLIC:
+            raise InvalidOperationError(
+                f"No user can be added to {PUBLIC}. Since all users implicitly belong to {PUBLIC} role."
+            )
+        if not principal or kind is None:
+            raise InvalidObjectError(f"Role {role} is granted to nobody: give a name and a type of principal.")
+        grant.grantTime = self._clock()
+        try:
+            with self._store.transaction() as work:
+                if role not in work.roles.exist([role]):
+                    raise NotFoundError(f"{role} role can not be found.")
+                if kind == PrincipalType.ROLE:
+                    work.roles.lock_hierarchy()
+                    if principal not in work.roles.exist([principal]):
+                        raise NotFoundError(f"Role {principal} does not exist")
+                    if work.roles.is_above(principal, role):
+                        raise InvalidOperationError(
+                            f"Cannot grant role {principal} to {role} as {role} already belongs to the role "
+                            f"{principal}. (no cycles allowed)"
+                        )
+                work.roles.grant(grant)
+        except AlreadyExistsError:
+            raise AlreadyExistsError(f"Principal {principal} already has the role {role}") from None
+
+    def revoke(self, role: str, principal: str, kind: int, *, option_only: bool = False) -> None:
+        """Takes a role away, or only the right to grant it on. Who does not have it is no error, as in Hive.
+
+        Raises NotFoundError, InvalidOperationError (public; `option_only` where there is none).
+        """
+        if role == PUBLIC:
+            raise InvalidOperationError(f"{PUBLIC} role can't be revoked.")
+        with self._store.transaction() as work:
+            if role not in work.roles.exist([role]):
+                raise NotFoundError(f"{role} role can not be found.")
+            if not option_only:
+                work.roles.revoke(role, principal, kind)
+            elif not work.roles.revoke_option(role, principal, kind):
+                raise InvalidOperationError(f"User {principal} does not have grant option with role {role}")
+
+    def of_principal(self, principal: str, kind: int) -> list[Role]:
+        """The roles granted to the principal itself; everybody is `public`."""
+        with self._store.read() as work:
+            found = work.roles.of_principal(principal, kind)
+        return [*found, Role(PUBLIC, 0, PUBLIC)] if kind == PrincipalType.USER else found
+
+    def grants_to(self, principal: str, kind: int) -> list[RolePrincipalGrant]:
+        """As `of_principal`, with who granted them."""
+        with self._store.read() as work:
+            found = work.roles.grants_to(principal, kind)
+        everybody = RolePrincipalGrant(PUBLIC, principal, kind, grantOption=False, grantTime=0)
+        return [*found, everybody] if kind == PrincipalType.USER else found
+
+    def members(self, role: str) -> list[RolePrincipalGrant]:
+        """Who was granted the role; of `public`, nobody."""
+        with self._store.read() as work:
+            return work.roles.members(role)

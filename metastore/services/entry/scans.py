@@ -1,0 +1,158 @@
+"""Planning a scan: which partitions and skew directories can hold rows for which a predicate is true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from metastore.domain.buckets import buckets
+from metastore.domain.expression import Expression, PostfixNode, from_postfix
+from metastore.domain.names import fold
+from metastore.domain.skew import DEFAULT_DIRECTORY, Skew, directories_to_read, pruned_prefixes
+from metastore.errors import ConflictError, InvalidOperationError
+from metastore.services.entry.tables import missing
+from metastore.services.rules.tables import VIEW
+from metastore.storage.filters_sql import scan_condition
+from metastore.storage.references import ScanRow, StoredTable
+from metastore.storage.unit_of_work import Store
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
+from thrift_idl.gen.metastore.ttypes import ScanBuckets, ScanDirectory, ScanPartition, ScanPlan, ScanStorage
+
+
+class ScanService:
+    """Law: a plan may keep too much, never too little. Names come folded."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def plan(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        nodes: Sequence[PostfixNode],
+        *,
+        with_totals: bool,
+        state: str | None = None,
+    ) -> ScanPlan:
+        """What must be read. Raises NotFoundError, InvalidInputError for a malformed predicate.
+
+        ConflictError where the list of partitions is not in that state any more.
+        """
+        predicate = from_postfix(nodes)
+        with self._store.read() as work:
+            found = work.tables.find_scan(catalog, database, table)
+            if found is None:
+                raise missing(database, table)
+            stored, writes = found
+            if stored.ref.type == VIEW:
+                raise InvalidOperationError(f"{database}.{table} is a view: scan the tables that its text reads")
+            if stored.ref.keys:
+                rows, writes = work.partitions.select_scan(stored.ref, scan_condition(predicate, stored.ref.keys))
+                total = work.partitions.count(stored.ref) if with_totals else None
+                # Asked behind them: what is as it was, has not changed in between.
+                if state is not None and work.partition_values.state(stored.ref) != state:
+                    raise ConflictError(
+                        f"Partitions of {database}.{table} have come or gone since their values were read"
+                    )
+            else:
+                rows, total = [_whole_table(stored)], 1
+            struct = stored.encoded.decode()
+            own = struct.sd
+            descriptors = work.partitions.descriptors(rows, own)
+        types = {column.name: column.type for column in own.cols}
+        shapes = {number: _shape(sd, types, predicate) for number, sd in descriptors.items()}
+        order = {number: position for position, number in enumerate(shapes)}
+        partitions = [_partition(row, shapes[row.descriptor_id], order[row.descriptor_id]) for row in rows]
+        return ScanPlan(
+            partitions=partitions,
+            storages=[_storage(sd, shapes[number]) for number, sd in descriptors.items()],
+            partitionsTotal=total,
+            directoriesTotal=sum(partition.directoriesTotal for partition in partitions),
+            tableVersion=stored.ref.version,
+            writeToken=stored.ref.write_token,
+            highestWrite=writes.highest,
+            openWrites=writes.open,
+            buckets=_buckets(struct),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a predicate leaves of every partition with one descriptor. `skew` is None without directories per value."""
+
+    skew: Skew | None
+    kept: frozenset[tuple[str, ...]]
+    keeps_default: bool
+
+
+def _shape(sd: StorageDescriptor, table_types: Mapping[str, str], predicate: Expression) -> _Shape:
+    info = sd.skewedInfo
+    if not (sd.storedAsSubDirectories and info.skewedColNames and info.skewedColValues):
+        return _Shape(None, frozenset(), keeps_default=True)
+    skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
+    # A column whose type has changed since: the values were placed by the old one, the predicate means the new one.
+    types = {column.name: column.type for column in sd.cols if table_types.get(column.name) == column.type}
+    kept, keeps_default = directories_to_read(skew, types, predicate)
+    return _Shape(skew, frozenset(kept), keeps_default)
+
+
+def _partition(row: ScanRow, shape: _Shape, storage: int) -> ScanPartition:
+    kept, total = _directories(row.location, row.skewed_locations, shape)
+    return ScanPartition(
+        values=row.values,
+        directories=kept,
+        version=row.version,
+        storageIndex=storage,
+        directoriesTotal=total,
+        location=row.location,
+    )
+
+
+def _directories(
+    location: str, places: Mapping[tuple[str, ...], str], shape: _Shape
+) -> tuple[list[ScanDirectory], int]:
+    """The directories to read, and how many there are. A value without rows has no directory."""
+    if shape.skew is None:
+        return [ScanDirectory(location=location)], 1
+    kept = [
+        ScanDirectory(location=place, skewedValue=list(value))
+        for value, place in places.items()
+        # A directory for a value that is not declared was made for another list: nothing is known of it.
+        if value in shape.kept or value not in shape.skew.values
+    ]
+    if shape.keeps_default:
+        default = paths.join(location, *[DEFAULT_DIRECTORY] * len(shape.skew.columns))
+        kept.append(ScanDirectory(location=default))
+    return kept, len(places) + 1
+
+
+def _whole_table(stored: StoredTable) -> ScanRow:
+    sd = stored.encoded.decode().sd
+    return ScanRow([], sd.location, sd.skewedInfo.skewedColValueLocationMaps, stored.ref.version, None)
+
+
+def _buckets(table: Table) -> ScanBuckets | None:
+    declared = buckets(table.sd.bucketCols, table.sd.numBuckets)
+    if not declared.number:
+        return None
+    columns = {fold(column.name): column for column in table.sd.cols}
+    return ScanBuckets(
+        columns=[columns.get(fold(name), FieldSchema(name)) for name in declared.columns],
+        count=declared.number,
+        bucketingVersion=table.parameters.get("bucketing_version"),
+    )
+
+
+def _storage(sd: StorageDescriptor, shape: _Shape) -> ScanStorage:
+    pruned = pruned_prefixes(shape.skew, shape.kept, keeps_default=shape.keeps_default) if shape.skew else None
+    return ScanStorage(
+        columns=sd.cols,
+        inputFormat=sd.inputFormat or "",
+        serializationLib=sd.serdeInfo.serializationLib or "",
+        serdeParameters=sd.serdeInfo.parameters,
+        numBuckets=sd.numBuckets,
+        bucketCols=sd.bucketCols,
+        prunedFiles=pruned or None,
+    )

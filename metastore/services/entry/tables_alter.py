@@ -1,0 +1,216 @@
+"""Changing a table: compare-and-swap, rename, columns with or without their partitions (Hive's HiveAlterHandler)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+
+from metastore.domain import table_events
+from metastore.domain.names import fold
+from metastore.domain.skew_limit import check_count
+from metastore.domain.type_strings import can_change
+from metastore.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidInputError,
+    InvalidObjectError,
+    InvalidOperationError,
+)
+from metastore.services.cascade.acid_tables import follow_rename
+from metastore.services.cascade.buckets import check_bucketing_columns, keep_table_order
+from metastore.services.cascade.columns import forget_columns_of_table
+from metastore.services.cascade.dependencies import check_alter, follow_altered
+from metastore.services.cascade.freshness import keep_fresh
+from metastore.services.cascade.skew import keep_table_skew
+from metastore.services.entry.databases import Clock
+from metastore.services.entry.writes import follow_move
+from metastore.services.files.moves import Move, moved, relocate
+from metastore.services.rules.events import table_text
+from metastore.services.rules.partitions import check_version, updates_statistics
+from metastore.services.rules.tables import DDL_TIME, MANAGED, fill_statistics, is_true, is_view, normalise
+from metastore.storage.references import StoredTable, TableRef
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
+
+EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
+
+
+class TableAlterService:
+    """Rules of ALTER TABLE. Catalog and database names come folded."""
+
+    def __init__(
+        self, store: Store, warehouse: Warehouse, clock: Clock, *, propagate_to_dependents: bool = True
+    ) -> None:
+        """`propagate_to_dependents`: dependent tables follow a change of columns, which is refused otherwise."""
+        self._store = store
+        self._warehouse = warehouse
+        self._clock = clock
+        self._propagate = propagate_to_dependents
+
+    def alter(
+        self, catalog: str, database: str, name: str, new: Table, *, context: Mapping[str, str], cascade: bool = False
+    ) -> None:
+        """Replaces a table. `context` holds the client's EnvironmentContext properties.
+
+        Raises:
+            ConflictError: `expected_parameter_key` no longer has the expected value.
+            InvalidOperationError: the table is missing, the new name is taken, partition columns or an incompatible
+                type would change.
+        """
+        target_database = fold(new.dbName) or database
+        new = copy.deepcopy(new)
+        try:
+            with self._store.transaction() as work:
+                stored = work.tables.find(catalog, database, name, lock="change")
+                if stored is None:
+                    raise InvalidOperationError(f"alter is not possible: {database}.{name} table not found")
+                old = stored.encoded.decode()
+                check_version(f"{database}.{name}", stored.ref.version, context)
+                _check_expected(old, new, context)
+                new = self._successor(catalog, target_database, old, new, context)
+                _check_keys(old, new)
+                _check_types(old, new)
+                if cascade or not old.partitionKeys:
+                    check_bucketing_columns(old, new)
+                target = _target(work, stored.ref, catalog, target_database)
+                check_alter(work, stored, old, new, propagate=self._propagate)
+                move = self._move(work, stored, old, new)
+                forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
+                work.tables.update(stored.ref.id, target, new)
+                _follow(work, stored.ref, old, new, move, cascade=cascade)
+                if stored.ref.name != new.tableName or stored.ref.database != target_database:
+                    work.partitions_write.announce()
+                follow_rename(work, old, new)
+                texts = table_text(stored.encoded.decode()), table_text(new)
+                work.record(table_events.alter_table(*texts, truncated=is_truncation(context)))
+                follow_altered(work, stored.ref, old, new)
+                with moved(self._warehouse, move):
+                    work.commit()
+        except AlreadyExistsError:
+            text = f"alter is not possible: new table {target_database}.{new.tableName} already exists"
+            raise InvalidOperationError(text) from None
+
+    def _successor(self, catalog: str, database: str, old: Table, new: Table, context: Mapping[str, str]) -> Table:
+        new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
+        if new.sd is None:
+            new.sd = old.sd
+        if not new.sd.location:
+            new.sd.location = old.sd.location
+        keep_table_skew(old, new, context)
+        keep_table_order(old, new, context)
+        new = normalise(new, catalog, database)
+        if (values := new.sd.skewedInfo.skewedColValues) != old.sd.skewedInfo.skewedColValues:
+            check_count(len(values), new.parameters, f"{database}.{new.tableName}")
+        if not is_view(new) and new.sd.location:
+            new.sd.location = paths.require_not_root(new.sd.location)
+        new.parameters.setdefault(DDL_TIME, str(self._clock()))
+        if updates_statistics(context) and not new.partitionKeys and not is_view(new):
+            fill_statistics([new], self._warehouse)
+        return new
+
+    def _move(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table) -> Move | None:
+        """A managed table in its default place moves with its name; sets the new location."""
+        renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
+        if not renamed or old.tableType != MANAGED or not old.sd.location:
+            return None
+        home = _home(work, stored.ref.catalog, old.dbName)
+        default = paths.table_location(home, old.tableName)
+        if not (paths.same(old.sd.location, default) and paths.same(new.sd.location, old.sd.location)):
+            return None
+        target = paths.table_location(_home(work, stored.ref.catalog, new.dbName), new.tableName)
+        move = Move(old.sd.location, target)
+        relocate(new.sd, move)
+        return move
+
+
+def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:
+    """HIVE-26882: the commit of an Iceberg table without locks."""
+    key, expected = context.get(EXPECTED_KEY), context.get(EXPECTED_VALUE)
+    if key is None:
+        return
+    if expected is None or key not in (new.parameters or {}):
+        raise InvalidInputError(
+            f"{EXPECTED_VALUE}, and a new value of '{key}' in the table's parameters, must be given"
+        )
+    actual = old.parameters.get(key)
+    if actual != expected:
+        raise ConflictError(
+            f"The table has been modified. The parameter value for key '{key}' is '{actual}'. "
+            f"The expected was value was '{expected}'"
+        )
+
+
+def _check_keys(old: Table, new: Table) -> None:
+    if [key.name for key in old.partitionKeys] != [key.name for key in new.partitionKeys]:
+        raise InvalidOperationError("partition keys can not be changed.")
+
+
+def _check_types(old: Table, new: Table) -> None:
+    """Hive's metastore.disallow.incompatible.col.type.changes; formats that keep their own schema are left alone."""
+    own_schema = ("spark.sql.sources.provider", "table_type", "storage_handler")
+    if is_view(new) or any(key in old.parameters or key in new.parameters for key in own_schema):
+        return
+    changed = [
+        after.name
+        for before, after in zip(old.sd.cols, new.sd.cols, strict=False)
+        if not can_change(before.type, after.type)
+    ]
+    if changed:
+        raise InvalidOperationError(
+            "The following columns have types incompatible with the existing columns in their respective positions :\n"
+            + ",".join(changed)
+        )
+
+
+def _target(work: UnitOfWork, table: TableRef, catalog: str, database: str) -> int:
+    if database == table.database:
+        return table.database_id
+    stored = work.databases.find(catalog, database)
+    if stored is None:
+        raise InvalidOperationError(f"alter is not possible: database {database} not found")
+    return stored.id
+
+
+def _home(work: UnitOfWork, catalog: str, database: str) -> str:
+    stored = work.databases.find(catalog, database)
+    if stored is None:
+        raise InvalidObjectError(f"database {database} not found")
+    return str(stored.encoded.decode().locationUri)
+
+
+def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Move | None, *, cascade: bool) -> None:
+    """What partitions take over from their table."""
+    if move:
+        follow_move(work, table.id, move.source, move.target)
+    if cascade and new.partitionKeys and _columns(old.sd) != _columns(new.sd):
+        keep_fresh(work, table)
+        work.partitions_write.change_columns(table, new.sd)
+    retyped = [key.type for key in old.partitionKeys] != [key.type for key in new.partitionKeys]
+    if not (move or retyped) or not new.partitionKeys:
+        return
+    # Locations are part of what is stored encoded, and sort keys depend on the type: such rows are written anew.
+    changed = []
+    for each in work.partitions.select_stored(table, lock=True):
+        if move:
+            relocate(each.partition.sd, move)
+        changed.append(NamedPartition(each.name, each.partition, each.id))
+    keep_fresh(work, table)
+    work.partitions_write.update(table.with_keys([(key.name, key.type) for key in new.partitionKeys]), changed)
+
+
+def _columns(sd: StorageDescriptor) -> list[tuple[str, str, str | None]]:
+    columns: list[FieldSchema] = sd.cols
+    return [(column.name, column.type, column.comment) for column in columns]
+
+
+def is_truncation(context: Mapping[str, str]) -> bool:
+    """True where the client's context says that the change is a TRUNCATE."""
+    return context.get("alterTableOpType") == "TRUNCATE"
+
+
+def do_cascade(context: Mapping[str, str]) -> bool:
+    """True where the client's context asks for CASCADE."""
+    return is_true(dict(context), "CASCADE")

@@ -1,0 +1,35 @@
+"""Ends what was not renewed in time, and forgets what nobody can ask for any more."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Final
+
+from metastore.services.rules.transactions import reap
+from metastore.storage.unit_of_work import Store
+
+log = logging.getLogger("metastore.timeouts")
+
+_KEPT: Final = 3  # compactions of each object and each way to end, as Hive's metastore.compactor.history.retention.*
+
+
+class TimeoutService:
+    """The background's share of time-outs. Requests do not depend on it: they reap what stands in their way."""
+
+    def __init__(self, store: Store, timeout: timedelta) -> None:
+        self._store = store
+        self._timeout = timeout
+
+    def run(self) -> None:
+        """Does the work, unless another server is at it."""
+        with self._store.transaction() as work:
+            if not work.claim("timeouts"):
+                return
+            reaped = reap(work, self._timeout)
+            work.transactions.purge(self._timeout)
+            work.compactions.purge(_KEPT)
+        if reaped.locks:
+            log.info("locks that were not renewed in time were removed: %s", reaped.locks)
+        if reaped.transactions:
+            log.info("transactions that were not renewed in time were aborted: %s", reaped.transactions)

@@ -1,0 +1,95 @@
+"""Truncating a table or some of its partitions: the files go, directories and metadata stay, statistics say zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from metastore.domain import table_events
+from metastore.domain.events import Event
+from metastore.errors import InvalidOperationError, NotFoundError
+from metastore.services.entry.databases import owns_data
+from metastore.services.entry.tables import found
+from metastore.services.files.pruning import OWN_DIRECTORIES
+from metastore.services.rules.events import alter_partitions, befores, table_text
+from metastore.storage.references import StoredTable
+from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.schema import TABLE_ITSELF
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
+
+_COUNTS = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCoded")
+
+
+class TruncationService:
+    """Rules of TRUNCATE (Hive's HMSHandler and, for what is refused, its TruncateTableAnalyzer)."""
+
+    def __init__(self, store: Store, warehouse: Warehouse) -> None:
+        self._store = store
+        self._warehouse = warehouse
+
+    def truncate(
+        self, catalog: str, database: str, name: str, partitions: Sequence[str] | None, *, delete_data: bool = True
+    ) -> None:
+        """Truncates the named partitions; with None, the whole table. Names come folded, but those of partitions.
+
+        Files are deleted before the commit: when that fails, statistics are what they were, and it may be done again.
+
+        Raises:
+            NotFoundError: the table or one of the partitions is missing; nothing was deleted.
+            InvalidOperationError: a view, or an external table whose files are not the metastore's to delete.
+        """
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, name, lock="change")
+            table = stored.encoded.decode()
+            if not owns_data(table):
+                raise InvalidOperationError(
+                    f"Cannot truncate non-managed table {database}.{name}: it is a view, or an external table without "
+                    "external.table.purge=true"
+                )
+            if partitions is None and not table.partitionKeys:
+                doomed, events = self._table(work, stored, table)
+            else:
+                doomed, events = self._partitions(work, stored, table, partitions)
+            for location in doomed if delete_data else ():
+                # What writers have in there is not the table's yet: they publish, or fail, as if they came later.
+                self._warehouse.empty_directory(location, OWN_DIRECTORIES)
+            work.record(*events)
+
+    def _table(self, work: UnitOfWork, stored: StoredTable, table: Table) -> tuple[list[str], Iterable[Event]]:
+        doomed, before = _directories(table.sd), table_text(table)
+        _empty(table)
+        work.tables.update(stored.ref.id, stored.ref.database_id, table)
+        work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
+        return doomed, [table_events.alter_table(before, table_text(table), truncated=True)]
+
+    def _partitions(
+        self, work: UnitOfWork, stored: StoredTable, table: Table, names: Sequence[str] | None
+    ) -> tuple[list[str], Iterable[Event]]:
+        chosen = work.partitions.select_stored(stored.ref, None if names is None else named(names), lock=True)
+        missing = set(names or ()) - {each.name for each in chosen}
+        if missing:
+            raise NotFoundError(f"Partitions to truncate are missing: {sorted(missing)}")
+        before = befores(chosen)
+        doomed = [location for each in chosen for location in _directories(each.partition.sd)]
+        for each in chosen:
+            _empty(each.partition)
+        changed = [NamedPartition(each.name, each.partition, each.id) for each in chosen]
+        work.partitions_write.update(stored.ref, changed)
+        work.column_statistics.delete(stored.ref.id, [each.id for each in chosen], None, None)
+        return doomed, alter_partitions(table_text(table), before, changed, truncated=True)
+
+
+def _directories(sd: StorageDescriptor) -> list[str]:
+    """Where rows lie: the directory, and skewed ones elsewhere."""
+    elsewhere = [each for each in sd.skewedInfo.skewedColValueLocationMaps.values() if each != sd.location]
+    return [sd.location, *(each for each in elsewhere if not paths.is_below(each, sd.location))] if sd.location else []
+
+
+def _empty(owner: Table) -> None:
+    """Of a table or partition: Hive's statistics say zero, and no skewed value has a directory any more."""
+    owner.parameters |= {name: "0" for name in _COUNTS if name in owner.parameters}
+    owner.parameters["COLUMN_STATS_ACCURATE"] = '{"BASIC_STATS":"true"}'
+    owner.sd.skewedInfo.skewedColValueLocationMaps = {}

@@ -1,0 +1,57 @@
+"""Types that clients name: kept and given back, nothing in the metastore depends on them."""
+
+from __future__ import annotations
+
+from metastore.domain.names import check_object_name, fold
+from metastore.domain.type_strings import check_type
+from metastore.encoded import EncodedStruct
+from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
+from metastore.services.rules.tables import check_columns
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import Type
+
+
+class TypeService:
+    """Rules of types (Hive's HMSHandler)."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def create(self, new: Type) -> None:
+        """Raises AlreadyExistsError, InvalidObjectError."""
+        new.name = fold(new.name)
+        check_object_name("type", new.name)
+        if any(field is None for field in new.fields or []):
+            raise InvalidObjectError(f"Type {new.name} has a field that is null")
+        check_columns(new.fields or [])
+        for element in (new.type1, new.type2):
+            if element is not None:
+                check_type(element)
+        try:
+            with self._store.transaction() as work:
+                work.types.insert(new)
+        except AlreadyExistsError:
+            raise AlreadyExistsError(f"Type {new.name} already exists") from None
+
+    def drop(self, name: str) -> None:
+        """Raises NotFoundError."""
+        with self._store.transaction() as work:
+            if not work.types.delete(name):
+                raise _missing(name)
+
+    def get(self, name: str) -> EncodedStruct[Type]:
+        """Raises NotFoundError."""
+        with self._store.read() as work:
+            found = work.types.find(name)
+        if found is None:
+            raise _missing(name)
+        return found
+
+    def select(self, pattern: str | None) -> dict[str, Type]:
+        """By name; `pattern` is a regular expression, None for all."""
+        with self._store.read() as work:
+            return work.types.select(pattern)
+
+
+def _missing(name: str) -> NotFoundError:
+    return NotFoundError(f"Type {name} does not exist")

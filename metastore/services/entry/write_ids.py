@@ -1,0 +1,148 @@
+"""Write ids: the numbers under which transactions write into tables, and which of them a reader sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from metastore.domain import events
+from metastore.domain.compactions import CompactionType
+from metastore.domain.events import Owner
+from metastore.domain.transactions import (
+    ABORTED,
+    LARGEST_SEED,
+    Snapshot,
+    TransactionType,
+    WriteId,
+    bit_set,
+    parse_snapshot,
+    parse_write_ids,
+    visible_writes,
+)
+from metastore.errors import InvalidInputError, InvalidOperationError
+from metastore.services.rules.compactions import enqueue
+from metastore.services.rules.lock_requests import table_key, tables_of
+from metastore.services.rules.transactions import abort, open_ones
+from metastore.storage.references import TableKey
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AllocateTableWriteIdsRequest,
+    CompactionRequest,
+    GetValidWriteIdsRequest,
+    ReplTblWriteIdStateRequest,
+    TableValidWriteIds,
+    TxnToWriteId,
+)
+
+_MOST: Final = 100_000  # aborted write ids that one call may bring
+
+
+class WriteIdService:
+    """Rules of write ids. `timeout`: how long a transaction lives without a heartbeat."""
+
+    def __init__(self, store: Store, timeout: timedelta) -> None:
+        self._store = store
+        self._timeout = timeout
+
+    def allocate(
+        self, catalog: str, database: str, name: str, request: AllocateTableWriteIdsRequest
+    ) -> list[TxnToWriteId]:
+        """One write id of the table for each transaction; who has one keeps it, unless `reallocate` says otherwise.
+
+        Raises InvalidInputError, InvalidOperationError, TransactionNotFoundError, TransactionAbortedError.
+        """
+        table = table_key(catalog, database, name)
+        if request.srcTxnToWriteIdList:
+            raise InvalidOperationError("Write ids of another warehouse are not replayed: that is Hive's replication")
+        transactions = sorted(set(request.txnIds or []))
+        with self._store.transaction() as work:
+            for each, state in open_ones(work, transactions, self._timeout).items():
+                if state.type == TransactionType.READ_ONLY:
+                    raise InvalidInputError(
+                        f"Transaction txnid:{each} is read-only and gets no write id of {table.name}"
+                    )
+            if request.reallocate:
+                work.write_ids.delete(table, transactions)
+            numbers = _allocated(work, table, transactions)
+        return [TxnToWriteId(*each) for each in numbers]
+
+    def valid(self, request: GetValidWriteIdsRequest) -> list[TableValidWriteIds]:
+        """What a reader sees of each table: with the snapshot that it brings, else of now.
+
+        Raises InvalidInputError for what is no table name, no snapshot, no write id.
+        """
+        names = request.fullTableNames or []
+        keys = tables_of(names)
+        with self._store.read() as work:
+            snapshot = self._snapshot(work, request, keys)
+            writes = work.write_ids.of_tables(keys)
+        found = [visible_writes(snapshot, writes[key].known, writes[key].last) for key in keys]
+        return [
+            TableValidWriteIds(
+                fullTableName=name,
+                writeIdHighWaterMark=each.high_water_mark,
+                invalidWriteIds=each.invalid,
+                minOpenWriteId=each.min_open,
+                abortedBits=bit_set(each.aborted_at),
+            )
+            for name, each in zip(names, found, strict=True)
+        ]
+
+    def last(self, catalog: str, database: str, name: str) -> int:
+        """The table's last write id, 0 before the first."""
+        with self._store.read() as work:
+            return work.write_ids.last(TableKey(catalog, database, name))
+
+    def seed(self, catalog: str, database: str, name: str, last: int | None) -> None:
+        """The table's first write id comes behind `last`. Raises InvalidInputError where it has some already."""
+        table = table_key(catalog, database, name)
+        with self._store.transaction() as work:
+            if last is None or not 0 <= last <= LARGEST_SEED or not work.write_ids.seed(table, last):
+                raise InvalidInputError(f"The write ids of {table.database}.{table.name} cannot begin behind {last}")
+
+    def replay(self, catalog: str, database: str, name: str, request: ReplTblWriteIdStateRequest) -> None:
+        """Takes over the state of a table that was copied from another warehouse, unless it has one already: its last
+        write id, and an aborted transaction for each aborted write id. Raises InvalidInputError."""
+        table = table_key(catalog, database, name)
+        last, aborted = parse_write_ids(request.validWriteIdlist or "")
+        if len(aborted) > _MOST or not 0 <= last <= LARGEST_SEED or not all(0 < each <= last for each in aborted):
+            raise InvalidInputError(f"Write ids up to {last}, {len(aborted)} of them aborted, are no state of a table")
+        with self._store.transaction() as work:
+            if not work.write_ids.seed(table, last) or not aborted:
+                return
+            holder = (request.user or "", request.hostName or "", "replication")
+            opened = work.transactions.open(len(aborted), TransactionType.DEFAULT, *holder)
+            work.write_ids.insert(table, [WriteId(*each) for each in zip(opened, aborted, strict=True)])
+            abort(work, opened)
+            for partition in request.partNames or [None]:
+                whole = CompactionRequest(table.database, table.name, partition, CompactionType.MAJOR)
+                enqueue(work, table, whole)
+
+    def _snapshot(self, work: UnitOfWork, request: GetValidWriteIdsRequest, keys: Sequence[TableKey]) -> Snapshot:
+        if request.validTxnList is not None:
+            return parse_snapshot(request.validTxnList)
+        last, unfinished = work.transactions.unfinished()
+        aborted = frozenset(each.id for each in unfinished if each.state == ABORTED)
+        now = Snapshot(last, frozenset(each.id for each in unfinished) - aborted, aborted)
+        if request.writeId is None:
+            return now
+        writer = work.write_ids.transaction_of(keys[0], request.writeId) if keys else None
+        if writer is None:
+            raise InvalidInputError(
+                f"invalid write id {request.writeId} for table {(request.fullTableNames or [''])[0]}"
+            )
+        return now.of(writer)
+
+
+def _allocated(work: UnitOfWork, table: TableKey, transactions: Sequence[int]) -> list[WriteId]:
+    """Old and new write ids of transactions that are locked; the new ones in the order of the transactions."""
+    known = work.write_ids.of_transactions(table, transactions)
+    fresh = [each for each in transactions if each not in {write.transaction for write in known}]
+    if not fresh:
+        return known
+    first = work.write_ids.count(table, len(fresh)) - len(fresh) + 1
+    new = [WriteId(each, first + place) for place, each in enumerate(fresh)]
+    work.write_ids.insert(table, new)
+    work.record(events.allocate_write_ids(Owner(*table), new))
+    return known + new

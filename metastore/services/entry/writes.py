@@ -1,0 +1,149 @@
+"""Writes of files: registered before their first file, so that readers hide and cleaning finds what they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from metastore.domain.query_ids import is_registered_form, names_write
+from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError, NotFoundError
+from metastore.services.cascade.dependencies import check_writable
+from metastore.services.entry.tables import found
+from metastore.storage.references import StoredTable
+from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.repositories.writes import RenamedPath
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+
+_LONGEST_LEASE: Final = 86_400_000  # milliseconds
+
+
+class WriteService:
+    """Rules of writes. Catalog, database and table names come folded."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def begin(self, catalog: str, database: str, table: str, lease_millis: int) -> str:
+        """Registers a write; its query id.
+
+        Raises NotFoundError, InvalidOperationError for a table without files, InvalidInputError for a wrong lease.
+        """
+        if not 0 < lease_millis <= _LONGEST_LEASE:
+            raise InvalidInputError(f"leaseMillis is {lease_millis}, but must be from 1 to {_LONGEST_LEASE}")
+        with self._store.transaction() as work:
+            stored = found(work, catalog, database, table, lock="share")
+            check_writable(stored.encoded.decode(), "Cannot begin a write")
+            return work.writes.begin(stored.ref.id, stored.ref.write_token, root_of(stored), lease_millis)
+
+    def renew(
+        self, query_id: str, locations: Sequence[str], shared: Sequence[str], renames: Sequence[tuple[str, str]]
+    ) -> list[bool]:
+        """Says that the writer lives, and what it is about to do; which of the locations are its own from now on.
+
+        The same call may be made again. Raises:
+            NotFoundError: the write has ended, or was aborted.
+            ConflictError: another write is about to rename the same.
+            InvalidInputError: a location is not one, or a rename not from or to a path that names the write.
+        """
+        wanted, others = ([_place(each) for each in given] for given in (locations, shared))
+        renamed = [_rename(query_id, *each) for each in renames]
+        with self._store.transaction() as work:
+            write = work.writes.renew(query_id)
+            if write is None:
+                raise ended(query_id)
+            if wanted or renamed:
+                work.writes.one_claim_at_a_time()
+            granted = _granted(work, query_id, wanted, write.roots[0])
+            work.writes.add_locations(query_id, sorted(granted), owned=True)
+            work.writes.add_locations(query_id, others, owned=False)
+            _add_renames(work, query_id, renamed)
+        return [each in granted for each in wanted]
+
+    def end(self, query_id: str) -> None:
+        """Gives a write up. Raises NotFoundError where it has ended, or was aborted."""
+        with self._store.transaction() as work:
+            if not work.writes.close(query_id):
+                raise ended(query_id)
+
+
+def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> None:
+    """Ends a write with the transaction that publishes it. Ids of writers that register nothing are let pass.
+
+    Raises NotFoundError where the write has ended, or was aborted: its files may be gone.
+    """
+    if not work.writes.close(query_id, stored.ref.id) and is_registered_form(query_id):
+        raise ended(query_id, f" to {stored.ref.database}.{stored.ref.name}")
+
+
+def follow_move(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
+    """A table's directory is renamed, with all that its writes have put and replaced there."""
+    work.writes.add_root(table_id, paths.canonical(target))
+    follow_directory(work, table_id, source, target)
+
+
+def follow_directory(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
+    """As `follow_move`, of a directory in the table's."""
+    old, new = paths.canonical(source), paths.canonical(target)
+    work.writes.move(table_id, old, new)
+    work.retired_locations.move(table_id, old, new)
+
+
+def ended(query_id: str, to: str = "") -> NotFoundError:
+    return NotFoundError(
+        f"There is no open write {query_id}{to}: it was published or given up, or its lease ran out and it was cleaned"
+    )
+
+
+def root_of(stored: StoredTable) -> str:
+    """The directory that the table was made with, canonical. Raises InvalidOperationError where it has none."""
+    location = stored.encoded.decode().sd.location
+    if not location:
+        raise InvalidOperationError(f"{stored.ref.database}.{stored.ref.name} has no location: it holds no files")
+    return paths.canonical(paths.before_versions(location))
+
+
+def _granted(work: UnitOfWork, query_id: str, wanted: Sequence[str], root: str) -> set[str]:
+    """Those that are its own already, and those where nothing lies that the metastore knows of, at any depth."""
+    if not wanted:
+        return set()
+    own = work.writes.owned(query_id)
+    new = set(wanted) - own
+    # The table's root, and what that lies in, are above all of its locations.
+    above = {each: set(paths.ancestors(each)) - {root, *paths.ancestors(root)} for each in new}
+    places = new.union(*above.values())
+    uses = (
+        work.locations.referred(places),
+        work.locations.written(places, query_id),
+        work.locations.retired(places),
+    )
+    free = {
+        each
+        for each in new
+        if all(use.get(each, UNUSED) == UNUSED for use in uses)
+        and not any(use.get(place, UNUSED).itself for use in uses for place in above[each])
+    }
+    return free | (own & set(wanted))
+
+
+def _add_renames(work: UnitOfWork, query_id: str, renames: Sequence[RenamedPath]) -> None:
+    """Raises ConflictError."""
+    if not renames:
+        return
+    other = work.writes.renamed_by_another(query_id, renames)
+    if other:
+        raise ConflictError(f"Write {other[0]} renames {other[1]}; try again when it has ended")
+    known = set(work.writes.renames(query_id))
+    work.writes.add_renames(query_id, [each for each in dict.fromkeys(renames) if each not in known])
+
+
+def _rename(query_id: str, source: str, target: str) -> RenamedPath:
+    """Only what names its write can be told from others' when the rename is undone."""
+    rename = RenamedPath(_place(source), _place(target))
+    if not any(names_write(each, query_id) for each in rename):
+        raise InvalidInputError(f"Neither {source} nor {target} names the write {query_id}: it could not be undone")
+    return rename
+
+
+def _place(location: str) -> str:
+    return paths.canonical(paths.require_not_root(location))

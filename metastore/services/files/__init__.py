@@ -1,0 +1,1 @@
+"""Files that belong to what the catalog says: made, moved, retired and cleaned."""

@@ -1,0 +1,68 @@
+"""What a publication replaces is retired: nothing refers to it, and cleaning removes it after the grace time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from metastore.services.entry.writes import root_of
+from metastore.storage.references import StoredTable
+from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
+
+DEFAULT_DIRECTORY: Final = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
+REPLACED: Final = "replaced"
+DROPPED: Final = "dropped"
+
+
+def places_of(sd: StorageDescriptor) -> list[str]:
+    """Where rows lie: the location and those of skewed values."""
+    return [each for each in (sd.location, *sd.skewedInfo.skewedColValueLocationMaps.values()) if each]
+
+
+def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
+    """Directories that held the old data of a partition and hold nothing of the new."""
+    current = [*places_of(new), *_default_place(new)]
+    candidates = places_of(old)
+    if not any(paths.is_below(each, old.location) for each in current if old.location):
+        # The whole directory goes, with all that is in it.
+        candidates = [each for each in candidates if each == old.location or not paths.is_below(each, old.location)]
+    else:
+        candidates += _default_place(old)
+    return [each for each in dict.fromkeys(candidates) if not any(paths.same(each, place) for place in current)]
+
+
+def _default_place(sd: StorageDescriptor) -> list[str]:
+    """Where the rows of no skewed value lie, if they have a directory of their own."""
+    if not (sd.location and sd.storedAsSubDirectories):
+        return []
+    return [paths.join(sd.location, *[DEFAULT_DIRECTORY] * len(sd.skewedInfo.skewedColNames))]
+
+
+def retire(
+    work: UnitOfWork, stored: StoredTable, query_id: str, replaced: Iterable[str], current: Iterable[str]
+) -> list[str]:
+    """Retires those of the locations to which nothing refers, now that `current` ones are published; returns them."""
+    back = [paths.canonical(each) for each in current]
+    places = [paths.require_not_root(each) for each in dict.fromkeys(replaced)]
+    used = work.locations.referred(places)
+    unused = [each for each in places if not used.get(paths.canonical(each), UNUSED).itself]
+    work.retired_locations.forget(back)
+    canonical = [paths.canonical(each) for each in unused]
+    work.retired_locations.add(stored.ref.id, root_of(stored), canonical, REPLACED, query_id)
+    return unused
+
+
+def retire_dropped(work: UnitOfWork, stored: StoredTable, names: Iterable[str], places: Iterable[str]) -> list[str]:
+    """Retires the places of dropped partitions, which their caller removes at once; returns them.
+
+    With them goes what these partitions have replaced, as in its default place it would come back with the next one.
+    """
+    root = root_of(stored)
+    defaults = {paths.canonical(paths.partition_location(root, name)) for name in names}
+    replaced = [each for each, use in work.locations.retired(defaults).items() if use.itself]
+    doomed = {paths.canonical(each): each for each in [*places, *replaced]}
+    work.retired_locations.add(stored.ref.id, root, list(doomed), DROPPED, "")
+    return list(doomed.values())

@@ -1,0 +1,80 @@
+"""Removing what no write registered: below a table's _staging and _versions, of older clients or a lost database."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+
+from metastore.domain.query_ids import is_registered_form
+from metastore.errors import MetastoreError
+from metastore.services.files.pruning import STAGING, prune
+from metastore.services.rules.tables import is_view
+from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import FoundFile, Warehouse
+from thrift_idl.gen.metastore.ttypes import CleanedLocation
+
+_REASON = "registered nowhere"
+
+
+class UnregisteredCleaning:
+    """Looks for them, table by table. Only the file system knows how old they are, so its clock counts."""
+
+    def __init__(self, store: Store, warehouse: Warehouse) -> None:
+        self._store = store
+        self._warehouse = warehouse
+
+    def clean(self, table_id: int, grace: timedelta, *, dry_run: bool) -> list[CleanedLocation]:
+        """What was, or would be, removed of one table."""
+        root = ""
+        try:
+            with self._store.transaction() as work:
+                stored = work.tables.find_ids([table_id], lock=not dry_run)
+                struct = stored[0].encoded.decode() if stored else None
+                if struct is None or is_view(struct) or not struct.sd.location:
+                    return []
+                root = paths.before_versions(struct.sd.location)
+                places = [(each, files) for each, files in self._found(work, root) if _is_old(files, grace)]
+                for place, _ in () if dry_run else places:
+                    self._warehouse.delete_directory(place)
+                    prune(work, self._warehouse, [paths.parent(place)], root)
+        except MetastoreError as error:
+            return [CleanedLocation(root, _REASON, 0, 0, None, str(error))]
+        return [_entry(place, files, root) for place, files in places]
+
+    def _found(self, work: UnitOfWork, root: str) -> Iterator[tuple[str, list[FoundFile]]]:
+        for folder in (STAGING, paths.VERSIONS):
+            _, below = self._warehouse.children(paths.join(root, folder))
+            known = work.dead_writes.known([paths.name(each) for each in below])
+            for place in below:
+                if paths.name(place) not in known:
+                    yield from self._unused(work, place)
+
+    def _unused(self, work: UnitOfWork, place: str) -> Iterator[tuple[str, list[FoundFile]]]:
+        """The place itself, or those in it to which nothing refers, as far up as possible."""
+        key = paths.canonical(place)
+        uses = [
+            of([key]).get(key, UNUSED)
+            for of in (work.locations.referred, work.locations.written, work.locations.retired)
+        ]
+        if any(use.itself for use in uses):
+            return
+        if not any(use.below for use in uses):
+            yield place, self._warehouse.files(place)
+            return
+        for each in self._warehouse.children(place)[1]:
+            yield from self._unused(work, each)
+
+
+def _is_old(files: list[FoundFile], grace: timedelta) -> bool:
+    """Whether nothing in it was changed within the grace time; what has no time is young, unless there is no grace."""
+    youngest = time.time() - grace.total_seconds()
+    return not grace or all(each.modified is not None and each.modified < youngest for each in files)
+
+
+def _entry(place: str, files: list[FoundFile], root: str) -> CleanedLocation:
+    query_id = paths.canonical(place)[len(paths.canonical(root)) :].split("/")[2]
+    size = sum(each.bytes for each in files)
+    return CleanedLocation(place, _REASON, len(files), size, query_id if is_registered_form(query_id) else None)

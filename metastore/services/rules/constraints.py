@@ -1,0 +1,128 @@
+"""What a constraint must be before it is stored: named, complete, on columns that are there (Hive's ObjectStore)."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from metastore.domain.names import DEFAULT_CATALOG, fold, split_database
+from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
+from metastore.services.rules.events import constraint_events
+from metastore.storage.mapping.constraints import KINDS, Constraint, NamedConstraint
+from metastore.storage.references import StoredTable
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import SQLCheckConstraint, Table
+
+_MAX_NAME = 400  # as Hive's schema
+_FLAGS = ("enable_cstr", "validate_cstr", "rely_cstr")
+_RULES = ("update_rule", "delete_rule")
+
+
+def owner_of(constraint: Constraint) -> tuple[str, str, str]:
+    """Catalog, database and table that a constraint is on, folded."""
+    if constraint is None:
+        raise InvalidInputError("A constraint must not be null")
+    kind = KINDS[type(constraint)]
+    catalog, database = split_database(getattr(constraint, kind.database))
+    table = fold(getattr(constraint, kind.table))
+    return catalog or fold(constraint.catName) or DEFAULT_CATALOG, database or "", table
+
+
+def add_constraints(
+    work: UnitOfWork, catalog: str, table_id: int, table: Table, constraints: Sequence[Constraint]
+) -> None:
+    """Stores the constraints of a table, which is there and locked, and records their events.
+
+    Raises InvalidObjectError for a name that is taken, a second primary key, a column that is missing; NotFoundError
+    for the table that a foreign key points to.
+    """
+    if not constraints:
+        return
+    names = {parent for each in constraints if (parent := _parent_of(each))}
+    parents = {
+        (stored.ref.database, stored.ref.name): stored for stored in work.tables.find_named(catalog, sorted(names))
+    }
+    named = _named(constraints, work.constraints.names(table_id))
+    own = _columns(table)
+    for each in named:
+        _check_column(each, own, f"{table.dbName}.{table.tableName}")
+        _complete(each)
+    work.constraints.insert(table_id, [_pointing(each, parents) for each in named])
+    work.record(*constraint_events(table, named))
+
+
+def _named(constraints: Sequence[Constraint], taken: set[str]) -> list[NamedConstraint]:
+    """Columns without a name belong together while their `key_seq` rises: Hive's clients send them so."""
+    positions: Counter[tuple[type[Any], str]] = Counter()
+    named: list[NamedConstraint] = []
+    generated = ""
+    for each in constraints:
+        kind = KINDS[type(each)]
+        name = fold(getattr(each, kind.name))
+        _check_name(name, taken)
+        if name:
+            generated = ""
+        else:
+            if not generated.startswith(kind.code) or (getattr(each, "key_seq", None) or 1) <= 1:
+                generated = f"{kind.code}_{uuid.uuid4().hex}"
+            name = generated
+        setattr(each, kind.name, name)
+        positions[type(each), name] += 1
+        named.append(NamedConstraint(each, positions[type(each), name]))
+    return named
+
+
+def _check_name(name: str, taken: set[str]) -> None:
+    if len(name) > _MAX_NAME:
+        raise InvalidObjectError(
+            f"Constraint name {name[:40]}… is too long: it has {len(name)} characters, at most {_MAX_NAME} are stored"
+        )
+    if name in taken:
+        raise InvalidObjectError(f"Constraint name already exists: {name}")
+
+
+def _check_column(named: NamedConstraint, columns: set[str], table: str) -> None:
+    column = fold(named.column)
+    if not column and isinstance(named.constraint, SQLCheckConstraint):
+        return
+    if column not in columns:
+        raise InvalidObjectError(f"Constraint {named.name}: column '{column}' not found in table {table}")
+    setattr(named.constraint, named.kind.column, column)
+
+
+def _complete(named: NamedConstraint) -> None:
+    for flag in _FLAGS:
+        setattr(named.constraint, flag, bool(getattr(named.constraint, flag)))
+    if hasattr(named.constraint, "key_seq"):
+        named.constraint.key_seq = named.constraint.key_seq or named.position
+    for rule in _RULES if named.kind.parent else ():
+        setattr(named.constraint, rule, getattr(named.constraint, rule) or 0)
+
+
+def _pointing(named: NamedConstraint, parents: Mapping[tuple[str, str], StoredTable]) -> NamedConstraint:
+    """A foreign key with the table that it points to; others as they are."""
+    name = _parent_of(named.constraint)
+    if name is None or named.kind.parent is None:
+        return named
+    if name not in parents:
+        raise NotFoundError(f"Parent table not found: {'.'.join(name)}")
+    field = named.kind.parent.column
+    column = fold(getattr(named.constraint, field))
+    if column not in _columns(parents[name].encoded.decode()):
+        raise InvalidObjectError(f"Constraint {named.name}: parent column '{column}' not found in {'.'.join(name)}")
+    setattr(named.constraint, field, column)
+    return NamedConstraint(named.constraint, named.position, parents[name].ref.id)
+
+
+def _parent_of(constraint: Constraint) -> tuple[str, str] | None:
+    parent = KINDS[type(constraint)].parent
+    if parent is None:
+        return None
+    return split_database(getattr(constraint, parent.database))[1] or "", fold(getattr(constraint, parent.table))
+
+
+def _columns(table: Table) -> set[str]:
+    columns: Iterable[Any] = [*table.sd.cols, *table.partitionKeys]
+    return {column.name for column in columns}

@@ -1,0 +1,151 @@
+"""What a partition must be before it is stored (Hive's HMSHandler)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from metastore.domain.names import fold
+from metastore.domain.partition_names import checked_name
+from metastore.domain.skew import DEFAULT_DIRECTORY
+from metastore.domain.skew_limit import check_count
+from metastore.errors import ConflictError, InvalidInputError, InvalidObjectError
+from metastore.services.rules.tables import DDL_TIME, check_columns, check_descriptor, is_view
+from metastore.storage.mapping.descriptors import (
+    Descriptor,
+    complete,
+    encode_columns,
+    encode_format_and_skew,
+    placed,
+    shared_part,
+    without_places,
+)
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, StorageDescriptor, Table
+
+
+class PartitionRules:
+    """The rules for partitions of one table, within one request."""
+
+    def __init__(self, table: Table) -> None:
+        """Raises InvalidInputError when the table has no partition columns."""
+        if not table.partitionKeys:
+            raise InvalidInputError(f"{table.dbName}.{table.tableName} is not a partitioned table")
+        self.table = table
+        self.keys = [key.name for key in table.partitionKeys]
+        # Partitions mostly have one shape: it is completed, checked and digested once. Columns by the id of their list,
+        # which they mostly share, too (`protocol.reading`).
+        self._shapes: dict[tuple[bytes, bytes], tuple[StorageDescriptor, Descriptor]] = {}
+        self._columns: dict[int, tuple[list[FieldSchema], bytes]] = {}
+
+    def name(self, values: Sequence[str]) -> str:
+        """The name of the partition with these values. Raises InvalidInputError, InvalidObjectError."""
+        return checked_name(self.keys, values)
+
+    def prepare(self, partition: Partition, now: int) -> NamedPartition:
+        """Completes a new partition. `now` in seconds since 1970.
+
+        Raises InvalidInputError (values, another table's partition) or InvalidObjectError (shape, location).
+        """
+        self._check_owner(partition)
+        partition.createTime = now
+        named = self.complete(partition)
+        partition.parameters.setdefault(DDL_TIME, str(now))
+        if is_view(self.table):
+            check_no_location(partition)
+        else:
+            location = partition.sd.location or paths.partition_location(self.table.sd.location, named.name)
+            partition.sd.location = paths.require_not_root(location)
+        return named
+
+    def complete(
+        self, partition: Partition, partition_id: int | None = None, name: str | None = None
+    ) -> NamedPartition:
+        """Fills what is missing from the table, and checks. `name`: where it is known.
+
+        Raises InvalidInputError, InvalidObjectError.
+        """
+        table = self.table
+        name = self.name(partition.values) if name is None else name
+        partition.catName, partition.dbName, partition.tableName = table.catName, table.dbName, table.tableName
+        if partition.sd is None:
+            partition.sd = inherited_descriptor(table)
+        if partition.sd.cols is None:
+            partition.sd.cols = table.sd.cols
+        shape, descriptor = self._shape(partition.sd, name)
+        partition.sd = placed(shape, partition.sd)
+        partition.parameters = partition.parameters or {}
+        partition.lastAccessTime = partition.lastAccessTime or 0
+        if partition.sd.storedAsSubDirectories:
+            check_no_default_directory(table, partition.values)
+        return NamedPartition(name, partition, partition_id, descriptor)
+
+    def _shape(self, sd: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
+        """What other partitions may have in common with that of this name."""
+        if id(sd.cols) not in self._columns:
+            self._columns[id(sd.cols)] = sd.cols, encode_columns(sd)
+        sent = self._columns[id(sd.cols)][1], encode_format_and_skew(sd)
+        if sent not in self._shapes:
+            shape = complete(without_places(sd))
+            check_columns(shape.cols)
+            owner = f"{self.table.dbName}.{self.table.tableName} partition {name}"
+            check_descriptor(shape, self.keys, owner)
+            if (values := shape.skewedInfo.skewedColValues) != self.table.sd.skewedInfo.skewedColValues:
+                check_count(len(values), self.table.parameters or {}, owner)
+            self._shapes[sent] = shape, shared_part(shape)
+        return self._shapes[sent]
+
+    def _check_owner(self, partition: Partition) -> None:
+        table = self.table
+        if not partition.dbName or not partition.tableName:
+            raise InvalidInputError("The database and table name must be set in the partition.")
+        # The database may come with a catalog before it; the handler has looked at it.
+        if fold(partition.tableName) != table.tableName:
+            raise InvalidInputError(
+                f"Partition does not belong to target table {table.dbName}.{table.tableName}: "
+                f"it is {partition.tableName}'s"
+            )
+
+
+def check_no_location(partition: Partition) -> None:
+    """Raises InvalidInputError, in Hive's words: a view has no files."""
+    if partition.sd.location:
+        raise InvalidInputError("LOCATION clause illegal for view partition")
+
+
+def check_no_default_directory(table: Table, values: Sequence[str]) -> None:
+    """Raises InvalidObjectError: a partition's directory would look like that of the values that are not listed."""
+    for key, value in zip(table.partitionKeys, values, strict=True):
+        if value == DEFAULT_DIRECTORY:
+            raise InvalidObjectError(
+                f"{table.dbName}.{table.tableName}: the partition value {key.name}={value} is the name of the default "
+                "directory of list bucketing; choose another"
+            )
+
+
+def inherited_descriptor(table: Table) -> StorageDescriptor:
+    """The table's storage descriptor for a new partition: its skew, but not its places."""
+    return placed(without_places(table.sd), StorageDescriptor())
+
+
+def check_distinct(named: Sequence[NamedPartition]) -> None:
+    """Raises InvalidInputError when two partitions of one call have one name."""
+    seen: set[str] = set()
+    for each in named:
+        if each.name in seen:
+            raise InvalidInputError(f"Duplicate partitions in the list: {each.name}")
+        seen.add(each.name)
+
+
+def check_version(what: str, version: int, context: Mapping[str, str]) -> None:
+    """Raises ConflictError where the client's context says `expected_version`, and it is another one now."""
+    expected = context.get("expected_version")
+    if expected is not None and expected != str(version):
+        raise ConflictError(
+            f"{what} has version {version}, but {expected} was seen: somebody else has changed it; try again"
+        )
+
+
+def updates_statistics(context: Mapping[str, str]) -> bool:
+    """False where the client's context says DO_NOT_UPDATE_STATS."""
+    return context.get("DO_NOT_UPDATE_STATS", "").lower() != "true"

@@ -1,0 +1,121 @@
+"""What a table must be before it is stored: names folded, gaps filled, types and skew checked (Hive's HMSHandler)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from metastore.domain.names import check_column_name, check_object_name, fold
+from metastore.domain.skew import Skew, check_skew
+from metastore.domain.skew_limit import check_count
+from metastore.domain.skew_values import distinct_values, typed_places
+from metastore.domain.type_strings import check_type
+from metastore.errors import InvalidObjectError
+from metastore.services.rules.materialized_views import complete_metadata
+from metastore.storage.mapping.descriptors import complete
+from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, PrincipalType, StorageDescriptor, Table
+
+MANAGED, EXTERNAL, VIEW, MATERIALIZED_VIEW = "MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW", "MATERIALIZED_VIEW"
+DDL_TIME = "transient_lastDdlTime"
+BASIC = {"numFiles", "totalSize"}
+
+
+def is_view(table: Table) -> bool:
+    """Views have no directory."""
+    return bool(table.tableType == VIEW)
+
+
+def prepare(table: Table, catalog: str, database: str, now: int) -> Table:
+    """Completes a new table. `now` in seconds since 1970. Raises InvalidObjectError."""
+    table.createTime = now
+    table = normalise(table, catalog, database)
+    check_count(len(table.sd.skewedInfo.skewedColValues), table.parameters, f"{database}.{table.tableName}")
+    table.parameters.setdefault(DDL_TIME, str(now))
+    return table
+
+
+def normalise(table: Table, catalog: str, database: str) -> Table:
+    """Folds names, fills gaps and checks. Raises InvalidObjectError."""
+    table.catName, table.dbName, table.tableName = catalog, database, fold(table.tableName)
+    check_object_name("table", table.tableName)
+    table.parameters = table.parameters or {}
+    table.tableType = table_type(table)
+    table.ownerType = table.ownerType or PrincipalType.USER
+    table.lastAccessTime, table.retention = table.lastAccessTime or 0, table.retention or 0
+    table.rewriteEnabled = bool(table.rewriteEnabled)
+    table.sd = complete(table.sd)
+    table.partitionKeys = table.partitionKeys or []
+    table.creationMetadata = complete_metadata(table.creationMetadata, table)
+    check_columns([*table.sd.cols, *table.partitionKeys])
+    check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
+    if table.partitionKeys:  # of a table without partitions, files may lie as the texts that were sent say
+        _type_skew(table.sd)
+    return table
+
+
+def table_type(table: Table) -> str:
+    """Hive's ObjectStore: the parameter EXTERNAL decides between managed and external, not the type that was sent."""
+    if table.tableType in (VIEW, MATERIALIZED_VIEW):
+        return str(table.tableType)
+    return EXTERNAL if is_true(table.parameters, "EXTERNAL") else MANAGED
+
+
+def check_columns(columns: Iterable[FieldSchema]) -> None:
+    """Folds the names. Raises InvalidObjectError for a bad name or type, or a name that stands twice."""
+    seen: set[str] = set()
+    for column in columns:
+        column.name = fold(column.name)
+        check_column_name(column.name)
+        check_type(column.type or "")
+        if column.name in seen:
+            raise InvalidObjectError(f"Duplicate column name {column.name} in the table definition.")
+        seen.add(column.name)
+
+
+def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None:
+    """The skew of a table or partition. Raises InvalidObjectError."""
+    info = sd.skewedInfo
+    info.skewedColNames = [fold(name) for name in info.skewedColNames]
+    skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
+    check_skew([column.name for column in sd.cols], keys, skew, table=owner)
+    if sd.storedAsSubDirectories and skew.columns and sd.bucketCols:
+        raise InvalidObjectError(
+            f"{owner} (skewed by {', '.join(skew.columns)}) is CLUSTERED BY {', '.join(sd.bucketCols)}, which "
+            "STORED AS DIRECTORIES excludes"
+        )
+
+
+def _type_skew(sd: StorageDescriptor) -> None:
+    """Each skewed value once, as its column's type has it."""
+    info, types = sd.skewedInfo, {column.name: column.type for column in sd.cols}
+    kinds = [types[name] for name in info.skewedColNames]
+    info.skewedColValues = distinct_values(kinds, info.skewedColValues)
+    info.skewedColValueLocationMaps = typed_places(kinds, info.skewedColValueLocationMaps)
+
+
+def has_statistics(parameters: dict[str, str]) -> bool:
+    """Whether the client brought Hive's basic statistics."""
+    return parameters.keys() >= BASIC
+
+
+def fill_statistics(
+    owners: Iterable[Table | Partition],
+    warehouse: Warehouse,
+    counted: Mapping[str, DirectoryStatistics] = MappingProxyType({}),
+) -> None:
+    """Gives tables and partitions whose directories are there Hive's basic statistics: files, and bytes in them.
+
+    `counted`: what of that is known already, by location.
+    """
+    placed = [owner for owner in owners if owner.sd.location]
+    unknown = [owner.sd.location for owner in placed if owner.sd.location not in counted]
+    found = {**counted, **warehouse.statistics(unknown)}
+    for owner in placed:
+        if (statistics := found.get(owner.sd.location)) is not None:
+            owner.parameters |= {"numFiles": str(statistics.files), "totalSize": str(statistics.bytes)}
+
+
+def is_true(parameters: dict[str, str], key: str) -> bool:
+    """Hive's boolean parameters: the word true in any case."""
+    return parameters.get(key, "").lower() == "true"
