@@ -1,1 +1,1 @@
-"""The shape of the wire: each method's arguments and its many costumes, brought to one service call."""
+"""The shape of the wire: each method's arguments and its many forms, brought to one service call."""

@@ -1,4 +1,4 @@
-"""One client: its socket, its costume, its session."""
+"""One client: its socket, its wire format, its session."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
 from thrift.transport.TTransport import TTransportException
 
 from metastore.transport.buffers import MessageReader, ReplyWriter
-from metastore.transport.costume import PEEKED, detect
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Session, SessionFactory
+from metastore.transport.wire_format import PEEKED, detect
 
 logger = logging.getLogger("metastore.transport")
 _PEER_LEFT = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
@@ -32,7 +32,7 @@ class _Dialogue:
 class Connection:
     """Answers what a client sends. One thread uses it at a time.
 
-    `busy` belongs to the crew: true while a thread has the connection in its hands.
+    `busy` belongs to the worker pool: true while a thread has the connection in its hands.
     """
 
     def __init__(self, sock: socket.socket, peer: str, options: TransportOptions, open_session: SessionFactory) -> None:
@@ -86,8 +86,8 @@ class Connection:
         self._reader.end()
 
     def _open(self) -> _Dialogue:
-        costume = detect(self._reader.peek(PEEKED))
-        writer = ReplyWriter(self.socket, framed=costume.framed, timeout=self._options.write_timeout)
+        wire_format = detect(self._reader.peek(PEEKED))
+        writer = ReplyWriter(self.socket, framed=wire_format.framed, timeout=self._options.write_timeout)
         limits = (self._options.max_message_bytes, self._options.max_container_length)
-        iprot, oprot = costume.protocol(self._reader, *limits), costume.protocol(writer, *limits)
-        return _Dialogue(costume.framed, self._open_session(self._peer), writer, iprot, oprot)
+        iprot, oprot = wire_format.protocol(self._reader, *limits), wire_format.protocol(writer, *limits)
+        return _Dialogue(wire_format.framed, self._open_session(self._peer), writer, iprot, oprot)

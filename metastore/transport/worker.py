@@ -1,4 +1,4 @@
-"""A worker process: one thread accepts, a crew answers, the main thread waits for the order to drain."""
+"""A worker process: one thread accepts, a pool of threads answers, the main thread waits for the order to drain."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import socket
 import threading
 from typing import Final
 
-from metastore.transport.crew import Crew
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
+from metastore.transport.worker_pool import WorkerPool
 
 logger = logging.getLogger("metastore.transport")
 
@@ -42,10 +42,10 @@ def run_worker(
         logger.error("a worker cannot start: %s", error, exc_info=logger.isEnabledFor(logging.DEBUG))
         return 1
     _prepare_memory()
-    crew = Crew(options, application.open_session)
-    crew.start()
+    pool = WorkerPool(options, application.open_session)
+    pool.start()
     draining = threading.Event()
-    threading.Thread(target=_accept, args=(listener, crew, draining), name="accept", daemon=True).start()
+    threading.Thread(target=_accept, args=(listener, pool, draining), name="accept", daemon=True).start()
     with contextlib.suppress(BrokenPipeError):  # the supervisor is gone: so is the lifeline
         os.write(report, b"1")
 
@@ -53,7 +53,7 @@ def run_worker(
     draining.set()
     signal.alarm(math.ceil(options.drain_timeout) + _GRACE)
     stop_listening(listener)
-    left = crew.drain(options.drain_timeout)
+    left = pool.drain(options.drain_timeout)
     if left:
         logger.warning("%d connections were cut: not done after %g s", left, options.drain_timeout)
     application.close()
@@ -81,7 +81,7 @@ def stop_listening(listener: socket.socket) -> None:
             raise
 
 
-def _accept(listener: socket.socket, crew: Crew, draining: threading.Event) -> None:
+def _accept(listener: socket.socket, pool: WorkerPool, draining: threading.Event) -> None:
     """Accepts until the listener is shut down.
 
     Blocking, because Linux wakes the processes that wait in accept() in turn, and so shares the connections among them;
@@ -90,7 +90,7 @@ def _accept(listener: socket.socket, crew: Crew, draining: threading.Event) -> N
     while not draining.is_set():
         try:
             sock, address = listener.accept()
-            crew.admit(sock, _name_of(address))
+            pool.admit(sock, _name_of(address))
         except OSError as error:
             if error.errno == errno.EINVAL:
                 return

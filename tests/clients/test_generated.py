@@ -1,4 +1,4 @@
-"""The client that PyIceberg generated from Hive's IDL: none of our code on its side, in every costume of the wire."""
+"""The client that PyIceberg generated from Hive's IDL: none of our code on its side, in every wire format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from thrift.transport.TTransport import TBufferedTransport, TFramedTransport
 from tests.fixtures.server import Server
 from tests.wire.builders import PARQUET
 
-COSTUMES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+WIRE_FORMATS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "binary": (TBufferedTransport, TBinaryProtocol),
     "framed binary": (TFramedTransport, TBinaryProtocol),
     "compact": (TBufferedTransport, TCompactProtocol),
@@ -37,9 +37,9 @@ COSTUMES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
-@pytest.fixture(params=COSTUMES)
+@pytest.fixture(params=WIRE_FORMATS)
 def client(request: pytest.FixtureRequest, metastore_server: Server) -> Iterator[Any]:
-    wrap, protocol = COSTUMES[request.param]
+    wrap, protocol = WIRE_FORMATS[request.param]
     transport = wrap(TSocket(metastore_server.host, metastore_server.port))
     transport.open()
     yield ThriftHiveMetastore.Client(protocol(transport))

@@ -40,7 +40,7 @@ def test_create_makes_a_folder_below_the_warehouse(hive_client: Any, metastore_s
     assert found.ownerType == PrincipalType.USER  # Trino refuses an owner without a type
 
 
-def test_costumes_of_newer_clients_do_the_same(hive_client: Any) -> None:
+def test_forms_of_newer_clients_do_the_same(hive_client: Any) -> None:
     name = unique("db")
     hive_client.create_database_req(CreateDatabaseRequest(databaseName=name, parameters={"k": "v"}))
     assert hive_client.get_database_req(GetDatabaseRequest(name=name, catalogName="hive")).parameters == {"k": "v"}

@@ -64,7 +64,7 @@ def test_what_goes_in_comes_out(hive_client: Any) -> None:
     assert int(found.parameters["transient_lastDdlTime"]) >= found.createTime > 0
 
 
-def test_every_costume_reads_the_same_table(hive_client: Any) -> None:
+def test_every_form_of_the_call_reads_the_same_table(hive_client: Any) -> None:
     """Trap 27."""
     database, name = new_table(hive_client, [("ds", "string")])
     plain = hive_client.get_table(database, name)

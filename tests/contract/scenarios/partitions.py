@@ -1,4 +1,4 @@
-"""Partitions: added, read, dropped, in every costume that Hive 2.3 has."""
+"""Partitions: added, read, dropped, in every form that Hive 2.3 has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An echo server as a process of its own, and clients in every costume."""
+"""An echo server as a process of its own, and clients in every wire format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ECHO = Path(__file__).with_name("echo.py")
 ROOT = ECHO.parents[3]
 PATIENCE = 10.0  # seconds that anything may take that should happen at once
 
-COSTUMES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+WIRE_FORMATS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "binary": (TBufferedTransport, TBinaryProtocol),
     "old binary": (TBufferedTransport, lambda transport: TBinaryProtocol(transport, strictWrite=False)),
     "framed binary": (lambda sock: TFramedTransport(sock, 2**29), TBinaryProtocol),
@@ -83,9 +83,9 @@ class EchoServer:
         self._opened.append(sock)
         return sock
 
-    def client(self, costume: str = "binary") -> Client:
+    def client(self, wire_format: str = "binary") -> Client:
         """A connected client; its attribute `socket` is what is below it."""
-        transport, protocol = COSTUMES[costume]
+        transport, protocol = WIRE_FORMATS[wire_format]
         sock = TSocket("127.0.0.1", self.port)
         sock.setTimeout(PATIENCE * 1000)
         sock.open()

@@ -10,15 +10,15 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from thrift_idl.gen.fb303.FacebookService import getOption_args
 
-from .conftest import COSTUMES
+from .conftest import WIRE_FORMATS
 
 STOP = b"\x00"
 
 
-def call(key: str, *, costume: str = "binary", name: str = "getOption", kind: int = TMessageType.CALL) -> bytes:
+def call(key: str, *, wire_format: str = "binary", name: str = "getOption", kind: int = TMessageType.CALL) -> bytes:
     """A call of getOption, or of a method with the same arguments."""
     buffer = TMemoryBuffer()
-    transport, protocol = (COSTUMES[costume][0](buffer), COSTUMES[costume][1])
+    transport, protocol = (WIRE_FORMATS[wire_format][0](buffer), WIRE_FORMATS[wire_format][1])
     writer: Any = protocol(transport)
     writer.writeMessageBegin(name, kind, 7)
     getOption_args(key=key).write(writer)

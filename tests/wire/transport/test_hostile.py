@@ -51,7 +51,7 @@ DEFECTS = {
         "its frame",
     ),
     "frame beyond its message": (struct.pack("!i", 100) + call("echo") + bytes(100), "differ by"),
-    "empty frame": (call("echo", costume="framed binary") + bytes(4), "a frame of 0 bytes"),
+    "empty frame": (call("echo", wire_format="framed binary") + bytes(4), "a frame of 0 bytes"),
     "deep structs": (strict("getOption", _struct * DEPTH), "recursion depth"),
     "deep structs, skipped call": (strict("nothing", _struct * DEPTH), "recursion depth"),
     "deep lists": (strict("getOption", b"\x0f\x00\x4d" + _list * DEPTH), "recursion depth"),
@@ -127,7 +127,7 @@ def answer(data: bytes) -> bytes:
 
 
 _CALLS = [
-    call("echo x", costume=each) for each in ("binary", "old binary", "framed binary", "compact", "framed compact")
+    call("echo x", wire_format=each) for each in ("binary", "old binary", "framed binary", "compact", "framed compact")
 ]
 _CALLS.append(strict("add_partitions_req", _partitions + struct.pack("!i", 2) + bytes(3) + b"\x02\x00\x04\x01\x00\x00"))
 

@@ -15,7 +15,7 @@ from thrift.transport.TTransport import TTransportBase
 
 _Decode: TypeAlias = Callable[[Any, Any, Any], Any]  # target, protocol, type arguments
 
-PEEKED: Final = 6  # bytes that tell every costume; the smallest message has more
+PEEKED: Final = 6  # bytes that tell every wire format; the smallest message has more
 _MAX_NAME: Final = 256  # a method's name, in bytes and in characters
 _STRICT: Final = b"\x80\x01"
 _COMPACT: Final = 0x82
@@ -29,7 +29,7 @@ _STRANGERS: Final = {
 
 
 @dataclass(frozen=True)
-class Costume:
+class WireFormat:
     """How one client dresses its messages, for as long as the connection lasts."""
 
     framed: bool
@@ -44,24 +44,24 @@ class Costume:
         return BinaryProtocol(transport, strictWrite=self.strict, **limits)
 
 
-def detect(first: bytes) -> Costume:
-    """The costume of a connection that begins with `first` (PEEKED bytes).
+def detect(first: bytes) -> WireFormat:
+    """The wire format of a connection that begins with `first` (PEEKED bytes).
 
     The rule is Thrift's (THeaderTransport, TBinaryProtocol.readMessageBegin): a strict binary message begins with
     80 01, a compact one with 82; anything else is the length of a frame or, in the binary protocol before
     versions, of the method's name. Raises TProtocolException when it is neither.
     """
     if first.startswith(_STRICT):
-        return Costume(framed=False)
+        return WireFormat(framed=False)
     if first[0] == _COMPACT:
-        return Costume(framed=False, compact=True)
+        return WireFormat(framed=False, compact=True)
     positive = first[0] < 0x80
     if first[4:6] == _STRICT and positive:
-        return Costume(framed=True)
+        return WireFormat(framed=True)
     if first[4] == _COMPACT and positive:
-        return Costume(framed=True, compact=True)
+        return WireFormat(framed=True, compact=True)
     if 0 < int.from_bytes(first[:4], "big") <= _MAX_NAME:
-        return Costume(framed=False, strict=False)
+        return WireFormat(framed=False, strict=False)
     stranger = next((f" ({name})" for start, name in _STRANGERS.items() if first.startswith(start)), "")
     raise TProtocolException(TProtocolException.BAD_VERSION, f"not Thrift{stranger}: it begins with {first!r}")
 

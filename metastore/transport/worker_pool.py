@@ -19,7 +19,7 @@ _READY_ONCE: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLONESHOT
 _SECONDS_BETWEEN_REFUSALS: Final = 10.0  # in the log
 
 
-class Crew:
+class WorkerPool:
     """Answers the messages of many connections, leader and followers: who finds a message handles it to its end.
 
     A thread is added when the last one that waited has found work, up to `options.max_threads`, so that neither a slow
