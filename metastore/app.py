@@ -79,8 +79,8 @@ from metastore.services.entry.types import TypeService
 from metastore.services.entry.write_ids import WriteIdService
 from metastore.services.entry.writes import WriteService
 from metastore.settings import Settings
-from metastore.storage.announcements import Announcements
-from metastore.storage.engine import make_engine
+from metastore.storage.postgres.engine import make_engine
+from metastore.storage.postgres.listener import Listener
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 
@@ -90,7 +90,7 @@ class Application:
 
     def __init__(self, settings: Settings, database_url: str) -> None:
         self._store = Store(make_engine(settings, database_url))
-        self._announcements = Announcements(database_url)
+        self._listener = Listener(database_url)
         warehouse = Warehouse(settings.warehouse)
         self.databases = DatabaseService(self._store, warehouse, _now)
         self.tables = TableService(self._store, warehouse, _now)
@@ -121,7 +121,7 @@ class Application:
     def close(self) -> None:
         for timer in self._timers:
             timer.stop()
-        self._announcements.close()
+        self._listener.close()
         self._store.close()
 
     def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class Application:
         propagate = settings.dependencies_schema_change == "propagate"
         alter = TableAlterService(self._store, warehouse, _now, propagate_to_dependents=propagate)
         values = PartitionValueService(self._store)
-        waiting = PartitionWaitingService(self._store, self._announcements, most=max(1, settings.max_threads // 4))
+        waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))
         return {
             "config": ConfigHandlers(ConfigService(settings)),
             "databases": DatabaseHandlers(self.databases),

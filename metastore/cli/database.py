@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from metastore.settings import Settings
-from metastore.storage.embedded import EmbeddedPostgres
+from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 
 

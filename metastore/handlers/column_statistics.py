@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metastore.encoded import EncodedList, EncodedMap
+from metastore.encoding.binary import EncodedList, EncodedMap
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import TableName, table_name
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.domain.names import fold
-from metastore.encoded import EncodedList
+from metastore.encoding.binary import EncodedList
 from metastore.handlers.arguments import database_name, table_name
 from metastore.services.entry.constraints import ConstraintService
 from thrift_idl.gen.hive_metastore.ttypes import (

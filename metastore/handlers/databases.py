@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG
-from metastore.encoded import EncodedStruct
+from metastore.encoding.binary import EncodedStruct
 from metastore.handlers.arguments import database_name, database_pattern, required
 from metastore.services.entry.databases import DatabaseService
 from thrift_idl.gen.hive_metastore.ttypes import (

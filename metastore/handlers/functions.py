@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG, pattern_regex
-from metastore.encoded import EncodedStruct
+from metastore.encoding.binary import EncodedStruct
 from metastore.handlers.arguments import database_name
 from metastore.services.entry.functions import FunctionService
 from thrift_idl.gen.hive_metastore.ttypes import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.domain.partition_names import first_invalid_character, parse_name
-from metastore.encoded import EncodedTexts
+from metastore.encoding.binary import EncodedTexts
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import limit, table_name
 from metastore.services.entry.partitions_read import PartitionReadService

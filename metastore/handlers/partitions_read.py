@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.encoded import EncodedList, EncodedStruct
+from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.handlers.arguments import limit, table_name
 from metastore.services.entry.partitions_read import PartitionReadService
 from thrift_idl.gen.hive_metastore.ttypes import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from metastore.domain.names import pattern_regex
-from metastore.encoded import EncodedStruct
+from metastore.encoding.binary import EncodedStruct
 from metastore.handlers.arguments import database_name, database_pattern, limit, properties, required, table_name
 from metastore.services.entry.tables import TableService
 from metastore.services.entry.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade

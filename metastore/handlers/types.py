@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.domain.names import fold, pattern_regex
-from metastore.encoded import EncodedStruct
+from metastore.encoding.binary import EncodedStruct
 from metastore.services.entry.types import TypeService
 from thrift_idl.gen.hive_metastore.ttypes import Type
 

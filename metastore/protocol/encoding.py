@@ -11,7 +11,15 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.protocol.TProtocol import TProtocolBase
 from thrift.Thrift import TType
 
-from metastore.encoded import STOP, EncodedList, EncodedMap, EncodedStruct, EncodedTexts, encode_fields, field_header
+from metastore.encoding.binary import (
+    STOP,
+    EncodedList,
+    EncodedMap,
+    EncodedStruct,
+    EncodedTexts,
+    encode_fields,
+    field_header,
+)
 
 
 def write_result(protocol: TProtocolBase, result: Any) -> None:

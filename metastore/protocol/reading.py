@@ -10,7 +10,7 @@ from typing import Any
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.protocol.TProtocol import TProtocolBase
 
-from metastore.encoded import encode_fields
+from metastore.encoding.binary import encode_fields
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from metastore.domain.keys import KeyKind, kind_of
-from metastore.encoded import EncodedStruct
+from metastore.encoding.binary import EncodedStruct
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
 

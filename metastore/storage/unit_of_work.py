@@ -11,9 +11,9 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.domain.events import Event
 from metastore.errors import UnavailableError
-from metastore.storage.descriptors import Descriptors, KeptTails
-from metastore.storage.faults import translate, translated
-from metastore.storage.kept import Kept
+from metastore.storage.cache import Cache
+from metastore.storage.postgres.exceptions import translate, translated
+from metastore.storage.queries.descriptors import Descriptors, TailCache
 from metastore.storage.repositories.catalogs import Catalogs
 from metastore.storage.repositories.column_statistics import ColumnStatistics
 from metastore.storage.repositories.compactions import Compactions
@@ -27,7 +27,7 @@ from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.materialized_views import MaterializedViews
 from metastore.storage.repositories.notifications import APPEND, Notifications, WriteNotifications, appended
 from metastore.storage.repositories.partition_events import PartitionEvents
-from metastore.storage.repositories.partition_names import RAISE, KeptNames, PartitionNames
+from metastore.storage.repositories.partition_names import RAISE, NameCache, PartitionNames
 from metastore.storage.repositories.partition_values import PartitionValues
 from metastore.storage.repositories.partitions import Partitions
 from metastore.storage.repositories.partitions_write import PartitionsWrite
@@ -42,13 +42,13 @@ from metastore.storage.repositories.types import Types
 from metastore.storage.repositories.write_ids import WriteIds
 from metastore.storage.repositories.writes import Writes
 
-_KEPT_BYTES: Final = 16 * 2**20
+_CACHE_BYTES: Final = 16 * 2**20
 
 
 class UnitOfWork:
     """The repositories of one connection."""
 
-    def __init__(self, connection: Connection, tails: KeptTails, names: KeptNames | None = None) -> None:
+    def __init__(self, connection: Connection, tails: TailCache, names: NameCache | None = None) -> None:
         self._connection = connection
         self._in_transaction = False
         self._events: list[Event] = []
@@ -128,8 +128,8 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._tails: KeptTails = Kept(_KEPT_BYTES)
-        self._names: KeptNames = Kept(_KEPT_BYTES)
+        self._tails: TailCache = Cache(_CACHE_BYTES)
+        self._names: NameCache = Cache(_CACHE_BYTES)
 
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:

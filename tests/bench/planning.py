@@ -20,7 +20,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 import spark_client
-from metastore.storage.embedded import EmbeddedPostgres
+from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.fixtures.server import Server, connected, running
 from tests.wire.builders import columns, descriptor, new_database, partition, table

@@ -21,7 +21,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 from metastore.app import make_application
 from metastore.protocol.dispatch import CallSession
 from metastore.settings import Settings
-from metastore.storage.embedded import EmbeddedPostgres
+from metastore.storage.postgres.embedded import EmbeddedPostgres
 from metastore.transport.wire_format import BinaryProtocol
 from migrations import runner
 from tests.bench.workload import Workload

@@ -14,7 +14,7 @@ import psutil
 from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 
-from metastore.storage.embedded import EmbeddedPostgres
+from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.fixtures.database import execute
 from tests.fixtures.real_hive import find_jar, free_port, running_real_hive

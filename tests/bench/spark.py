@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 import spark_client
-from metastore.storage.embedded import EmbeddedPostgres
+from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from spark_client import Session
 from tests.fixtures.server import running

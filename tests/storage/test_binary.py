@@ -7,10 +7,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from metastore.app import Application
-from metastore.encoded import EncodedTexts, Joined
-from metastore.storage.binary import binary_row, texts
-from metastore.storage.faults import translate
-from metastore.storage.sql import Sql
+from metastore.encoding.binary import EncodedTexts, Joined
+from metastore.storage.postgres.copy import binary_row, texts
+from metastore.storage.postgres.exceptions import translate
+from metastore.storage.postgres.sql import Sql
 
 
 def test_a_row_is_read_as_it_is(application: Application) -> None:

@@ -13,8 +13,8 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.app import Application
 from metastore.errors import ConnectionLostError
-from metastore.storage.driver import Prepared
-from metastore.storage.faults import translate
+from metastore.storage.postgres.driver import Prepared
+from metastore.storage.postgres.exceptions import translate
 from tests.fixtures.application import called, counted
 from tests.fixtures.database import execute
 from tests.wire.builders import table

@@ -16,10 +16,10 @@ import pytest
 from sqlalchemy import NullPool, create_engine, text
 
 from metastore.errors import ConfigurationError
-from metastore.storage.embedded import EmbeddedPostgres
+from metastore.storage.postgres.embedded import EmbeddedPostgres
 
 USER = """
-import sys; from pathlib import Path; from metastore.storage.embedded import EmbeddedPostgres
+import sys; from pathlib import Path; from metastore.storage.postgres.embedded import EmbeddedPostgres
 with EmbeddedPostgres(Path(sys.argv[1])) as postgres:
     print(postgres.url, flush=True)
     sys.stdin.read()

@@ -1,4 +1,4 @@
-"""Names that a process has kept are never sent when they are not true any more, whoever changed them.
+"""Names that a process has cached are never sent when they are not true any more, whoever changed them.
 
 Two applications on one database stand for two servers: they share nothing but the database.
 """
@@ -17,7 +17,7 @@ from sqlalchemy import text
 from metastore.app import Application, make_application
 from metastore.errors import AlreadyExistsError
 from metastore.settings import Settings
-from metastore.storage.kept import Kept
+from metastore.storage.cache import Cache
 from metastore.storage.repositories import partition_names
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
@@ -185,15 +185,15 @@ def test_readers_among_writers_are_never_behind(both: tuple[Application, Applica
 
 
 def test_no_more_is_kept_than_may_be() -> None:
-    kept: Kept[int, str] = Kept(10)
+    cache: Cache[int, str] = Cache(10)
     for key in range(3):
-        kept.put(key, f"value {key}", 4)
-    assert [kept.get(key) for key in range(3)] == [None, "value 1", "value 2"]
-    kept.get(1)
-    kept.put(3, "value 3", 4)  # 2 was not asked for longest
-    assert [kept.get(key) for key in range(4)] == [None, "value 1", None, "value 3"]
-    kept.put(1, "larger than all", 11)
-    assert [kept.get(key) for key in (1, 3)] == [None, "value 3"]
-    kept.put(3, "anew", 6)
-    kept.put(4, "value 4", 4)
-    assert [kept.get(key) for key in (3, 4)] == ["anew", "value 4"]
+        cache.put(key, f"value {key}", 4)
+    assert [cache.get(key) for key in range(3)] == [None, "value 1", "value 2"]
+    cache.get(1)
+    cache.put(3, "value 3", 4)  # 2 was not asked for longest
+    assert [cache.get(key) for key in range(4)] == [None, "value 1", None, "value 3"]
+    cache.put(1, "larger than all", 11)
+    assert [cache.get(key) for key in (1, 3)] == [None, "value 3"]
+    cache.put(3, "anew", 6)
+    cache.put(4, "value 4", 4)
+    assert [cache.get(key) for key in (3, 4)] == ["anew", "value 4"]

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from metastore.app import Application
-from metastore.encoded import decode
+from metastore.encoding.binary import decode
 from tests.fixtures.application import called, counted
 from tests.wire.builders import columns, descriptor, partition, skewed, table
 from thrift_idl.gen.hive_metastore.ttypes import (

@@ -18,7 +18,7 @@ from metastore.services.entry.locks import LockService
 from metastore.services.entry.timeouts import TimeoutService
 from metastore.services.entry.transactions import TransactionService
 from metastore.settings import Settings
-from metastore.storage.engine import make_engine
+from metastore.storage.postgres.engine import make_engine
 from metastore.storage.references import TableKey
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.encoded import EncodedList, encode_fields
+from metastore.encoding.binary import EncodedList, encode_fields
 from metastore.errors import InvalidInputError
 from metastore.services.rules.partition_grouping import as_list, grouped, ungrouped
 from metastore.services.rules.projections import like, projected, tree_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain import events
 from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
-from metastore.encoded_json import encode_json
+from metastore.encoding.json import encode_json
 from metastore.errors import (
     AlreadyExistsError,
     InvalidInputError,

@@ -22,7 +22,7 @@ from metastore.domain.transactions import Operation
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.compactions import enqueue
 from metastore.services.rules.lock_requests import table_key
-from metastore.storage.clock import milliseconds
+from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.references import TableKey
 from metastore.storage.repositories.compactions import StoredCompaction
 from metastore.storage.repositories.transaction_writes import Written

@@ -7,7 +7,7 @@ from typing import Any
 
 from metastore.domain import events
 from metastore.domain.events import Owner
-from metastore.encoded import EncodedList
+from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.entry.tables import found
 from metastore.services.rules.constraints import add_constraints, owner_of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from metastore.domain import events, table_events
 from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
-from metastore.encoded import EncodedList, EncodedStruct
+from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.errors import (
     AlreadyExistsError,
     InvalidInputError,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from metastore.domain import events
 from metastore.domain.names import check_object_name, fold
-from metastore.encoded import EncodedList, EncodedStruct
-from metastore.encoded_json import encode_json
+from metastore.encoding.binary import EncodedList, EncodedStruct
+from metastore.encoding.json import encode_json
 from metastore.errors import (
     AlreadyExistsError,
     InvalidInputError,

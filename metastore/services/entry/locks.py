@@ -10,7 +10,7 @@ from metastore.domain.names import fold, split_database
 from metastore.errors import LockNotFoundError, TransactionOpenError
 from metastore.services.rules.lock_requests import requested, written
 from metastore.services.rules.transactions import open_ones, reap, renew
-from metastore.storage.clock import milliseconds
+from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.locks import Holder, ShownLock
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (

@@ -13,7 +13,7 @@ from metastore.errors import AlreadyExistsError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.moves import Move, moved, relocate
 from metastore.services.rules.events import objects, table_text
-from metastore.storage.filters_sql import values_condition
+from metastore.storage.queries.filters import values_condition
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork

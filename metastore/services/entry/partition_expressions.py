@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from metastore.encoded import EncodedList
+from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.entry.partitions_read import by_filter
 from metastore.services.entry.tables import found, referred
+from metastore.storage.postgres.sql import Condition
 from metastore.storage.references import TableRef
-from metastore.storage.sql import Condition
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 

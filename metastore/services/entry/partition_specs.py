@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from metastore.encoded import EncodedList, decode
+from metastore.encoding.binary import EncodedList, decode
 from metastore.errors import InvalidInputError
 from metastore.services.entry.partitions_read import by_filter, by_values
 from metastore.services.entry.tables import found
 from metastore.services.rules.partition_grouping import as_list, grouped
 from metastore.services.rules.projections import Tree, like, projected, tree_of
 from metastore.services.rules.tables import is_true
+from metastore.storage.postgres.sql import Condition, all_of
 from metastore.storage.references import TableRef
 from metastore.storage.repositories.partitions import named
-from metastore.storage.sql import Condition, all_of
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPartitionsFilterSpec,

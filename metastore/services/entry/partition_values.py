@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from metastore.domain.expression import PostfixNode, from_postfix
 from metastore.domain.names import fold
-from metastore.encoded import EncodedTexts
+from metastore.encoding.binary import EncodedTexts
 from metastore.errors import InvalidInputError
 from metastore.services.entry.partitions_read import by_filter
 from metastore.services.entry.tables import referred
-from metastore.storage.filters_sql import scan_condition
+from metastore.storage.queries.filters import scan_condition
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store
 

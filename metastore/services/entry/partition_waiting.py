@@ -18,7 +18,7 @@ LONGEST: Final = 10.0
 
 
 class Announced(Protocol):
-    """What tells of commits (`storage.announcements`)."""
+    """What tells of commits (`storage.postgres.listener`)."""
 
     def count(self, timeout: float) -> int: ...
     def wait(self, seen: int, timeout: float) -> None: ...

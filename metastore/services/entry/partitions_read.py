@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from metastore.domain.filters import check_columns, parse_filter
 from metastore.domain.partition_names import checked_name, partition_name, values_of
-from metastore.encoded import EncodedList, EncodedStruct, EncodedTexts
+from metastore.encoding.binary import EncodedList, EncodedStruct, EncodedTexts
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.entry.tables import referred
-from metastore.storage.filters_sql import filter_condition, values_condition
+from metastore.storage.postgres.sql import Condition
+from metastore.storage.queries.filters import filter_condition, values_condition
 from metastore.storage.references import TableRef
-from metastore.storage.sql import Condition
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 

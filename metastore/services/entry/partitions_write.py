@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain import table_events
 from metastore.domain.partition_names import checked_name, values_of
-from metastore.encoded import EncodedList
+from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.cascade.dependencies import follow_added, follow_dropped
 from metastore.services.entry.databases import Clock, owns_data

@@ -12,7 +12,7 @@ from metastore.domain.skew import DEFAULT_DIRECTORY, Skew, directories_to_read, 
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.entry.tables import missing
 from metastore.services.rules.tables import VIEW
-from metastore.storage.filters_sql import scan_condition
+from metastore.storage.queries.filters import scan_condition
 from metastore.storage.references import ScanRow, StoredTable
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths

@@ -9,7 +9,7 @@ from metastore.domain import table_events
 from metastore.domain.dependencies import drop_order
 from metastore.domain.filters import parse_filter
 from metastore.domain.names import fold
-from metastore.encoded import EncodedStruct
+from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.cascade.acid_tables import forget_dropped
 from metastore.services.cascade.dependencies import check_unmarked, droppable
@@ -20,8 +20,8 @@ from metastore.services.rules.events import table_text
 from metastore.services.rules.materialized_views import add_sources, check_no_views
 from metastore.services.rules.privileges import add_privileges
 from metastore.services.rules.tables import fill_statistics, has_statistics, is_view, prepare
-from metastore.storage.filters_sql import table_condition
 from metastore.storage.mapping.constraints import Constraint
+from metastore.storage.queries.filters import table_condition
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import Store, UnitOfWork

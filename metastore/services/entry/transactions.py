@@ -19,7 +19,7 @@ from metastore.domain.transactions import (
 from metastore.errors import InvalidInputError, InvalidOperationError, TransactionAbortedError
 from metastore.services.rules.lock_requests import operation_of, table_key
 from metastore.services.rules.transactions import abort, not_open, open_ones
-from metastore.storage.clock import milliseconds
+from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.transaction_writes import Conflict, Written
 from metastore.storage.repositories.transactions import StoredTransaction
 from metastore.storage.unit_of_work import Store, UnitOfWork

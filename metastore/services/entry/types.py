@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.names import check_object_name, fold
 from metastore.domain.type_strings import check_type
-from metastore.encoded import EncodedStruct
+from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.rules.tables import check_columns
 from metastore.storage.unit_of_work import Store

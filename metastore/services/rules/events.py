@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from metastore.domain import events, table_events
 from metastore.domain.events import MARK, DatabaseText, Event, Owner
 from metastore.domain.table_events import SINGLE, Objects, PartitionText, TableText
-from metastore.encoded_json import encode_json
+from metastore.encoding.json import encode_json
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint
 from metastore.storage.mapping.descriptors import without_places
 from metastore.storage.references import StoredPartition

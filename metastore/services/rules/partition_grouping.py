@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from thrift.Thrift import TType
 
-from metastore.encoded import STOP, EncodedList, encode_fields, field_header
+from metastore.encoding.binary import STOP, EncodedList, encode_fields, field_header
 from metastore.errors import InvalidInputError, InvalidObjectError
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import (

@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from metastore.encoded import STOP, encode_fields
+from metastore.encoding.binary import STOP, encode_fields
 from thrift_idl.gen.hive_metastore.ttypes import (
     SQLCheckConstraint,
     SQLDefaultConstraint,

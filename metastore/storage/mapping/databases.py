@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metastore.encoded import STOP, EncodedStruct, encode_fields
+from metastore.encoding.binary import STOP, EncodedStruct, encode_fields
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
 

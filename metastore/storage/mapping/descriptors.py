@@ -10,7 +10,7 @@ from typing import Any
 
 from thrift.Thrift import TType
 
-from metastore.encoded import STOP, decode, encode_fields, field_header, fields_of
+from metastore.encoding.binary import STOP, decode, encode_fields, field_header, fields_of
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, SkewedInfo, StorageDescriptor
 
 _SKEWED_INFO = field_header(TType.STRUCT, 11)

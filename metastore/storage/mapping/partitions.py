@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from metastore.encoded import STOP, decode, decode_list, encode_fields, fields_of
+from metastore.encoding.binary import STOP, decode, decode_list, encode_fields, fields_of
 from metastore.storage.mapping.descriptors import PLACES, placed
 from metastore.storage.references import ScanRow
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor

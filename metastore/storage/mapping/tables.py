@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metastore.encoded import STOP, EncodedStruct, encode_fields, fields_of
+from metastore.encoding.binary import STOP, EncodedStruct, encode_fields, fields_of
 from metastore.storage.mapping.descriptors import PLACES, columns_json
 from thrift_idl.gen.hive_metastore.ttypes import Table
 

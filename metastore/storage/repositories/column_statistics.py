@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, Connection, Select, any_, delete, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from metastore.encoded import STOP, EncodedList, encode_fields
+from metastore.encoding.binary import STOP, EncodedList, encode_fields
 from metastore.storage.schema import TABLE_ITSELF, column_statistics, partitions
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj

@@ -11,10 +11,10 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.types import BigInteger
 
 from metastore.domain.compactions import ABORTED, ACTIVE, ENDED, INITIATED, READY_FOR_CLEANING, SUCCEEDED, WORKING
-from metastore.storage.clock import ago, now
+from metastore.storage.postgres.clock import ago, now
+from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.references import TableKey
 from metastore.storage.schema import compactions
-from metastore.storage.table_keys import named, of_database, of_table
 
 
 class StoredCompaction(NamedTuple):

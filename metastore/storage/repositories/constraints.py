@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, any_, delete, insert, literal, or_, select, true, tuple_
 
-from metastore.encoded import EncodedList
+from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint, constraint_row, constraint_tail
 from metastore.storage.schema import databases, table_constraints, tables
 from metastore.storage.schema.base import Texts

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from metastore.encoded import STOP, EncodedList, EncodedStruct
+from metastore.encoding.binary import STOP, EncodedList, EncodedStruct
 from metastore.storage.mapping.databases import database_row, encoded_database
 from metastore.storage.schema import databases
 from thrift_idl.gen.hive_metastore.ttypes import Database

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, any_, delete, func, literal, o
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
-from metastore.storage.clock import ago, now
+from metastore.storage.postgres.clock import ago, now
 from metastore.storage.schema import open_write_locations, open_write_renames, open_writes
 from metastore.storage.schema.base import Texts
 

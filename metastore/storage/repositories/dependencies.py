@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from metastore.domain.dependencies import Source
-from metastore.storage.arrays import array_literal
+from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.references import TableRef
 
 

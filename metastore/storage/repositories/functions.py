@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, insert, select, update
 
-from metastore.encoded import STOP, EncodedList, EncodedStruct, encode_fields
+from metastore.encoding.binary import STOP, EncodedList, EncodedStruct, encode_fields
 from metastore.storage.schema import databases, functions
 from thrift_idl.gen.hive_metastore.ttypes import Function
 

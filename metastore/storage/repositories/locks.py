@@ -15,10 +15,10 @@ from sqlalchemy.types import BigInteger
 
 from metastore.domain.lock_rules import Blocker, Component, LockType, StandingLock
 from metastore.domain.transactions import OPEN
-from metastore.storage.clock import ago, now
+from metastore.storage.postgres.clock import ago, now
+from metastore.storage.queries.table_keys import named, of_table
 from metastore.storage.references import TableKey
 from metastore.storage.schema import lock_components, locks, transactions
-from metastore.storage.table_keys import named, of_table
 
 
 class Holder(NamedTuple):

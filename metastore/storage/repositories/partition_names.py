@@ -6,12 +6,12 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, Text, bindparam, cast, select
 
-from metastore.encoded import EncodedTexts
-from metastore.storage.binary import binary_row, texts
-from metastore.storage.driver import Prepared
-from metastore.storage.kept import Kept
+from metastore.encoding.binary import EncodedTexts
+from metastore.storage.cache import Cache
+from metastore.storage.postgres.copy import binary_row, texts
+from metastore.storage.postgres.driver import Prepared
+from metastore.storage.postgres.sql import Sql
 from metastore.storage.schema import databases, partition_lists, tables
-from metastore.storage.sql import Sql
 
 RAISE: Final = """
     INSERT INTO partition_lists (table_id, state)
@@ -21,7 +21,7 @@ RAISE: Final = """
 """Gives the lists of these tables new states. Their rows stay locked until the commit, which must be near: who changes
 partitions of the same tables waits for them. Taken by ascending id, so that nobody waits for each other."""
 
-KeptNames: TypeAlias = Kept[int, tuple[str, EncodedTexts]]
+NameCache: TypeAlias = Cache[int, tuple[str, EncodedTexts]]
 """By table id: names, and the state in which the list of partitions was when they were read."""
 
 _STATE = Prepared(
@@ -45,9 +45,9 @@ _NAMES = """
 class PartitionNames:
     """Names that are asked for again are sent again, if the database says, in that call, that they are true still."""
 
-    def __init__(self, connection: Connection, kept: KeptNames | None) -> None:
+    def __init__(self, connection: Connection, cache: NameCache | None) -> None:
         self._connection = connection
-        self._kept = kept
+        self._cache = cache
 
     def all(self, catalog: str, database: str, name: str) -> EncodedTexts:
         """Escaped names in ascending order; of an unknown table none (as the real server answers)."""
@@ -55,12 +55,12 @@ class PartitionNames:
         if not rows:
             return EncodedTexts(0, b"")
         ((table_id, state),) = rows
-        kept_state, names = (self._kept and self._kept.get(table_id)) or (None, None)
-        return names if names and kept_state == state else self._read(table_id)
+        cached_state, names = (self._cache and self._cache.get(table_id)) or (None, None)
+        return names if names and cached_state == state else self._read(table_id)
 
     def _read(self, table_id: int) -> EncodedTexts:
         found, state = binary_row(self._connection, Sql(_NAMES, (table_id, table_id)))
         names = texts(found)
-        if self._kept and state:
-            self._kept.put(table_id, (bytes(state).decode(), names), len(names.data))
+        if self._cache and state:
+            self._cache.put(table_id, (bytes(state).decode(), names), len(names.data))
         return names

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from metastore.domain.partition_names import DEFAULT_PARTITION
-from metastore.storage.driver import rows_of
+from metastore.storage.postgres.driver import rows_of
+from metastore.storage.postgres.sql import Condition, Sql, all_of
 from metastore.storage.references import TableRef
-from metastore.storage.sql import Condition, Sql, all_of
 
 Order = Sequence[tuple[int, bool]]
 """Positions of keys from 0, each with whether it is descending."""

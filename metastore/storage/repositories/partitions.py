@@ -7,16 +7,16 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from metastore.encoded import EncodedList, EncodedTexts, Joined
-from metastore.storage.arrays import array_literal, number_array_literal
-from metastore.storage.binary import binary_row, binary_rows, integers, texts
-from metastore.storage.descriptors import Descriptors
-from metastore.storage.driver import rows_of
+from metastore.encoding.binary import EncodedList, EncodedTexts, Joined
 from metastore.storage.mapping.descriptors import decode_descriptor
 from metastore.storage.mapping.partitions import decoded_partitions, partition_tails, scan_row
+from metastore.storage.postgres.arrays import array_literal, number_array_literal
+from metastore.storage.postgres.copy import binary_row, binary_rows, integers, texts
+from metastore.storage.postgres.driver import rows_of
+from metastore.storage.postgres.sql import Condition, Sql, all_of
+from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.visible_writes import visible_columns, visible_writes
 from metastore.storage.references import ScanRow, StoredPartition, TableRef, VisibleWrites
-from metastore.storage.sql import Condition, Sql, all_of
-from metastore.storage.visible_writes import visible_columns, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 # Where the columns are in a row of `select`, each with four bytes of length before it.

@@ -14,11 +14,12 @@ from sqlalchemy import BigInteger, Connection, any_, cast, delete, literal, sele
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.domain.keys import sort_key
-from metastore.encoded import EncodedList
-from metastore.storage.arrays import array_literal, number_array_literal
-from metastore.storage.descriptors import Descriptors
+from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.descriptors import Descriptor, shared_part
 from metastore.storage.mapping.partitions import partition_head, partition_tails
+from metastore.storage.postgres.arrays import array_literal, number_array_literal
+from metastore.storage.postgres.listener import CHANNEL
+from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.references import TableRef
 from metastore.storage.schema import (
     partitions,
@@ -65,9 +66,6 @@ _DELETE = text("""
 
 # The versions of a partition begin at its id, shifted by so much: one that comes in its place never has one of them.
 _VERSION_BITS: Final = 24
-
-CHANNEL: Final = "metastore_partitions"
-"""On which it is announced that there are new partitions (`storage.announcements`)."""
 
 _INSERT = text(f"""
     WITH stored AS (

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, any_, delete, func, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
-from metastore.storage.clock import ago
+from metastore.storage.postgres.clock import ago
 from metastore.storage.schema import retired_locations
 from metastore.storage.schema.base import Texts
 

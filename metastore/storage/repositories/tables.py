@@ -24,16 +24,16 @@ from sqlalchemy import (
 )
 
 from metastore.domain.query_ids import CHARACTERS, LENGTH
-from metastore.storage.arrays import array_literal, number_array_literal
-from metastore.storage.descriptors import Descriptors
-from metastore.storage.driver import Prepared, rows_of
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.tables import encoded_table, table_row
+from metastore.storage.postgres.arrays import array_literal, number_array_literal
+from metastore.storage.postgres.driver import Prepared, rows_of
+from metastore.storage.postgres.sql import Condition, Sql, all_of
+from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.visible_writes import visible_columns, visible_writes
 from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrites
 from metastore.storage.schema import databases, partition_lists, skewed_locations, tables
 from metastore.storage.schema.base import Texts
-from metastore.storage.sql import Condition, Sql, all_of
-from metastore.storage.visible_writes import visible_columns, visible_writes
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
@@ -158,7 +158,7 @@ class Tables:
         return list(self._connection.execute(query).scalars())
 
     def names_where(self, catalog: str, database: str, condition: Condition, limit: int | None) -> list[str]:
-        """Names in ascending order of the tables that satisfy a condition of `filters_sql`."""
+        """Names in ascending order of the tables that satisfy a condition of `queries.filters`."""
         chosen = all_of([Sql("databases.catalog = %s AND databases.name = %s", (catalog, database)), condition])
         query = f"{_NAMES} WHERE {chosen.text} ORDER BY tables.name LIMIT %s"
         return [name for (name,) in rows_of(self._connection, Sql(query, (*chosen.values, limit)))]

@@ -11,9 +11,9 @@ from sqlalchemy.types import BigInteger
 
 from metastore.domain.lock_rules import LockType
 from metastore.domain.transactions import ABORTED, COMMITTED, CONFLICTING, Operation
+from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.references import TableKey
 from metastore.storage.schema import lock_components, locks, transaction_components, transactions, write_ids
-from metastore.storage.table_keys import named, of_database, of_table
 
 
 class Written(NamedTuple):

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.types import BigInteger
 
 from metastore.domain.transactions import ABORTED, COMMITTED, OPEN
-from metastore.storage.clock import ago, now
+from metastore.storage.postgres.clock import ago, now
 from metastore.storage.schema import transaction_counter, transactions, write_ids
 
 

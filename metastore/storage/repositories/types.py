@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, delete, insert, select
 
-from metastore.encoded import STOP, EncodedStruct, encode_fields
+from metastore.encoding.binary import STOP, EncodedStruct, encode_fields
 from metastore.storage.schema import types
 from thrift_idl.gen.hive_metastore.ttypes import Type
 

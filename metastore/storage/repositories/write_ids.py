@@ -10,9 +10,9 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.types import BigInteger
 
 from metastore.domain.transactions import WriteId
+from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.references import TableKey
 from metastore.storage.schema import write_id_counters, write_ids
-from metastore.storage.table_keys import named, of_database, of_table
 
 
 class TableWrites(NamedTuple):

@@ -1,4 +1,4 @@
-"""What all tables share: one metadata object, and names for every constraint (`storage.faults` reads them)."""
+"""What all tables share: one metadata object, and names for every constraint (`postgres.exceptions` reads them)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import spark_client
 from metastore.client import MetastoreClient
-from metastore.storage.embedded import EmbeddedPostgres
+from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.bench.writing import publishing
 from tests.bench.writing.crash import crash

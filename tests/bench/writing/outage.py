@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Table
-from metastore.storage.embedded import EmbeddedPostgres
+from metastore.storage.postgres.embedded import EmbeddedPostgres
 from spark_client.context import Context
 from spark_client.errors import SparkClientError, WriteUncertainError
 from spark_client.write.insert import insert_into

@@ -15,7 +15,7 @@ from thrift.Thrift import TApplicationException
 
 from metastore.services.entry.notifications import NotificationService
 from metastore.settings import Settings
-from metastore.storage.engine import make_engine
+from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import new_database, new_table, partition, table, unique

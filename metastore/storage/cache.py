@@ -1,4 +1,4 @@
-"""What was read and may be needed again: bounded in bytes, shared by the threads of one process."""
+"""Values that were read and may be needed again: bounded in bytes, shared by the threads of one process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Kept(Generic[K, V]):
+class Cache(Generic[K, V]):
     """Values by key. Of more than `limit` bytes, those go that were not asked for longest."""
 
     def __init__(self, limit: int) -> None:

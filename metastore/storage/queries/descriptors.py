@@ -11,7 +11,7 @@ from typing import TypeAlias
 from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects.postgresql import insert
 
-from metastore.storage.kept import Kept
+from metastore.storage.cache import Cache
 from metastore.storage.mapping.descriptors import Descriptor, Shared
 from metastore.storage.schema import (
     column_lists,
@@ -21,28 +21,28 @@ from metastore.storage.schema import (
     storage_formats,
 )
 
-KeptTails: TypeAlias = Kept[int, bytes]
+TailCache: TypeAlias = Cache[int, bytes]
 """By descriptor id."""
 
 
 class Descriptors:
     """The shared parts of storage descriptors."""
 
-    def __init__(self, connection: Connection, kept: KeptTails) -> None:
+    def __init__(self, connection: Connection, cache: TailCache) -> None:
         self._connection = connection
-        self._kept = kept
+        self._cache = cache
 
     def tails(self, ids: Sequence[int]) -> dict[int, bytes]:
         """The encoded end of every table or partition of these shapes, by descriptor id."""
         wanted = set(ids)
-        found = {each: tail for each in wanted if (tail := self._kept.get(each)) is not None}
+        found = {each: tail for each in wanted if (tail := self._cache.get(each)) is not None}
         missing = wanted - found.keys()
         if missing:
             table = storage_descriptors
             query = select(table.c.id, table.c.encoded).where(table.c.id.in_(sorted(missing)))
             read = {row.id: bytes(row.encoded) for row in self._connection.execute(query)}
             for descriptor_id, tail in read.items():
-                self._kept.put(descriptor_id, tail, len(tail))
+                self._cache.put(descriptor_id, tail, len(tail))
             found |= read
         return found
 

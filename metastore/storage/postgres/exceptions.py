@@ -1,4 +1,4 @@
-"""The first wall: what PostgreSQL reports, in the words of the domain."""
+"""Maps what PostgreSQL reports to the errors of the domain."""
 
 from __future__ import annotations
 

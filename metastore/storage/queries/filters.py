@@ -27,9 +27,9 @@ from metastore.domain.filters import TableField, table_field
 from metastore.domain.keys import KeyKind, kind_of, sort_key
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.errors import InvalidInputError
-from metastore.storage.arrays import array_literal
+from metastore.storage.postgres.arrays import array_literal
+from metastore.storage.postgres.sql import FALSE, TRUE, Condition, Sql, all_of, any_of
 from metastore.storage.references import Key
-from metastore.storage.sql import FALSE, TRUE, Condition, Sql, all_of, any_of
 
 
 class LeafCondition(Protocol):

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import Select
 
-from metastore.storage.sql import Sql
+from metastore.storage.postgres.sql import Sql
 
 _NUMBERED: Final = PGDialect_psycopg2(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 

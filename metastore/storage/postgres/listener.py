@@ -1,4 +1,4 @@
-"""Announcements between servers: what one commits wakes those who wait at another (PostgreSQL's LISTEN and NOTIFY).
+"""Listener between servers: what one commits wakes those who wait at another (PostgreSQL's LISTEN and NOTIFY).
 
 One connection and one thread a process, from the first who waits.
 """
@@ -14,12 +14,13 @@ from typing import Any, Final
 import psycopg2  # type: ignore[import-untyped] # it has no types, and SQLAlchemy no LISTEN
 from sqlalchemy.engine import make_url
 
-from metastore.storage.repositories.partitions_write import CHANNEL
+CHANNEL: Final = "metastore_partitions"
+"""On which it is announced that there are new partitions."""
 
 _PAUSE: Final = 1.0  # seconds before a lost connection is tried again
 
 
-class Announcements:
+class Listener:
     """Counts what was announced: who waits compares the count with the one that it has seen."""
 
     def __init__(self, url: str) -> None:
@@ -35,7 +36,7 @@ class Announcements:
         """What was announced up to now. The first call begins to listen, and waits `timeout` seconds at most for it."""
         with self._changed:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._listen, name="announcements", daemon=True)
+                self._thread = threading.Thread(target=self._listen, name="listener", daemon=True)
                 self._thread.start()
             self._changed.wait_for(lambda: self._listening, timeout)
             return self._count
@@ -65,7 +66,7 @@ class Announcements:
 
     def _connect(self) -> Any:
         plain = self._url.set(drivername="postgresql").render_as_string(hide_password=False)
-        connection = psycopg2.connect(plain, application_name="metastore announcements", connect_timeout=10)
+        connection = psycopg2.connect(plain, application_name="metastore listener", connect_timeout=10)
         connection.autocommit = True
         with connection.cursor() as cursor:
             cursor.execute(f"LISTEN {CHANNEL}")

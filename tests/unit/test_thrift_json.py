@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from thrift.protocol.TJSONProtocol import TJSONProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
-from metastore.encoded_json import encode_json
+from metastore.encoding.json import encode_json
 from thrift_idl.gen.hive_metastore.ttypes import (
     BinaryColumnStatsData,
     DoubleColumnStatsData,

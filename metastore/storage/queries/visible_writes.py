@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from metastore.storage.binary import integers
+from metastore.storage.postgres.copy import integers
 from metastore.storage.references import VisibleWrites
 
 _LAST: Final = "(SELECT int8send(last_number) FROM write_counters WHERE write_counters.table_id = {})"

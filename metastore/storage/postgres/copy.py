@@ -8,9 +8,9 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from metastore.encoded import EncodedTexts
-from metastore.storage.driver import driver_cursor
-from metastore.storage.sql import Sql
+from metastore.encoding.binary import EncodedTexts
+from metastore.storage.postgres.driver import driver_cursor
+from metastore.storage.postgres.sql import Sql
 
 _HEADER: Final = 19  # bytes before the first row: signature, flags, length of an extension that there is not
 _LARGE: Final = 2**22  # bytes

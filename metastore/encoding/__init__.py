@@ -1,0 +1,1 @@
+"""Thrift structs as bytes and as text, without an object in between."""

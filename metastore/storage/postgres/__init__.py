@@ -1,0 +1,1 @@
+"""PostgreSQL itself: the server, connections, how statements and rows travel, what its errors mean."""

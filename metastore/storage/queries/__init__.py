@@ -1,0 +1,1 @@
+"""Parts of statements that several repositories share."""
