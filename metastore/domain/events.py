@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from metastore.domain.names import DatabaseName, TableName
+
 FORMAT: Final = "json-0.2"
 MARK: Final = "\x01"
 """Stands for a text that a message repeats. In JSON such a character can only be escaped, so it is nothing else."""
@@ -73,19 +75,10 @@ class EventFilter(NamedTuple):
     types: Sequence[str] = ()
 
 
-class Owner(NamedTuple):
-    """What an event is about, by its names."""
-
-    catalog: str | None = None
-    database: str | None = None
-    table: str | None = None
-
-
 class DatabaseText(NamedTuple):
     """A database and its object."""
 
-    catalog: str
-    name: str
+    name: DatabaseName
     text: str
 
 
@@ -99,22 +92,32 @@ _CONSTRAINTS: Final = {
 }
 
 
-def event(kind: EventType, owner: Owner, **fields: Any) -> Event:
-    """`fields` are those of Hive's message class of this type."""
+def event(kind: EventType, about: TableName | DatabaseName | str | None, **fields: Any) -> Event:
+    """Makes an event about a table, a database, a catalog (its name) or, with None, a transaction.
+
+    `fields` are those of Hive's message class of this type.
+    """
     # Hive's own server fills the first two from its configuration; readers only insist that they are there.
-    return Event(kind, *owner, to_json({"server": "", "servicePrincipal": "", **fields}))
+    message = to_json({"server": "", "servicePrincipal": "", **fields})
+    match about:
+        case TableName(catalog, database, name):
+            return Event(kind, catalog, database, name, message)
+        case DatabaseName(catalog, name):
+            return Event(kind, catalog, name, None, message)
+        case _:
+            return Event(kind, about, None, None, message)
 
 
 def create_catalog(name: str) -> Event:
-    return event(EventType.CREATE_CATALOG, Owner(name), catalog=name)
+    return event(EventType.CREATE_CATALOG, name, catalog=name)
 
 
 def alter_catalog(name: str, before: str, after: str) -> Event:
-    return event(EventType.ALTER_CATALOG, Owner(name), catObjBeforeJson=before, catObjAfterJson=after)
+    return event(EventType.ALTER_CATALOG, name, catObjBeforeJson=before, catObjAfterJson=after)
 
 
 def drop_catalog(name: str) -> Event:
-    return event(EventType.DROP_CATALOG, Owner(name), catalog=name)
+    return event(EventType.DROP_CATALOG, name, catalog=name)
 
 
 def create_database(database: DatabaseText) -> Event:
@@ -129,52 +132,52 @@ def drop_database(database: DatabaseText) -> Event:
     return _of_database(EventType.DROP_DATABASE, database, dbJson=database.text)
 
 
-def create_function(catalog: str, database: str, text: str) -> Event:
-    return event(EventType.CREATE_FUNCTION, Owner(catalog, database), db=database, functionObjJson=text)
+def create_function(database: DatabaseName, text: str) -> Event:
+    return event(EventType.CREATE_FUNCTION, database, db=database.name, functionObjJson=text)
 
 
-def drop_function(catalog: str, database: str, name: str) -> Event:
-    return event(EventType.DROP_FUNCTION, Owner(catalog, database), db=database, functionName=name)
+def drop_function(database: DatabaseName, name: str) -> Event:
+    return event(EventType.DROP_FUNCTION, database, db=database.name, functionName=name)
 
 
-def add_constraints(table: Owner, kind: str, texts: Sequence[str]) -> Event:
+def add_constraints(table: TableName, kind: str, texts: Sequence[str]) -> Event:
     """`kind` is pk, fk, uk, nn, dc or cc."""
     type_, field = _CONSTRAINTS[kind]
     return event(type_, table, **{field: list(texts)})
 
 
-def drop_constraint(table: Owner, name: str) -> Event:
-    return event(EventType.DROP_CONSTRAINT, table, dbName=table.database, tableName=table.table, constraintName=name)
+def drop_constraint(table: TableName, name: str) -> Event:
+    return event(EventType.DROP_CONSTRAINT, table, dbName=table.database, tableName=table.name, constraintName=name)
 
 
 def open_transactions(first: int, last: int) -> Event:
     ids = list(range(first, last + 1))
-    return event(EventType.OPEN_TXN, Owner(), fromTxnId=first, toTxnId=last, txnIds=ids)
+    return event(EventType.OPEN_TXN, None, fromTxnId=first, toTxnId=last, txnIds=ids)
 
 
 def commit_transaction(transaction: int) -> Event:
     """What it wrote is asked for apart (`get_all_write_event_info`)."""
-    return event(EventType.COMMIT_TXN, Owner(), txnid=transaction)
+    return event(EventType.COMMIT_TXN, None, txnid=transaction)
 
 
 def abort_transaction(transaction: int) -> Event:
-    return event(EventType.ABORT_TXN, Owner(), txnid=transaction)
+    return event(EventType.ABORT_TXN, None, txnid=transaction)
 
 
-def allocate_write_ids(table: Owner, pairs: Sequence[tuple[int, int]]) -> Event:
+def allocate_write_ids(table: TableName, pairs: Sequence[tuple[int, int]]) -> Event:
     """`pairs` of transaction and write id."""
     return event(
         EventType.ALLOC_WRITE_ID,
         table,
         dbName=table.database,
-        tableName=table.table,
+        tableName=table.name,
         txnIdList=[transaction for transaction, _ in pairs],
         writeIdList=[write_id for _, write_id in pairs],
     )
 
 
 def _of_database(kind: EventType, database: DatabaseText, **fields: Any) -> Event:
-    return event(kind, Owner(database.catalog, database.name), db=database.name, **fields)
+    return event(kind, database.name, db=database.name.name, **fields)
 
 
 def to_json(value: Any) -> str:

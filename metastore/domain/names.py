@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from metastore.errors import InvalidInputError, InvalidObjectError
 
@@ -21,6 +22,38 @@ _PATTERN_TOKEN = re.compile(
     r"|(?P<set>\[\^?(?:\w-\w|\w)+\])|\\(?P<escaped>\W)|(?P<literal>[^\\\[\0])",
     re.ASCII | re.DOTALL,
 )
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DatabaseName:
+    """Names a database, folded, whether or not there is one. As a text it is the name, as in Hive's messages."""
+
+    catalog: str
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def table(self, name: str) -> TableName:
+        """Names a table in the database; `name` is folded."""
+        return TableName(self.catalog, self.name, name)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    """Names a table, folded, whether or not there is one. As a text it is `database.table`, as in Hive's messages."""
+
+    catalog: str
+    database: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.name}"
+
+    @property
+    def parent(self) -> DatabaseName:
+        """The database that the table is in."""
+        return DatabaseName(self.catalog, self.database)
 
 
 def fold(name: str | None) -> str:

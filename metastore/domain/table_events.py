@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from metastore.domain.events import MARK, Event, EventType, Owner, event, to_json
+from metastore.domain.events import MARK, Event, EventType, event, to_json
+from metastore.domain.names import TableName
 
 WHOLE: Final = 1_000
 LARGEST: Final = 4 * 2**20
@@ -27,9 +28,7 @@ _ESCAPED: Final = to_json(MARK)[1:-1]
 class TableText(NamedTuple):
     """A table and its object. `keys` are the names of its partition columns."""
 
-    catalog: str
-    database: str
-    name: str
+    name: TableName
     type: str
     keys: tuple[str, ...]
     write_id: int
@@ -64,7 +63,7 @@ def alter_table(before: TableText, after: TableText, *, truncated: bool = False)
         isTruncateOp=_word(truncated),
         writeId=after.write_id,
     )
-    return altered._replace(database=after.database, table=after.name)
+    return altered._replace(database=after.name.database, table=after.name.name)
 
 
 def drop_table(table: TableText) -> Event:
@@ -127,8 +126,8 @@ def encoded_file(file: str, checksum: str | None = None, directory: str | None =
 
 
 def _of_table(kind: EventType, table: TableText, **fields: Any) -> Event:
-    owner = Owner(table.catalog, table.database, table.name)
-    return event(kind, owner, db=table.database, table=table.name, tableType=table.type, **fields)
+    name = table.name
+    return event(kind, name, db=name.database, table=name.name, tableType=table.type, **fields)
 
 
 def _with_objects(event: Event, texts: Sequence[str], marked: str) -> Event:

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from metastore.domain.names import DEFAULT_CATALOG, fold, pattern_regex, split_database
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold, pattern_regex, split_database
 from metastore.errors import InvalidInputError
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, GrantRevokeType
 
 T = TypeVar("T")
-
-
-class DatabaseName(NamedTuple):
-    """Folded."""
-
-    catalog: str
-    database: str
-
-
-class TableName(NamedTuple):
-    """Folded."""
-
-    catalog: str
-    database: str
-    table: str
 
 
 def database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
@@ -35,7 +20,7 @@ def database_name(database: str | None, catalog: str | None = None) -> DatabaseN
 
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
     """A table's whole name."""
-    return TableName(*database_name(database, catalog), fold(table))
+    return database_name(database, catalog).table(fold(table))
 
 
 def database_pattern(pattern: str | None, catalog: str | None = None) -> tuple[str, str | None]:

@@ -22,4 +22,4 @@ class CleaningHandlers:
         millis = request.graceMillis
         grace = None if millis is None else timedelta(milliseconds=max(-1, min(millis, _LONGEST)))
         dry_run, unregistered = bool(request.dryRun), bool(request.unregistered)
-        return self._cleaning.clean(*name, dry_run=dry_run, grace=grace, unregistered=unregistered)
+        return self._cleaning.clean(name, dry_run=dry_run, grace=grace, unregistered=unregistered)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList, EncodedMap
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import TableName, table_name
+from metastore.handlers.arguments import table_name
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
 from metastore.services.entry.column_statistics_write import ColumnStatisticsWriteService
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -69,40 +70,40 @@ class ColumnStatisticsHandlers:
 
     def get_table_statistics_req(self, request: TableStatsRequest) -> TableStatsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
-        found = self._read.of_table(*name, request.colNames, request.engine or _ENGINE)
+        found = self._read.of_table(name, request.colNames, request.engine or _ENGINE)
         return TableStatsResult(tableStats=found.columns if found else [])
 
     def get_partitions_statistics_req(self, request: PartitionsStatsRequest) -> PartitionsStatsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         engine = request.engine or _ENGINE
-        found = self._read.of_partitions(*name, request.partNames or [], request.colNames, engine)
+        found = self._read.of_partitions(name, request.partNames or [], request.colNames, engine)
         return PartitionsStatsResult(partStats=EncodedMap({key: each.columns for key, each in found.items()}))
 
     def get_aggr_stats_for(self, request: PartitionsStatsRequest) -> AggrStats:
         name = table_name(request.dbName, request.tblName, request.catName)
         engine = request.engine or _ENGINE
-        return self._read.aggregate(*name, request.partNames or [], request.colNames or [], engine)
+        return self._read.aggregate(name, request.partNames or [], request.colNames or [], engine)
 
     def delete_table_column_statistics(self, database: str, table: str, column: str | None, engine: str | None) -> bool:
-        self._write.delete(*table_name(database, table), _one_or_all(column), engine, of_table=True)
+        self._write.delete(table_name(database, table), _one_or_all(column), engine, of_table=True)
         return True
 
     def delete_partition_column_statistics(
         self, database: str, table: str, partition: str, column: str | None, engine: str | None
     ) -> bool:
-        self._write.delete(*table_name(database, table), _one_or_all(column), engine, partitions=[partition])
+        self._write.delete(table_name(database, table), _one_or_all(column), engine, partitions=[partition])
         return True
 
     def delete_column_statistics_req(self, request: DeleteColumnStatisticsRequest) -> bool:
         name = table_name(request.db_name, request.tbl_name, request.cat_name)
         columns, partitions = request.col_names or None, request.part_names or None
         of_table = bool(request.tableLevel)
-        self._write.delete(*name, columns, request.engine, partitions=partitions, of_table=of_table)
+        self._write.delete(name, columns, request.engine, partitions=partitions, of_table=of_table)
         return True
 
     def find_columns_with_stats(self, compaction: CompactionInfoStruct) -> list[str]:
         name = table_name(compaction.dbname, compaction.tablename)
-        return self._read.columns(*name, compaction.partitionname, _ENGINE)
+        return self._read.columns(name, compaction.partitionname, _ENGINE)
 
     def update_transaction_statistics(self, _: UpdateTransactionalStatsRequest) -> None:
         """Nothing to do: Hive counts changed rows for its own rebuilding of materialized views, which is not served."""
@@ -121,17 +122,17 @@ class ColumnStatisticsHandlers:
         engine = next((each.engine for each in statistics if each.engine), engine) or _ENGINE
         if of_table:
             columns = [column for each in statistics for column in each.statsObj or []]
-            self._write.store_of_table(*owner, columns, engine=engine, merge=merge)
+            self._write.store_of_table(owner, columns, engine=engine, merge=merge)
         else:
             by_name = [(each.statsDesc.partName, each.statsObj or []) for each in statistics]
-            self._write.store_of_partitions(*owner, by_name, engine=engine, merge=merge)
+            self._write.store_of_partitions(owner, by_name, engine=engine, merge=merge)
 
     def _of_column(self, name: TableName, partition: str | None, column: str) -> ColumnStatistics:
-        found = self._read.of_column(*name, partition, column, _ENGINE)
+        found = self._read.of_column(name, partition, column, _ENGINE)
         described = ColumnStatisticsDesc(
             isTblLevel=partition is None,
             dbName=name.database,
-            tableName=name.table,
+            tableName=name.name,
             partName=partition,
             lastAnalyzed=found.analyzed_at,
             catName=name.catalog,

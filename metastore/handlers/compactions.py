@@ -29,7 +29,7 @@ class CompactionHandlers:
         self.compact2(request)
 
     def compact2(self, request: CompactionRequest) -> CompactionResponse:
-        return self._compactions.request(*table_name(request.dbname, request.tablename), request)
+        return self._compactions.request(table_name(request.dbname, request.tablename), request)
 
     def show_compact(self, request: ShowCompactRequest) -> ShowCompactResponse:
         return ShowCompactResponse(self._compactions.show(request))
@@ -45,7 +45,7 @@ class CompactionHandlers:
         return OptionalCompactionInfoStruct(taken)
 
     def update_compactor_state(self, info: CompactionInfoStruct, transaction: int | None) -> None:
-        self._compactions.update(*table_name(info.dbname, info.tablename), info, transaction or 0)
+        self._compactions.update(table_name(info.dbname, info.tablename), info, transaction or 0)
 
     def mark_compacted(self, info: CompactionInfoStruct) -> None:
         self._compactions.mark_compacted(info.id or 0)
@@ -54,7 +54,7 @@ class CompactionHandlers:
         self._compactions.mark_cleaned(info.id or 0)
 
     def mark_failed(self, info: CompactionInfoStruct) -> None:
-        self._compactions.mark_failed(*table_name(info.dbname, info.tablename), info)
+        self._compactions.mark_failed(table_name(info.dbname, info.tablename), info)
 
     def mark_refused(self, info: CompactionInfoStruct) -> None:
         self._compactions.mark_refused(info)
@@ -66,5 +66,5 @@ class CompactionHandlers:
         self, request: GetLatestCommittedCompactionInfoRequest
     ) -> GetLatestCommittedCompactionInfoResponse:
         table = table_name(request.dbname, request.tablename)
-        found = self._compactions.latest(*table, request.partitionnames or [], request.lastCompactionId)
+        found = self._compactions.latest(table, request.partitionnames or [], request.lastCompactionId)
         return GetLatestCommittedCompactionInfoResponse(found)

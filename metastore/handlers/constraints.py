@@ -75,7 +75,7 @@ class ConstraintHandlers:
 
     def drop_constraint(self, request: DropConstraintRequest) -> None:
         name = table_name(request.dbname, request.tablename, request.catName)
-        self._constraints.drop(*name, fold(request.constraintname))
+        self._constraints.drop(name, fold(request.constraintname))
 
     def get_primary_keys(self, request: PrimaryKeysRequest) -> PrimaryKeysResponse:
         return PrimaryKeysResponse(self._of(request, SQLPrimaryKey))
@@ -100,14 +100,14 @@ class ConstraintHandlers:
 
     def get_all_table_constraints(self, request: AllTableConstraintsRequest) -> AllTableConstraintsResponse:
         name = table_name(request.dbName, request.tblName, request.catName)
-        lists = [each.decode() for each in self._constraints.select(*name, *_ALL)]
+        lists = [each.decode() for each in self._constraints.select(name, *_ALL)]
         return AllTableConstraintsResponse(SQLAllTableConstraints(*lists))
 
     def _of(self, request: Any, struct: type[Any]) -> EncodedList[Any]:
         name = table_name(request.db_name, request.tbl_name, request.catName)
-        return self._constraints.select(*name, struct)[0]
+        return self._constraints.select(name, struct)[0]
 
 
 def _pattern(database: str | None, table: str | None) -> tuple[str | None, str | None]:
     """A database and a table, folded; None where none was sent."""
-    return database_name(database).database if database else None, fold(table) if table else None
+    return database_name(database).name if database else None, fold(table) if table else None

@@ -24,8 +24,9 @@ class DatabaseHandlers:
         self._databases = databases
 
     def create_database(self, database: Database) -> None:
-        catalog, database.name = database_name(database.name, database.catalogName)
-        self._databases.create(catalog, database)
+        name = database_name(database.name, database.catalogName)
+        database.name = name.name
+        self._databases.create(name.catalog, database)
 
     def create_database_req(self, request: CreateDatabaseRequest) -> None:
         self.create_database(
@@ -45,10 +46,10 @@ class DatabaseHandlers:
         )
 
     def get_database(self, name: str) -> EncodedStruct[Database]:
-        return self._databases.get(*database_name(name))
+        return self._databases.get(database_name(name))
 
     def get_database_req(self, request: GetDatabaseRequest) -> EncodedStruct[Database]:
-        return self._databases.get(*database_name(request.name, request.catalogName))
+        return self._databases.get(database_name(request.name, request.catalogName))
 
     def get_databases(self, pattern: str | None) -> list[str]:
         return self._databases.names(*database_pattern(pattern))
@@ -61,19 +62,19 @@ class DatabaseHandlers:
         return self._databases.names(DEFAULT_CATALOG, None)
 
     def alter_database(self, name: str, database: Database) -> None:
-        new_name = database_name(database.name).database if database.name else None
+        new_name = database_name(database.name).name if database.name else None
         database.name = new_name
-        self._databases.alter(*database_name(name, database.catalogName), database)
+        self._databases.alter(database_name(name, database.catalogName), database)
 
     def alter_database_req(self, request: AlterDatabaseRequest) -> None:
         self.alter_database(request.oldDbName, required("newDb", request.newDb))
 
     def drop_database(self, name: str, delete_data: bool, cascade: bool) -> None:
-        self._databases.drop(*database_name(name), delete_data=bool(delete_data), cascade=bool(cascade))
+        self._databases.drop(database_name(name), delete_data=bool(delete_data), cascade=bool(cascade))
 
     def drop_database_req(self, request: DropDatabaseRequest) -> None:
         self._databases.drop(
-            *database_name(request.name, request.catalogName),
+            database_name(request.name, request.catalogName),
             delete_data=bool(request.deleteData),
             cascade=bool(request.cascade),
             if_exists=bool(request.ignoreUnknownDb),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from metastore.context import caller
+from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import TableName, table_name
+from metastore.handlers.arguments import table_name
 from metastore.services.entry.dependencies import DependencyService
 from metastore.services.entry.partition_waiting import PartitionWaitingService
 from thrift_idl.gen.metastore.ttypes import (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from metastore.handlers.arguments import TableName, table_name
+from metastore.domain.names import TableName
+from metastore.handlers.arguments import table_name
 from metastore.services.entry.tables import TableService
 from thrift_idl.gen.hive_metastore.ttypes import (
     EnvironmentContext,
@@ -43,9 +44,9 @@ class FieldHandlers:
         return GetSchemaResponse(fields=self._schema(table_name(request.dbName, request.tblName, request.catName)))
 
     def _fields(self, name: TableName) -> list[FieldSchema]:
-        columns: list[FieldSchema] = self._tables.get(*name).decode().sd.cols
+        columns: list[FieldSchema] = self._tables.get(name).decode().sd.cols
         return columns
 
     def _schema(self, name: TableName) -> list[FieldSchema]:
-        table = self._tables.get(*name).decode()
+        table = self._tables.get(name).decode()
         return [*table.sd.cols, *table.partitionKeys]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.domain.names import DEFAULT_CATALOG, pattern_regex
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, pattern_regex
 from metastore.encoding.binary import EncodedStruct
 from metastore.handlers.arguments import database_name
 from metastore.services.entry.functions import FunctionService
@@ -21,23 +21,24 @@ class FunctionHandlers:
         self._functions = functions
 
     def create_function(self, function: Function) -> None:
-        self._functions.create(*database_name(function.dbName, function.catName), function)
+        self._functions.create(database_name(function.dbName, function.catName), function)
 
     def alter_function(self, database: str, name: str, function: Function) -> None:
-        target = database_name(function.dbName or database).database
-        self._functions.alter(*database_name(database), name, function, target)
+        home = database_name(database)
+        target = DatabaseName(home.catalog, database_name(function.dbName or database).name)
+        self._functions.alter(home, name, function, target)
 
     def drop_function(self, database: str, name: str) -> None:
-        self._functions.drop(*database_name(database), name)
+        self._functions.drop(database_name(database), name)
 
     def get_function(self, database: str, name: str) -> EncodedStruct[Function]:
-        return self._functions.get(*database_name(database), name)
+        return self._functions.get(database_name(database), name)
 
     def get_functions(self, database: str, pattern: str | None) -> list[str]:
-        return self._functions.names(*database_name(database), pattern_regex(pattern))
+        return self._functions.names(database_name(database), pattern_regex(pattern))
 
     def get_functions_req(self, request: GetFunctionsRequest) -> GetFunctionsResponse:
-        arguments = *database_name(request.dbName, request.catalogName), pattern_regex(request.pattern)
+        arguments = database_name(request.dbName, request.catalogName), pattern_regex(request.pattern)
         if request.returnNames is False:
             return GetFunctionsResponse(functions=self._functions.select(*arguments))
         return GetFunctionsResponse(function_names=self._functions.names(*arguments))

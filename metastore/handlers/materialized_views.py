@@ -16,7 +16,7 @@ class MaterializedViewHandlers:
     def update_creation_metadata(
         self, catalog: str | None, database: str, name: str, metadata: CreationMetadata
     ) -> None:
-        self._views.update(*table_name(database, name, catalog), metadata)
+        self._views.update(table_name(database, name, catalog), metadata)
 
     def get_materialization_invalidation_info(
         self, _metadata: CreationMetadata, _transactions: str | None
@@ -24,7 +24,7 @@ class MaterializedViewHandlers:
         return self._views.invalidation()
 
     def get_materialized_views_for_rewriting(self, database: str) -> list[str]:
-        return self._views.names_for_rewriting(*database_name(database))
+        return self._views.names_for_rewriting(database_name(database))
 
     def get_all_materialized_view_objects_for_rewriting(self) -> list[Table]:
         return self._views.for_rewriting()

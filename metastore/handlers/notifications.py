@@ -55,17 +55,17 @@ class NotificationHandlers:
 
     def fire_listener_event(self, request: FireEventRequest) -> FireEventResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
-        return FireEventResponse(self._notifications.fire(*name, _places(request), request.data))
+        return FireEventResponse(self._notifications.fire(name, _places(request), request.data))
 
     def add_write_notification_log(self, request: WriteNotificationLogRequest) -> WriteNotificationLogResponse:
-        self._notifications.add_writes(*table_name(request.db, request.table), [request])
+        self._notifications.add_writes(table_name(request.db, request.table), [request])
         return WriteNotificationLogResponse()
 
     def add_write_notification_log_in_batch(
         self, request: WriteNotificationLogBatchRequest
     ) -> WriteNotificationLogBatchResponse:
         name = table_name(request.db, request.table, request.catalog)
-        self._notifications.add_writes(*name, request.requestList or [])
+        self._notifications.add_writes(name, request.requestList or [])
         return WriteNotificationLogBatchResponse()
 
     def get_all_write_event_info(self, request: GetAllWriteEventInfoRequest) -> list[WriteEventInfo]:

@@ -19,11 +19,11 @@ class PartitionEventHandlers:
 
     def markPartitionForEvent(self, database: str, table: str, values: dict[str, str], kind: int) -> None:  # noqa: N802 - the wire's name
         with _partition_exceptions():
-            self._events.mark(*table_name(database, table), values, kind)
+            self._events.mark(table_name(database, table), values, kind)
 
     def isPartitionMarkedForEvent(self, database: str, table: str, values: dict[str, str], kind: int) -> bool:  # noqa: N802 - the wire's name
         with _partition_exceptions():
-            return self._events.is_marked(*table_name(database, table), values, kind)
+            return self._events.is_marked(table_name(database, table), values, kind)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import table_name
-from metastore.services.entry.partition_exchange import ExchangedTable, PartitionExchangeService
+from metastore.services.entry.partition_exchange import PartitionExchangeService
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 
@@ -23,4 +23,4 @@ class PartitionExchangeHandlers:
         self, values: dict[str, str], database: str, table: str, to_database: str, to_table: str
     ) -> list[Partition]:
         source, target = table_name(database, table), table_name(to_database, to_table)
-        return self._exchange.exchange(ExchangedTable(*source), ExchangedTable(*target), values)
+        return self._exchange.exchange(source, target, values)

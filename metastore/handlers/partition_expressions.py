@@ -26,21 +26,21 @@ class PartitionExpressionHandlers:
 
     def get_partitions_by_expr(self, request: PartitionsByExprRequest) -> PartitionsByExprResult:
         name = table_name(request.dbName, request.tblName, request.catName)
-        selected = self._expressions.select(*name, request.expr, limit(request.maxParts))
+        selected = self._expressions.select(name, request.expr, limit(request.maxParts))
         return PartitionsByExprResult(partitions=selected.partitions, hasUnknownPartitions=selected.has_unknown)
 
     def get_partitions_spec_by_expr(self, request: PartitionsByExprRequest) -> PartitionsSpecByExprResult:
         name = table_name(request.dbName, request.tblName, request.catName)
-        selected = self._expressions.select(*name, request.expr, limit(request.maxParts))
+        selected = self._expressions.select(name, request.expr, limit(request.maxParts))
         return PartitionsSpecByExprResult(grouped(selected.table, shaped(selected.partitions)), selected.has_unknown)
 
     def get_partition_names_req(self, request: PartitionsByExprRequest) -> list[str]:
         name = table_name(request.dbName, request.tblName, request.catName)
-        return self._expressions.names(*name, request.expr, request.order, limit(request.maxParts))
+        return self._expressions.names(name, request.expr, request.order, limit(request.maxParts))
 
     def get_partition_values(self, request: PartitionValuesRequest) -> PartitionValuesResponse:
         rows = self._values.rows(
-            *table_name(request.dbName, request.tblName, request.catName),
+            table_name(request.dbName, request.tblName, request.catName),
             [column.name for column in request.partitionKeys or [] if column],
             filter_text=request.filter,
             distinct=request.applyDistinct is not False,

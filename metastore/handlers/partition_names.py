@@ -21,18 +21,18 @@ class PartitionNameHandlers:
         self._partitions = partitions
 
     def get_partition_names(self, database: str, table: str, maximum: int) -> EncodedTexts:
-        return self._partitions.names(*table_name(database, table), limit(maximum))
+        return self._partitions.names(table_name(database, table), limit(maximum))
 
     def fetch_partition_names_req(self, request: PartitionsRequest) -> EncodedTexts:
         name = table_name(request.dbName, request.tblName, request.catName)
-        return self._partitions.names(*name, limit(request.maxParts))
+        return self._partitions.names(name, limit(request.maxParts))
 
     def get_partition_names_ps(self, database: str, table: str, values: list[str], maximum: int) -> EncodedTexts:
-        return self._partitions.names_by_values(*table_name(database, table), values or [], limit(maximum))
+        return self._partitions.names_by_values(table_name(database, table), values or [], limit(maximum))
 
     def get_partition_names_ps_req(self, request: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
         name = table_name(request.dbName, request.tblName, request.catName)
-        found = self._partitions.names_by_values(*name, request.partValues or [], limit(request.maxParts))
+        found = self._partitions.names_by_values(name, request.partValues or [], limit(request.maxParts))
         return GetPartitionNamesPsResponse(names=found)
 
     def partition_name_to_vals(self, name: str) -> list[str]:

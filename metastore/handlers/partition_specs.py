@@ -22,14 +22,14 @@ class PartitionSpecHandlers:
         owners = {table_name(spec.dbName, spec.tableName, spec.catName) for spec in specs or []}
         if len(owners) > 1:
             raise InvalidInputError(f"Partitions of {len(owners)} tables are not added together")
-        return sum(len(self._partitions.add(*owner, new)) for owner in owners)
+        return sum(len(self._partitions.add(owner, new)) for owner in owners)
 
     def get_partitions_pspec(self, database: str, table: str, maximum: int) -> Specs:
-        return self._specs.select(*table_name(database, table), None, limit(maximum))
+        return self._specs.select(table_name(database, table), None, limit(maximum))
 
     def get_part_specs_by_filter(self, database: str, table: str, text: str, maximum: int) -> Specs:
-        return self._specs.select(*table_name(database, table), text, limit(maximum))
+        return self._specs.select(table_name(database, table), text, limit(maximum))
 
     def get_partitions_with_specs(self, request: GetPartitionsRequest) -> GetPartitionsResponse:
         name = table_name(request.dbName, request.tblName, request.catName)
-        return GetPartitionsResponse(self._specs.select_parts(*name, request.projectionSpec, request.filterSpec))
+        return GetPartitionsResponse(self._specs.select_parts(name, request.projectionSpec, request.filterSpec))

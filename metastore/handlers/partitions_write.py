@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import TableName, database_name, properties, required, table_name, table_of
+from metastore.handlers.arguments import database_name, properties, required, table_name, table_of
 from metastore.services.entry.partition_expressions import PartitionExpressionService
 from metastore.services.entry.partitions_alter import PartitionAlterService
 from metastore.services.entry.partitions_write import PartitionWriteService
@@ -44,22 +45,22 @@ class PartitionWriteHandlers:
         return self.add_partition_with_environment_context(new, None)
 
     def add_partition_with_environment_context(self, new: Partition, context: Context) -> Partition:
-        return self._partitions.add(*table_of([new]), [new], context=properties(context))[0]
+        return self._partitions.add(table_of([new]), [new], context=properties(context))[0]
 
     def add_partitions(self, new: list[Partition]) -> int:
-        return len(self._partitions.add(*table_of(new), new)) if new else 0
+        return len(self._partitions.add(table_of(new), new)) if new else 0
 
     def add_partitions_req(self, request: AddPartitionsRequest) -> AddPartitionsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         for partition in request.parts or []:
-            if database_name(partition.dbName, request.catName) != name[:2]:
-                raise InvalidInputError(f"Partition does not belong to target table {name.database}.{name.table}")
+            if database_name(partition.dbName, request.catName) != name.parent:
+                raise InvalidInputError(f"Partition does not belong to target table {name}")
         given = properties(request.environmentContext)
-        added = self._partitions.add(*name, request.parts or [], if_not_exists=bool(request.ifNotExists), context=given)
+        added = self._partitions.add(name, request.parts or [], if_not_exists=bool(request.ifNotExists), context=given)
         return AddPartitionsResult(partitions=added if request.needResult is not False else None)
 
     def append_partition(self, database: str, table: str, values: list[str]) -> Partition:
-        return self._partitions.append(*table_name(database, table), values=values or [])
+        return self._partitions.append(table_name(database, table), values=values or [])
 
     def append_partition_with_environment_context(
         self, database: str, table: str, values: list[str], _: Context
@@ -67,7 +68,7 @@ class PartitionWriteHandlers:
         return self.append_partition(database, table, values)
 
     def append_partition_by_name(self, database: str, table: str, name: str) -> Partition:
-        return self._partitions.append(*table_name(database, table), name=name)
+        return self._partitions.append(table_name(database, table), name=name)
 
     def append_partition_by_name_with_environment_context(
         self, database: str, table: str, name: str, _: Context
@@ -76,10 +77,10 @@ class PartitionWriteHandlers:
 
     def append_partition_req(self, request: AppendPartitionsRequest) -> Partition:
         name = table_name(request.dbName, request.tableName, request.catalogName)
-        return self._partitions.append(*name, values=request.partVals, name=request.name)
+        return self._partitions.append(name, values=request.partVals, name=request.name)
 
     def drop_partition(self, database: str, table: str, values: list[str], delete_data: bool) -> bool:
-        self._partitions.drop(*table_name(database, table), values=values or [], delete_data=bool(delete_data))
+        self._partitions.drop(table_name(database, table), values=values or [], delete_data=bool(delete_data))
         return True
 
     def drop_partition_with_environment_context(
@@ -88,7 +89,7 @@ class PartitionWriteHandlers:
         return self.drop_partition(database, table, values, delete_data)
 
     def drop_partition_by_name(self, database: str, table: str, name: str, delete_data: bool) -> bool:
-        self._partitions.drop(*table_name(database, table), name=name, delete_data=bool(delete_data))
+        self._partitions.drop(table_name(database, table), name=name, delete_data=bool(delete_data))
         return True
 
     def drop_partition_by_name_with_environment_context(
@@ -99,43 +100,43 @@ class PartitionWriteHandlers:
     def drop_partition_req(self, request: DropPartitionRequest) -> bool:
         name = table_name(request.dbName, request.tblName, request.catName)
         delete_data = bool(request.deleteData)
-        self._partitions.drop(*name, values=request.partVals, name=request.partName, delete_data=delete_data)
+        self._partitions.drop(name, values=request.partVals, name=request.partName, delete_data=delete_data)
         return True
 
     def drop_partitions_req(self, request: DropPartitionsRequest) -> DropPartitionsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         names, if_exists = self._named(name, request)
         delete_data = bool(request.deleteData)
-        dropped = self._partitions.drop_by_names(*name, names, delete_data=delete_data, if_exists=if_exists)
+        dropped = self._partitions.drop_by_names(name, names, delete_data=delete_data, if_exists=if_exists)
         return DropPartitionsResult(partitions=dropped if request.needResult is not False else None)
 
     def alter_partition(self, database: str, table: str, new: Partition) -> None:
-        self._alter.alter(*table_name(database, table), [new])
+        self._alter.alter(table_name(database, table), [new])
 
     def alter_partition_with_environment_context(
         self, database: str, table: str, new: Partition, context: Context
     ) -> None:
-        self._alter.alter(*table_name(database, table), [new], properties(context))
+        self._alter.alter(table_name(database, table), [new], properties(context))
 
     def alter_partitions(self, database: str, table: str, new: list[Partition]) -> None:
-        self._alter.alter(*table_name(database, table), new or [])
+        self._alter.alter(table_name(database, table), new or [])
 
     def alter_partitions_with_environment_context(
         self, database: str, table: str, new: list[Partition], context: Context
     ) -> None:
-        self._alter.alter(*table_name(database, table), new or [], properties(context))
+        self._alter.alter(table_name(database, table), new or [], properties(context))
 
     def alter_partitions_req(self, request: AlterPartitionsRequest) -> AlterPartitionsResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
-        self._alter.alter(*name, request.partitions or [], properties(request.environmentContext))
+        self._alter.alter(name, request.partitions or [], properties(request.environmentContext))
         return AlterPartitionsResponse()
 
     def rename_partition(self, database: str, table: str, values: list[str], new: Partition) -> None:
-        self._alter.rename(*table_name(database, table), values or [], new)
+        self._alter.rename(table_name(database, table), values or [], new)
 
     def rename_partition_req(self, request: RenamePartitionRequest) -> RenamePartitionResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
-        self._alter.rename(*name, request.partVals or [], required("newPart", request.newPart))
+        self._alter.rename(name, request.partVals or [], required("newPart", request.newPart))
         return RenamePartitionResponse()
 
     def _named(self, table: TableName, request: DropPartitionsRequest) -> tuple[list[str], bool]:
@@ -146,4 +147,4 @@ class PartitionWriteHandlers:
         if request.parts.names is not None:
             return request.parts.names, if_exists
         expressions = [each.expr for each in request.parts.exprs]
-        return self._expressions.names_to_drop(*table, expressions, if_exists=if_exists), True
+        return self._expressions.names_to_drop(table, expressions, if_exists=if_exists), True

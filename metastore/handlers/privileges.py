@@ -60,11 +60,11 @@ def _wanted(bag: PrivilegeBag | None) -> list[Wanted]:
 
 
 def _object(ref: HiveObjectRef) -> ObjectName:
-    catalog, database = database_name(ref.dbName, ref.catName)
+    database = database_name(ref.dbName, ref.catName)
     return ObjectName(
         ref.objectType,
-        catalog,
-        None if ref.dbName is None else database,
+        database.catalog,
+        None if ref.dbName is None else database.name,
         folded(ref.objectName),
         tuple(ref.partValues or ()),
         folded(ref.columnName),

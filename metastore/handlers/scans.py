@@ -18,10 +18,10 @@ class ScanHandlers:
     def plan_scan(self, request: ScanRequest) -> ScanPlan:
         name = table_name(request.dbName, request.tableName, request.catName)
         totals = bool(request.withTotals)
-        return self._scans.plan(*name, request.predicate or [], with_totals=totals, state=request.state)
+        return self._scans.plan(name, request.predicate or [], with_totals=totals, state=request.state)
 
     def scan_values(self, request: ScanValuesRequest) -> ScanValues:
         scan = required("scan", request.scan)
         name = table_name(scan.dbName, scan.tableName, scan.catName)
-        texts, state = self._values.kept(*name, scan.predicate or [], request.columns or [])
+        texts, state = self._values.kept(name, scan.predicate or [], request.columns or [])
         return ScanValues(texts=texts, state=state)

@@ -52,36 +52,36 @@ class TableHandlers:
 
     def translate_table_dryrun(self, request: CreateTableRequest) -> Table:
         table = required("table", request.table)
-        return self._tables.as_created(*database_name(table.dbName, table.catName), table)
+        return self._tables.as_created(database_name(table.dbName, table.catName), table)
 
     def get_table(self, database: str, name: str) -> EncodedStruct[Table]:
-        return self._tables.get(*table_name(database, name))
+        return self._tables.get(table_name(database, name))
 
     def get_table_req(self, request: GetTableRequest) -> GetTableResult:
-        return GetTableResult(table=self._tables.get(*table_name(request.dbName, request.tblName, request.catName)))
+        return GetTableResult(table=self._tables.get(table_name(request.dbName, request.tblName, request.catName)))
 
     def get_table_objects_by_name(self, database: str, names: list[str]) -> list[Table]:
-        return self._tables.get_many(*database_name(database), names or [])
+        return self._tables.get_many(database_name(database), names or [])
 
     def get_table_objects_by_name_req(self, request: GetTablesRequest) -> GetTablesResult:
         database = database_name(request.dbName, request.catName)
         names = request.tblNames
         if names is None:
-            names = self._tables.names(*database, pattern_regex(request.tablesPattern))
-        return GetTablesResult(tables=self._tables.get_many(*database, names))
+            names = self._tables.names(database, pattern_regex(request.tablesPattern))
+        return GetTablesResult(tables=self._tables.get_many(database, names))
 
     def get_all_tables(self, database: str) -> list[str]:
-        return self._tables.all_names(*database_name(database))
+        return self._tables.all_names(database_name(database))
 
     def get_tables(self, database: str, pattern: str | None) -> list[str]:
-        return self._tables.names(*database_name(database), pattern_regex(pattern))
+        return self._tables.names(database_name(database), pattern_regex(pattern))
 
     def get_tables_by_type(self, database: str, pattern: str | None, kind: str | None) -> list[str]:
-        return self._tables.names(*database_name(database), pattern_regex(pattern), kind or None)
+        return self._tables.names(database_name(database), pattern_regex(pattern), kind or None)
 
     def get_tables_ext(self, request: GetTablesExtRequest) -> list[ExtendedTableInfo]:
         database = database_name(request.database, request.catalog)
-        names = self._tables.names(*database, pattern_regex(request.tableNamePattern))
+        names = self._tables.names(database, pattern_regex(request.tableNamePattern))
         return [ExtendedTableInfo(tblName=name) for name in names[: limit(request.limit or -1)]]
 
     def get_table_meta(self, databases: str | None, pattern: str | None, kinds: list[str] | None) -> list[TableMeta]:
@@ -92,21 +92,21 @@ class TableHandlers:
         ]
 
     def get_table_names_by_filter(self, database: str, text: str, maximum: int) -> list[str]:
-        return self._tables.names_by_filter(*database_name(database), text, limit(maximum))
+        return self._tables.names_by_filter(database_name(database), text, limit(maximum))
 
     def alter_table(self, database: str, name: str, table: Table) -> None:
         self.alter_table_with_environment_context(database, name, table, None)
 
     def alter_table_with_cascade(self, database: str, name: str, table: Table, cascade: bool) -> None:
         _unprefix(table)
-        self._alter.alter(*table_name(database, name), table, context={}, cascade=bool(cascade))
+        self._alter.alter(table_name(database, name), table, context={}, cascade=bool(cascade))
 
     def alter_table_with_environment_context(
         self, database: str, name: str, table: Table, context: EnvironmentContext | None
     ) -> None:
         given = properties(context)
         _unprefix(table)
-        self._alter.alter(*table_name(database, name), table, context=given, cascade=do_cascade(given))
+        self._alter.alter(table_name(database, name), table, context=given, cascade=do_cascade(given))
 
     def alter_table_req(self, request: AlterTableRequest) -> AlterTableResponse:
         given = dict(properties(request.environmentContext))
@@ -116,31 +116,31 @@ class TableHandlers:
             given[EXPECTED_VALUE] = request.expectedParameterValue
         name, table = table_name(request.dbName, request.tableName, request.catName), required("table", request.table)
         _unprefix(table)
-        self._alter.alter(*name, table, context=given, cascade=do_cascade(given))
+        self._alter.alter(name, table, context=given, cascade=do_cascade(given))
         return AlterTableResponse()
 
     def drop_table(self, database: str, name: str, delete_data: bool) -> None:
-        self._tables.drop(*table_name(database, name), delete_data=bool(delete_data))
+        self._tables.drop(table_name(database, name), delete_data=bool(delete_data))
 
     def drop_table_with_environment_context(
         self, database: str, name: str, delete_data: bool, context: EnvironmentContext | None
     ) -> None:
         cascade = do_cascade(properties(context))
-        self._tables.drop(*table_name(database, name), delete_data=bool(delete_data), cascade=cascade)
+        self._tables.drop(table_name(database, name), delete_data=bool(delete_data), cascade=cascade)
 
     def drop_table_req(self, request: DropTableRequest) -> None:
         name = table_name(request.dbName, request.tableName, request.catalogName)
         cascade = do_cascade(properties(request.envContext))
-        self._tables.drop(*name, delete_data=bool(request.deleteData), cascade=cascade)
+        self._tables.drop(name, delete_data=bool(request.deleteData), cascade=cascade)
 
     def _create(
         self, table: Table, context: EnvironmentContext | None, constraints: Sequence[list[Any] | None]
     ) -> None:
-        catalog, database = database_name(table.dbName, table.catName)
+        database = database_name(table.dbName, table.catName)
         together = [each for some in constraints for each in some or []]
         update_statistics = updates_statistics(properties(context))
-        self._tables.create(catalog, database, table, together, update_statistics=update_statistics)
+        self._tables.create(database, table, together, update_statistics=update_statistics)
 
 
 def _unprefix(table: Table) -> None:
-    table.dbName = database_name(table.dbName).database
+    table.dbName = database_name(table.dbName).name

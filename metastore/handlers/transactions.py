@@ -54,7 +54,7 @@ class TransactionHandlers:
     def add_dynamic_partitions(self, request: AddDynamicPartitions) -> None:
         table = table_name(request.dbname, request.tablename)
         names = request.partitionnames or []
-        self._transactions.add_partitions(*table, request.txnid or 0, names, request.operationType)
+        self._transactions.add_partitions(table, request.txnid or 0, names, request.operationType)
 
     def get_latest_txnid_in_conflict(self, transaction: int | None) -> int:
         return self._transactions.latest_conflict(transaction or 0)

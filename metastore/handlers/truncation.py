@@ -14,10 +14,10 @@ class TruncationHandlers:
         self._truncation = truncation
 
     def truncate_table(self, database: str, name: str, partitions: list[str] | None) -> None:
-        self._truncation.truncate(*table_name(database, name), partitions)
+        self._truncation.truncate(table_name(database, name), partitions)
 
     def truncate_table_req(self, request: TruncateTableRequest) -> TruncateTableResponse:
         skip = properties(request.environmentContext).get("truncateSkipDataDeletion", "").lower() == "true"
         name = table_name(request.dbName, request.tableName)
-        self._truncation.truncate(*name, request.partNames, delete_data=not skip)
+        self._truncation.truncate(name, request.partNames, delete_data=not skip)
         return TruncateTableResponse()

@@ -28,7 +28,7 @@ class WriteHandlers:
     def begin_write(self, request: BeginWriteRequest) -> WriteLease:
         name = table_name(request.dbName, request.tableName, request.catName)
         lease = _LEASE if request.leaseMillis is None else request.leaseMillis
-        return WriteLease(self._writes.begin(*name, lease), lease)
+        return WriteLease(self._writes.begin(name, lease), lease)
 
     def renew_write(self, request: RenewWriteRequest) -> RenewWriteResult:
         query_id = required("queryId", request.queryId)
@@ -52,4 +52,4 @@ class WriteHandlers:
 def _publication(request: PublishRequest) -> Publication:
     name = table_name(request.dbName, request.tableName, request.catName)
     retired = [each for each in request.retired or [] if each]
-    return Publication(*name, request.queryId or "", request.partitions or [], retired, request.layout)
+    return Publication(name, request.queryId or "", request.partitions or [], retired, request.layout)

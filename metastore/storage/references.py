@@ -18,14 +18,6 @@ class Key(NamedTuple):
     type: str
 
 
-class TableKey(NamedTuple):
-    """A table's whole name, whether or not there is such a table."""
-
-    catalog: str
-    database: str
-    name: str
-
-
 @dataclass(frozen=True, slots=True)
 class TableRef:
     """What identifies a table, and what its partitions are read with."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from metastore.domain.names import TableName
 from metastore.services.entry.locks import LockService
 from metastore.services.entry.transactions import TransactionService
 from metastore.services.entry.write_ids import WriteIdService
@@ -50,12 +51,12 @@ def lock_in_transaction(store: Store, count: int) -> None:
 def tell_partitions(store: Store, count: int) -> None:
     transactions = TransactionService(store, TIMEOUT)
     (transaction,) = transactions.open(OpenTxnRequest(1, "me", "here"))
-    transactions.add_partitions("hive", "d", "t", transaction, [f"p={n}" for n in range(count)], None)
+    transactions.add_partitions(TableName("hive", "d", "t"), transaction, [f"p={n}" for n in range(count)], None)
 
 
 def allocate(store: Store, count: int) -> None:
     opened = TransactionService(store, TIMEOUT).open(OpenTxnRequest(count, "me", "here"))
-    WriteIdService(store, TIMEOUT).allocate("hive", "d", "t", AllocateTableWriteIdsRequest("d", "t", opened))
+    WriteIdService(store, TIMEOUT).allocate(TableName("hive", "d", "t"), AllocateTableWriteIdsRequest("d", "t", opened))
 
 
 def read_many(store: Store, count: int) -> None:

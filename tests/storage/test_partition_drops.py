@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from metastore.app import Application
+from metastore.domain.names import TableName
 from metastore.errors import NotFoundError
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -18,7 +19,7 @@ from tests.fixtures.application import called, counted
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, DropPartitionsRequest, Partition, RequestPartsSpec
 
-TABLE = "hive", "db", "t"
+TABLE = TableName("hive", "db", "t")
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +59,7 @@ def dropping_while(
 
 def test_what_was_changed_meanwhile_is_dropped_as_it_is_then(application: Application) -> None:
     with ThreadPoolExecutor(1) as pool, application._store.transaction() as work:
-        stored = work.tables.find(*TABLE, lock="share")
+        stored = work.tables.find(TABLE, lock="share")
         assert stored is not None
         (old,) = work.partitions.select_stored(stored.ref, named(["ds=b"]), lock=True)
         old.partition.parameters["late"] = "yes"
@@ -70,7 +71,7 @@ def test_what_was_changed_meanwhile_is_dropped_as_it_is_then(application: Applic
 
 def test_what_was_dropped_meanwhile_is_missing_and_nothing_goes(application: Application) -> None:
     with ThreadPoolExecutor(1) as pool, application._store.transaction() as work:
-        stored = work.tables.find(*TABLE, lock="share")
+        stored = work.tables.find(TABLE, lock="share")
         assert stored is not None
         assert work.partitions_write.delete(stored.ref, ["ds=b"]).names == ["ds=b"]
         with pytest.raises(NotFoundError, match="ds=b"):

@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from metastore.app import Application, make_application
+from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError
 from metastore.settings import Settings
 from metastore.storage.cache import Cache
@@ -26,7 +27,7 @@ from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
 KEYS = [("ds", "string")]
-TABLE = "hive", "db", "t"
+TABLE = TableName("hive", "db", "t")
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def add(application: Application, *values: str) -> None:
 
 def insert(work: UnitOfWork, value: str) -> None:
     """What `add` does, in a transaction that is not over."""
-    stored = work.tables.find(*TABLE, lock="share")
+    stored = work.tables.find(TABLE, lock="share")
     assert stored is not None
     (complete,) = work.partitions.select_stored(stored.ref)[:1]
     complete.partition.values = [value]
@@ -84,7 +85,7 @@ def test_what_is_not_committed_is_nobody_s(both: tuple[Application, Application]
     with one._store.transaction() as work:
         insert(work, "b")
         assert names(other) == names(one) == ["ds=a"]
-        assert work.partition_names.all(*TABLE).decode() == ["ds=a", "ds=b"]  # its own
+        assert work.partition_names.all(TABLE).decode() == ["ds=a", "ds=b"]  # its own
         assert names(other) == names(one) == ["ds=a"]
     assert names(other) == names(one) == ["ds=a", "ds=b"]
 
@@ -96,7 +97,7 @@ def test_what_is_undone_was_never_there(both: tuple[Application, Application]) -
     def twice() -> None:
         with one._store.transaction() as work:
             insert(work, "b")
-            assert work.partition_names.all(*TABLE).decode() == ["ds=a", "ds=b"]
+            assert work.partition_names.all(TABLE).decode() == ["ds=a", "ds=b"]
             insert(work, "b")
 
     with pytest.raises(AlreadyExistsError):

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from metastore.background.timeouts import timeouts
 from metastore.background.timer import Timer
+from metastore.domain.names import TableName
 from metastore.domain.transactions import WriteId
 from metastore.errors import UnavailableError
 from metastore.services.entry.locks import LockService
@@ -19,7 +20,6 @@ from metastore.services.entry.timeouts import TimeoutService
 from metastore.services.entry.transactions import TransactionService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
-from metastore.storage.references import TableKey
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import (
     CommitTxnRequest,
@@ -32,7 +32,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 
 TIMEOUT = timedelta(minutes=5)
-TABLE = TableKey("hive", "db", "t")
+TABLE = TableName("hive", "db", "t")
 
 
 @pytest.fixture

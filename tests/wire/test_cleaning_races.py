@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy import NullPool, create_engine, text
 
 from metastore.app import Application
+from metastore.domain.names import TableName
 from metastore.errors import NotFoundError
 from tests.fixtures.application import called
 from tests.fixtures.server import Server, connected
@@ -100,7 +101,7 @@ def test_a_reference_that_comes_first_keeps_the_files(
     application: Application, call: Call, database_url: str, root: str
 ) -> None:
     with in_background() as start, application._store.transaction() as work:
-        stored = work.tables.find("hive", *NAME, lock="share")
+        stored = work.tables.find(TableName("hive", *NAME), lock="share")
         new = call_prepared(application, root)
         work.partitions_write.insert(stored.ref, [new])  # type: ignore[union-attr]
         cleaning = start(clean_now, call)
@@ -114,7 +115,7 @@ def call_prepared(application: Application, root: str) -> Any:
     """Day 2, to lie where day 1 lay, as the service would store it."""
     from metastore.services.rules.partitions import PartitionRules
 
-    rules = PartitionRules(application.tables.get("hive", *NAME).decode())
+    rules = PartitionRules(application.tables.get(TableName("hive", *NAME)).decode())
     return rules.prepare(partition(*NAME, ["2"], sd=descriptor(f"{root}/ds=1")), 0)
 
 
@@ -145,7 +146,7 @@ def test_a_late_writer_that_comes_first_is_left_alone(
         if ending == "renew":
             assert work.writes.renew(write)
         else:
-            stored = work.tables.find("hive", *NAME)
+            stored = work.tables.find(TableName("hive", *NAME))
             assert work.writes.close(write, stored.ref.id)  # type: ignore[union-attr]
         cleaning = start(clean_now, call)
         wait_for_a_lock(database_url)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.storage.references import TableKey
+from metastore.domain.names import DatabaseName, TableName
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
@@ -25,15 +25,15 @@ def forget_dropped(work: UnitOfWork, table: Table) -> None:
             kept.forget_table(_key(table))
 
 
-def forget_dropped_database(work: UnitOfWork, catalog: str, database: str) -> None:
+def forget_dropped_database(work: UnitOfWork, database: DatabaseName) -> None:
     """As for each of its tables."""
     for kept in (work.write_ids, work.transaction_writes, work.compactions):
-        kept.forget_database(catalog, database)
+        kept.forget_database(database)
 
 
 def _is_transactional(table: Table) -> bool:
     return bool(table.parameters.get("transactional", "").lower() == "true")
 
 
-def _key(table: Table) -> TableKey:
-    return TableKey(table.catName, table.dbName, table.tableName)
+def _key(table: Table) -> TableName:
+    return TableName(table.catName, table.dbName, table.tableName)

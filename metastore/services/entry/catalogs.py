@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.domain import events
-from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.json import encode_json
 from metastore.errors import (
     AlreadyExistsError,
@@ -12,7 +12,8 @@ from metastore.errors import (
     InvalidOperationError,
     NotFoundError,
 )
-from metastore.services.entry.databases import DEFAULT_DATABASE, Clock, complete_database
+from metastore.services.clock import Clock
+from metastore.services.entry.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.files.directories import delete_empty_directories, new_directories
 from metastore.services.rules.events import database_text
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -111,10 +112,11 @@ class CatalogService:
 
 
 def _drop_default_database(work: UnitOfWork, catalog: str) -> None:
-    stored = work.databases.find(catalog, DEFAULT_DATABASE, lock=True)
+    name = DatabaseName(catalog, DEFAULT_DATABASE)
+    stored = work.databases.find(name, lock=True)
     if stored is None:
         return
-    if work.tables.names(catalog, DEFAULT_DATABASE) or work.functions.names(catalog, DEFAULT_DATABASE):
+    if work.tables.names(name) or work.functions.names(name):
         raise InvalidOperationError(f"There are still objects in the default database for catalog {catalog}")
     work.databases.delete(stored.id)
     work.record(events.drop_database(database_text(stored.encoded.decode())))

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Sequence
 from datetime import timedelta
 
+from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
-from metastore.services.entry.databases import found as found_database
-from metastore.services.entry.tables import referred
 from metastore.services.files.dead_writes import DeadWriteCleaning
 from metastore.services.files.retired import RetiredCleaning
 from metastore.services.files.unregistered import UnregisteredCleaning
+from metastore.services.rules.lookup import get_database, get_table_ref
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.metastore.ttypes import CleanedLocation, CleanResult
@@ -40,9 +40,7 @@ class CleaningService:
 
     def clean(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         *,
         dry_run: bool,
         grace: timedelta | None = None,
@@ -55,7 +53,7 @@ class CleaningService:
         grace = self._grace if grace is None else grace
         if grace < timedelta(0):
             raise InvalidInputError("The grace time of clean is negative")
-        table_ids = self._scope(catalog, database, table)
+        table_ids = self._scope(table)
         cleaned = self._clean(table_ids, grace, dry_run=dry_run)
         for table_id in self._ids(table_ids) if unregistered else ():
             cleaned += self._unregistered.clean(table_id, grace, dry_run=dry_run)
@@ -72,16 +70,16 @@ class CleaningService:
             retired = work.retired_locations.due(table_ids, grace)
         return [*cleaned, *self._retired.clean(retired, dry_run=dry_run)]
 
-    def _scope(self, catalog: str, database: str, table: str) -> list[int] | None:
-        if not database:
-            if table:
+    def _scope(self, table: TableName) -> list[int] | None:
+        if not table.database:
+            if table.name:
                 raise InvalidInputError("The table to clean came without its database")
             return None
         with self._store.read() as work:
-            if table:
-                return [referred(work, catalog, database, table).id]
-            found_database(work, catalog, database)
-            return work.tables.ids(catalog, database)
+            if table.name:
+                return [get_table_ref(work, table).id]
+            get_database(work, table.parent)
+            return work.tables.ids(table.parent)
 
     def _ids(self, table_ids: list[int] | None) -> list[int]:
         if table_ids is not None:

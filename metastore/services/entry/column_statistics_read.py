@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metastore.domain.names import fold
+from metastore.domain.names import TableName, fold
 from metastore.domain.partition_names import canonical_name
 from metastore.errors import NotFoundError
-from metastore.services.entry.tables import referred
+from metastore.services.rules.lookup import get_table_ref
 from metastore.services.rules.statistics_values import combined, kind_of
 from metastore.storage.references import TableRef
 from metastore.storage.repositories.column_statistics import Analyzed
@@ -21,44 +21,37 @@ class ColumnStatisticsReadService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def of_table(
-        self, catalog: str, database: str, table: str, columns: Sequence[str] | None, engine: str
-    ) -> Analyzed | None:
+    def of_table(self, table: TableName, columns: Sequence[str] | None, engine: str) -> Analyzed | None:
         """The table's own, or None."""
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             return work.column_statistics.of_table(reference.id, _folded(columns), engine)
 
     def of_partitions(
-        self, catalog: str, database: str, table: str, names: Sequence[str], columns: Sequence[str] | None, engine: str
+        self, table: TableName, names: Sequence[str], columns: Sequence[str] | None, engine: str
     ) -> dict[str, Analyzed]:
         """By the partition's name; without partitions that are not there or have none."""
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             wanted = _canonical(reference, names)
             return work.column_statistics.of_partitions(reference.id, wanted, _folded(columns), engine)
 
-    def of_column(
-        self, catalog: str, database: str, table: str, partition: str | None, column: str, engine: str
-    ) -> Analyzed:
+    def of_column(self, table: TableName, partition: str | None, column: str, engine: str) -> Analyzed:
         """Of one column of the table, or of a partition. Raises NotFoundError when there are none."""
-        name = catalog, database, table
         if partition is None:
-            found = self.of_table(*name, [column], engine)
+            found = self.of_table(table, [column], engine)
         else:
-            found = next(iter(self.of_partitions(*name, [partition], [column], engine).values()), None)
+            found = next(iter(self.of_partitions(table, [partition], [column], engine).values()), None)
         if found is None:
             raise NotFoundError(
-                f"Statistics for dbName={database}, tableName={table}, columnName={column} not available"
+                f"Statistics for dbName={table.database}, tableName={table.name}, columnName={column} not available"
             )
         return found
 
-    def aggregate(
-        self, catalog: str, database: str, table: str, names: Sequence[str], columns: Sequence[str], engine: str
-    ) -> AggrStats:
+    def aggregate(self, table: TableName, names: Sequence[str], columns: Sequence[str], engine: str) -> AggrStats:
         """What the named partitions' statistics amount to, by column; and how many partitions have all of them."""
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             wanted = _canonical(reference, names)
             by_name = work.column_statistics.of_partitions(reference.id, wanted, _folded(columns), engine)
         positions = {name: position for position, name in enumerate(wanted)}
@@ -70,15 +63,13 @@ class ColumnStatisticsReadService:
         complete = sum(len(analyzed.columns) == asked for analyzed in by_name.values())
         return AggrStats([combined(groups[key], len(wanted)) for key in sorted(groups)], complete)
 
-    def columns(self, catalog: str, database: str, table: str, partition: str | None, engine: str) -> list[str]:
+    def columns(self, table: TableName, partition: str | None, engine: str) -> list[str]:
         """Which columns of a table, or of a partition, have statistics; none of what is not there."""
         try:
             if partition is None:
-                found = self.of_table(catalog, database, table, None, engine)
+                found = self.of_table(table, None, engine)
             else:
-                found = next(
-                    iter(self.of_partitions(catalog, database, table, [partition], None, engine).values()), None
-                )
+                found = next(iter(self.of_partitions(table, [partition], None, engine).values()), None)
         except NotFoundError:
             return []
         return [each.colName for each in found.columns.decode()] if found else []

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metastore.domain.column_statistics import is_accurate, with_accurate, without_accurate
-from metastore.domain.names import fold
+from metastore.domain.names import TableName, fold
 from metastore.domain.partition_names import canonical_name
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.cascade.freshness import keep_fresh
-from metastore.services.entry.databases import Clock
-from metastore.services.entry.tables import found
+from metastore.services.clock import Clock
+from metastore.services.rules.lookup import get_table
 from metastore.services.rules.statistics_values import combined, complete_column, kind_of
 from metastore.storage.references import StoredPartition, StoredTable, TableRef
 from metastore.storage.repositories.column_statistics import Analyzed
@@ -36,9 +36,7 @@ class ColumnStatisticsWriteService:
 
     def store_of_table(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         statistics: Sequence[ColumnStatisticsObj],
         *,
         engine: str,
@@ -50,7 +48,7 @@ class ColumnStatisticsWriteService:
         """
         new = _joined(statistics)
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table, lock="change")
+            stored = get_table(work, table, lock="change")
             struct = stored.encoded.decode()
             _check_columns(struct, new)
             if merge:
@@ -62,9 +60,7 @@ class ColumnStatisticsWriteService:
 
     def store_of_partitions(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         statistics: Sequence[tuple[str | None, Sequence[ColumnStatisticsObj]]],
         *,
         engine: str,
@@ -72,7 +68,7 @@ class ColumnStatisticsWriteService:
     ) -> None:
         """As `store_of_table`, for partitions by their names. What comes twice for a partition is put together."""
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table, lock="share")
+            stored = get_table(work, table, lock="share")
             struct = stored.encoded.decode()
             new: dict[str, Columns] = {}
             for name, columns in statistics:
@@ -93,9 +89,7 @@ class ColumnStatisticsWriteService:
 
     def delete(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         columns: Sequence[str] | None,
         engine: str | None,
         *,
@@ -109,7 +103,7 @@ class ColumnStatisticsWriteService:
         """
         columns = None if columns is None else [fold(column) for column in columns]
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table, lock="change")
+            stored = get_table(work, table, lock="change")
             keys = stored.ref.key_names
             if of_table or not (keys or partitions):
                 _delete_of_table(work, stored, columns, engine)

@@ -17,13 +17,12 @@ from metastore.domain.compactions import (
     state_of,
 )
 from metastore.domain.lock_rules import lower_keys
-from metastore.domain.names import fold, split_database
+from metastore.domain.names import TableName, fold, split_database
 from metastore.domain.transactions import Operation
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.compactions import enqueue
-from metastore.services.rules.lock_requests import table_key
+from metastore.services.rules.lock_requests import check_named
 from metastore.storage.postgres.clock import milliseconds
-from metastore.storage.references import TableKey
 from metastore.storage.repositories.compactions import StoredCompaction
 from metastore.storage.repositories.transaction_writes import Written
 from metastore.storage.unit_of_work import Store
@@ -64,10 +63,10 @@ class CompactionService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def request(self, catalog: str, database: str, name: str, request: CompactionRequest) -> CompactionResponse:
+    def request(self, table: TableName, request: CompactionRequest) -> CompactionResponse:
         """Puts a request into the queue, or tells why not. Raises InvalidInputError."""
         with self._store.transaction() as work:
-            return enqueue(work, table_key(catalog, database, name), request)
+            return enqueue(work, check_named(table), request)
 
     def show(self, request: ShowCompactRequest) -> list[ShowCompactResponseElement]:
         """The queue, then what has ended, the latest first. Raises InvalidInputError for an unknown order."""
@@ -92,13 +91,13 @@ class CompactionService:
             taken = work.compactions.take(pool, worker, version)
         return _info(taken) if taken else None
 
-    def update(self, catalog: str, database: str, name: str, info: CompactionInfoStruct, transaction: int) -> None:
+    def update(self, table: TableName, info: CompactionInfoStruct, transaction: int) -> None:
         """A worker tells what it compacts: up to which write id, in which transaction. Raises NotFoundError."""
         values = {"highest_write_id": info.highestWriteId, "run_as": info.runas, "transaction_id": transaction}
         with self._store.transaction() as work:
             if not work.compactions.change(info.id or 0, **values):
                 raise _missing(info.id)
-            touched = Written(table_key(catalog, database, name), lower_keys(info.partitionname), Operation.COMPACT)
+            touched = Written(check_named(table), lower_keys(info.partitionname), Operation.COMPACT)
             work.transaction_writes.add(transaction, [touched])
 
     def set_job(self, compaction: int, job: str) -> None:
@@ -120,16 +119,16 @@ class CompactionService:
             if ended is None:
                 raise _missing(compaction)
             if ended.highest_write_id is not None:
-                table = TableKey(ended.catalog, ended.database, ended.table)
+                table = TableName(ended.catalog, ended.database, ended.table)
                 work.transaction_writes.forget_aborted(table, ended.partition, ended.highest_write_id)
 
-    def mark_failed(self, catalog: str, database: str, name: str, info: CompactionInfoStruct) -> None:
+    def mark_failed(self, table: TableName, info: CompactionInfoStruct) -> None:
         """It ended badly; without an id, before it was asked for. Raises NotFoundError."""
         with self._store.transaction() as work:
             if not info.id:
                 kind = CompactionType.MINOR if info.type is None else info.type
                 partition = lower_keys(info.partitionname)
-                table = table_key(catalog, database, name)
+                check_named(table)
                 work.compactions.record(table, partition, kind, DID_NOT_INITIATE, info.errorMessage)
             elif work.compactions.end(info.id, FAILED, info.errorMessage) is None:
                 raise _missing(info.id)
@@ -147,13 +146,11 @@ class CompactionService:
             aborted = set(work.compactions.abort(ids, _ABORTED))
         return {each: _aborted(each, states.get(each), done=each in aborted) for each in ids}
 
-    def latest(
-        self, catalog: str, database: str, name: str, partitions: Sequence[str], after: int | None
-    ) -> list[CompactionInfoStruct]:
+    def latest(self, table: TableName, partitions: Sequence[str], after: int | None) -> list[CompactionInfoStruct]:
         """The last compaction that went well, of the table or of each partition, if it is newer than `after`."""
         names = [lower_keys(each) or "" for each in partitions]
         with self._store.read() as work:
-            found = work.compactions.latest(TableKey(catalog, database, name), names, after)
+            found = work.compactions.latest(table, names, after)
         return [CompactionInfoStruct(each.id, each.database, each.table, each.partition, each.type) for each in found]
 
 

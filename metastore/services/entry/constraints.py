@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from metastore.domain import events
-from metastore.domain.events import Owner
+from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
-from metastore.services.entry.tables import found
 from metastore.services.rules.constraints import add_constraints, owner_of
+from metastore.services.rules.lookup import get_table
 from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.repositories.constraints import of_table, pointing_to
 from metastore.storage.unit_of_work import Store
@@ -34,24 +34,23 @@ class ConstraintService:
         owners = {owner_of(each) for each in constraints}
         if len(owners) != 1:
             raise InvalidInputError(f"Constraints of one table must be given, these are of {len(owners)}")
-        catalog, database, table = owners.pop()
+        table = owners.pop()
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table, lock="change")
-            add_constraints(work, catalog, stored.ref.id, stored.encoded.decode(), constraints)
+            stored = get_table(work, table, lock="change")
+            add_constraints(work, stored.ref.id, stored.encoded.decode(), constraints)
 
-    def drop(self, catalog: str, database: str, table: str, name: str) -> None:
+    def drop(self, table: TableName, name: str) -> None:
         """Raises NotFoundError."""
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table, lock="change")
+            stored = get_table(work, table, lock="change")
             if not work.constraints.delete(stored.ref.id, name):
-                owner = f"{database}.{table}"
-                raise NotFoundError(f"The constraint: {name} does not exist for the associated table: {owner}")
-            work.record(events.drop_constraint(Owner(catalog, database, table), name))
+                raise NotFoundError(f"The constraint: {name} does not exist for the associated table: {table}")
+            work.record(events.drop_constraint(table, name))
 
-    def select(self, catalog: str, database: str, table: str, *structs: type[Any]) -> list[EncodedList[Any]]:
+    def select(self, table: TableName, *structs: type[Any]) -> list[EncodedList[Any]]:
         """For each kind the constraints of a table; none for an unknown table (as the real server answers)."""
         with self._store.read() as work:
-            return work.constraints.select(catalog, of_table(database, table), *structs)
+            return work.constraints.select(table.catalog, of_table(table.database, table.name), *structs)
 
     def foreign_keys(
         self, catalog: str, parent: tuple[str | None, str | None], child: tuple[str | None, str | None]

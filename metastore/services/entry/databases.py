@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from metastore.domain import events, table_events
-from metastore.domain.names import DEFAULT_CATALOG, check_object_name, fold
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.errors import (
     AlreadyExistsError,
@@ -16,17 +14,16 @@ from metastore.errors import (
 )
 from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
+from metastore.services.clock import Clock
 from metastore.services.files.directories import delete_directories, new_directories
 from metastore.services.rules.events import database_text, table_text
-from metastore.services.rules.tables import is_true
-from metastore.storage.references import StoredTable
-from metastore.storage.repositories.databases import StoredDatabase
+from metastore.services.rules.lookup import get_database, missing_database
+from metastore.services.rules.table_data import data_of
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
-from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, PrincipalType, Table
+from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, PrincipalType
 
-Clock = Callable[[], int]
 DEFAULT_DATABASE = "default"
 NOT_EMPTY = "Database {} is not empty. One or more {} exist."
 
@@ -62,10 +59,10 @@ class DatabaseService:
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Database {database.name} already exists") from None
 
-    def get(self, catalog: str, name: str) -> EncodedStruct[Database]:
+    def get(self, name: DatabaseName) -> EncodedStruct[Database]:
         """Raises NotFoundError."""
         with self._store.read() as work:
-            return found(work, catalog, name).encoded
+            return get_database(work, name).encoded
 
     def names(self, catalog: str, pattern: str | None) -> list[str]:
         """Ascending; `pattern` is a regular expression of `domain.names.pattern_regex`."""
@@ -77,38 +74,38 @@ class DatabaseService:
         with self._store.read() as work:
             return work.databases.matching(catalog, pattern)
 
-    def alter(self, catalog: str, name: str, new: Database) -> None:
+    def alter(self, name: DatabaseName, new: Database) -> None:
         """Replaces parameters, owner, description and location. A database is not renamed.
 
         Raises NotFoundError, InvalidOperationError.
         """
         with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
-            stored = found(work, catalog, name, lock=True)
-            if new.name and fold(new.name) != name:
+            stored = get_database(work, name, lock=True)
+            if new.name and fold(new.name) != name.name:
                 raise InvalidOperationError(f"Database {name} cannot be renamed to {new.name}")
             old = stored.encoded.decode()
-            new.name, new.createTime = name, old.createTime
+            new.name, new.createTime = name.name, old.createTime
             new.locationUri = new.locationUri or old.locationUri
             new.description = new.description or old.description
-            new = self._completed(work, catalog, new)
+            new = self._completed(work, name.catalog, new)
             if new.locationUri != old.locationUri:
                 make_directory(new.locationUri)
             work.databases.update(stored.id, new)
             work.record(events.alter_database(database_text(old), database_text(new)))
 
-    def drop(self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
+    def drop(self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
         """Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default database)."""
-        if name == DEFAULT_DATABASE:
-            raise InvalidInputError(f"Can not drop {name} database in catalog {catalog}")
+        if name.name == DEFAULT_DATABASE:
+            raise InvalidInputError(f"Can not drop {name} database in catalog {name.catalog}")
         doomed: list[str] = []
         with self._store.transaction() as work:
-            stored = work.databases.find(catalog, name, lock=True)
+            stored = work.databases.find(name, lock=True)
             if stored is None:
                 if if_exists:
                     return
-                raise missing(name)
-            tables = work.tables.find_many(catalog, name, work.tables.names(catalog, name))
-            if not cascade and (tables or work.functions.names(catalog, name)):
+                raise missing_database(name)
+            tables = work.tables.find_many(name, work.tables.names(name))
+            if not cascade and (tables or work.functions.names(name)):
                 raise InvalidOperationError(NOT_EMPTY.format(name, "tables" if tables else "functions"))
             rewrite(work, work.dependencies.remove_unused_bases([table.ref.id for table in tables]))
             outside = work.dependencies.outside(stored.id)
@@ -121,7 +118,7 @@ class DatabaseService:
                 work.tables.delete(table.ref.id)
             work.functions.delete_of(stored.id)
             work.databases.delete(stored.id)
-            forget_dropped_database(work, catalog, name)
+            forget_dropped_database(work, name)
             database = stored.encoded.decode()
             if delete_data:
                 doomed.append(database.locationUri)
@@ -154,30 +151,3 @@ def complete_database(database: Database, catalog: str, home: str, now: int) -> 
     except InvalidInputError as error:
         raise InvalidObjectError(str(error)) from None
     return database
-
-
-def missing(name: str) -> NotFoundError:
-    return NotFoundError(f"database {name} not found")
-
-
-def found(work: UnitOfWork, catalog: str, name: str, *, lock: bool = False) -> StoredDatabase:
-    """The database. Raises NotFoundError."""
-    stored = work.databases.find(catalog, name, lock=lock)
-    if stored is None:
-        raise missing(name)
-    return stored
-
-
-def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
-    """The directories that go with a table: none of an external one, unless external.table.purge says so."""
-    struct = table.encoded.decode()
-    if not owns_data(struct):
-        return []
-    own = paths.before_versions(struct.sd.location)
-    return [own, *(each for each in work.partitions.locations(table.ref) if not paths.is_below(each, own))]
-
-
-def owns_data(table: Table) -> bool:
-    """Whether a table's files go with it: managed ones, and external ones that are purged. Views have none."""
-    external = is_true(table.parameters, "EXTERNAL") and not is_true(table.parameters, "external.table.purge")
-    return bool(table.sd.location) and not external

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from metastore.domain import table_events
 from metastore.domain.dependencies import BASES, MARK, check_columns, check_no_cycle, inherit_keys
 from metastore.domain.keys import sort_key
+from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
 from metastore.services.cascade.dependencies import columns_of, is_dependent, rewrite
 from metastore.services.cascade.freshness import edges_below
-from metastore.services.entry.databases import Clock
-from metastore.services.entry.tables import found
+from metastore.services.clock import Clock
 from metastore.services.rules.events import alter_partitions, befores, table_text
+from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules
 from metastore.services.rules.tables import VIEW, prepare
 from metastore.storage.references import StoredPartition, StoredTable, TableRef
@@ -31,8 +32,6 @@ _FORMATS = (
 )
 ANYBODY = "anonymous"
 """Hive's name of users who have not said theirs."""
-TableName = tuple[str, str, str]
-"""Catalog, database and table, folded."""
 
 
 class DependencyService:
@@ -59,24 +58,23 @@ class DependencyService:
             InvalidObjectError: the partition columns are no prefix of the base's, or the database is missing.
             AlreadyExistsError: a table of that name is there, and not `if_not_exists`.
         """
-        catalog, database, name = dependent
         try:
             with self._store.transaction() as work:
-                if if_not_exists and work.tables.reference(*dependent) is not None:
+                if if_not_exists and work.tables.reference(dependent) is not None:
                     return
-                of = found(work, *base, lock="share")
+                of = get_table(work, base, lock="share")
                 struct = _dependent(dependent, of, keys, parameters, owner)
-                struct = prepare(struct, catalog, database, self._clock())
-                stored = work.databases.find(catalog, database)
+                struct = prepare(struct, dependent.parent, self._clock())
+                stored = work.databases.find(dependent.parent)
                 if stored is None:
-                    raise InvalidObjectError(f"database {database} not found")
+                    raise InvalidObjectError(f"database {dependent.database} not found")
                 table_id = work.tables.insert(stored.id, struct)
                 work.record(table_events.create_table(table_text(struct)))
                 work.dependencies.set_base(table_id, of.ref.id)
                 rewrite(work, [table_id])
         except AlreadyExistsError:
             if not if_not_exists:
-                raise AlreadyExistsError(f"Table {database}.{name} already exists") from None
+                raise AlreadyExistsError(f"Table {dependent} already exists") from None
 
     def set_base(self, dependent: TableName, base: TableName, partitions: Sequence[Sequence[str]] | None) -> None:
         """New partitions, or these, depend on that table from now on; of these all are fresh then.
@@ -88,13 +86,13 @@ class DependencyService:
         """
         with self._store.transaction() as work:
             work.dependencies.serialise()
-            of = found(work, *base, lock="share")
-            stored = found(work, *dependent)
+            of = get_table(work, base, lock="share")
+            stored = get_table(work, dependent)
             work.dependencies.lock([stored.ref.id])
-            stored = found(work, *dependent)
+            stored = get_table(work, dependent)
             table = stored.encoded.decode()
             if not is_dependent(table):
-                raise InvalidOperationError(f"{_named(dependent)} is not a dependent table")
+                raise InvalidOperationError(f"{dependent} is not a dependent table")
             _check_base(work, stored, table, of)
             if partitions is None:
                 work.dependencies.set_base(stored.ref.id, of.ref.id)
@@ -129,7 +127,7 @@ class DependencyService:
         Raises NotFoundError, InvalidInputError for too many values.
         """
         with self._store.read() as work:
-            stored = found(work, *table)
+            stored = get_table(work, table)
             tables = work.dependencies.upwards([stored.ref.id], transitive=transitive)
             edges: dict[int, PartitionEdge] = {}
             level = work.dependencies.edges_above([_spec(stored.ref, values or ())], named=True)
@@ -147,7 +145,7 @@ class DependencyService:
         Raises NotFoundError, InvalidInputError for too many values.
         """
         with self._store.read() as work:
-            stored = found(work, *table)
+            stored = get_table(work, table)
             tables = work.dependencies.downwards([stored.ref.id], transitive=transitive)
             specs = [_spec(stored.ref, values or ())]
             edges = edges_below(work, specs, transitive=transitive, named=base_partitions)
@@ -159,11 +157,11 @@ def _dependent(
 ) -> Table:
     struct = base.encoded.decode()
     own_keys = inherit_keys(
-        _named(name), [(key.name, key.type) for key in keys], _named_ref(base.ref), columns_of(struct.partitionKeys)
+        str(name), [(key.name, key.type) for key in keys], _named_ref(base.ref), columns_of(struct.partitionKeys)
     )
     comments = {key.name: key.comment for key in struct.partitionKeys} | {k.name: k.comment for k in keys if k.comment}
     return Table(
-        tableName=name[2],
+        tableName=name.name,
         tableType=VIEW,
         owner=owner or struct.owner or ANYBODY,  # Trino reads a view as its owner, and none without
         parameters={**parameters, MARK: "true", BASES: _named_ref(base.ref)},
@@ -227,10 +225,6 @@ def _partition_dependency(edge: PartitionEdge, *, base_partitions: bool) -> Part
         fresh=edge.fresh,
         version=edge.version,
     )
-
-
-def _named(table: TableName) -> str:
-    return f"{table[1]}.{table[2]}"
 
 
 def _named_ref(table: TableRef) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.domain import events
-from metastore.domain.names import check_object_name, fold
+from metastore.domain.names import DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.encoding.json import encode_json
 from metastore.errors import (
@@ -13,7 +13,7 @@ from metastore.errors import (
     InvalidOperationError,
     NotFoundError,
 )
-from metastore.services.entry.databases import Clock
+from metastore.services.clock import Clock
 from metastore.storage.repositories.functions import StoredFunction
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Function, FunctionType, PrincipalType
@@ -28,64 +28,68 @@ class FunctionService:
         self._store = store
         self._clock = clock
 
-    def create(self, catalog: str, database: str, function: Function) -> None:
+    def create(self, database: DatabaseName, function: Function) -> None:
         """Raises AlreadyExistsError, InvalidObjectError, NotFoundError (of the database)."""
-        function = _prepared(function, catalog, database)
+        function = _prepared(function, database)
         function.createTime = self._clock()
         try:
             with self._store.transaction() as work:
-                stored = work.databases.find(catalog, database)
+                stored = work.databases.find(database)
                 if stored is None:
                     raise NotFoundError(f"The database {database} does not exist")
                 work.functions.insert(stored.id, function)
-                work.record(events.create_function(catalog, database, encode_json(function)))
+                work.record(events.create_function(database, encode_json(function)))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Function {function.functionName} already exists") from None
 
-    def alter(self, catalog: str, database: str, name: str, new: Function, new_database: str) -> None:
+    def alter(self, database: DatabaseName, name: str, new: Function, target: DatabaseName) -> None:
         """Replaces a function, its name and database included.
 
         Raises NotFoundError, InvalidObjectError, InvalidOperationError (the new name is taken, its database missing).
         """
-        new = _prepared(new, catalog, new_database)
+        new = _prepared(new, target)
         try:
             with self._store.transaction() as work:
-                stored = _found(work, catalog, database, name, lock=True)
+                stored = _found(work, database, name, lock=True)
                 new.createTime = stored.encoded.decode().createTime
-                target = work.databases.find(catalog, new_database)
-                if target is None:
-                    raise InvalidOperationError(f"The database {new_database} does not exist")
-                work.functions.update(stored.id, target.id, new)
+                home = work.databases.find(target)
+                if home is None:
+                    raise InvalidOperationError(f"The database {target} does not exist")
+                work.functions.update(stored.id, home.id, new)
         except AlreadyExistsError:
-            raise InvalidOperationError(f"Function {new_database}.{new.functionName} already exists") from None
+            raise InvalidOperationError(f"Function {target}.{new.functionName} already exists") from None
 
-    def drop(self, catalog: str, database: str, name: str) -> None:
+    def drop(self, database: DatabaseName, name: str) -> None:
         """Raises NotFoundError."""
         with self._store.transaction() as work:
-            work.functions.delete(_found(work, catalog, database, name, lock=True).id)
-            work.record(events.drop_function(catalog, database, fold(name)))
+            work.functions.delete(_found(work, database, name, lock=True).id)
+            work.record(events.drop_function(database, fold(name)))
 
-    def get(self, catalog: str, database: str, name: str) -> EncodedStruct[Function]:
+    def get(self, database: DatabaseName, name: str) -> EncodedStruct[Function]:
         """Raises NotFoundError."""
         with self._store.read() as work:
-            return _found(work, catalog, database, name).encoded
+            return _found(work, database, name).encoded
 
-    def names(self, catalog: str, database: str, pattern: str | None) -> list[str]:
+    def names(self, database: DatabaseName, pattern: str | None) -> list[str]:
         """Ascending; empty for an unknown database. `pattern` is a regular expression."""
         with self._store.read() as work:
-            return work.functions.names(catalog, database, pattern)
+            return work.functions.names(database, pattern)
 
-    def select(self, catalog: str, database: str | None = None, pattern: str | None = None) -> EncodedList[Function]:
-        """Those of one database, or of all, by their names."""
+    def select(self, of: DatabaseName | str, pattern: str | None = None) -> EncodedList[Function]:
+        """Lists those of a database, or of a catalog that is named, by their names."""
         with self._store.read() as work:
-            return work.functions.select(catalog, database, pattern)
+            return work.functions.select(of, pattern)
 
 
-def _prepared(function: Function, catalog: str, database: str) -> Function:
+def _prepared(function: Function, database: DatabaseName) -> Function:
     """Completes and checks (HMSHandler.validateFunctionInfo). Raises InvalidInputError, InvalidObjectError."""
     if function is None:
         raise InvalidInputError("Function cannot be null.")
-    function.catName, function.dbName, function.functionName = catalog, database, fold(function.functionName)
+    function.catName, function.dbName, function.functionName = (
+        database.catalog,
+        database.name,
+        fold(function.functionName),
+    )
     check_object_name("function", function.functionName)
     if function.className is None:
         raise InvalidObjectError("Function class name cannot be null")
@@ -95,8 +99,8 @@ def _prepared(function: Function, catalog: str, database: str) -> Function:
     return function
 
 
-def _found(work: UnitOfWork, catalog: str, database: str, name: str, *, lock: bool = False) -> StoredFunction:
-    stored = work.functions.find(catalog, database, fold(name), lock=lock)
+def _found(work: UnitOfWork, database: DatabaseName, name: str, *, lock: bool = False) -> StoredFunction:
+    stored = work.functions.find(database, fold(name), lock=lock)
     if stored is None:
         raise NotFoundError(f"Function {database}.{name} does not exist")
     return stored

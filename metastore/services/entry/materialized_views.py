@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.domain.names import DEFAULT_CATALOG
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.errors import InvalidOperationError
 from metastore.services.rules.materialized_views import complete_metadata, sources
 from metastore.services.rules.tables import MATERIALIZED_VIEW
@@ -16,15 +16,15 @@ class MaterializedViewService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def update(self, catalog: str, database: str, name: str, metadata: CreationMetadata) -> None:
+    def update(self, name: TableName, metadata: CreationMetadata) -> None:
         """Says anew what a view was made of. Raises InvalidOperationError where there is no such view."""
         with self._store.transaction() as work:
-            stored = work.tables.find(catalog, database, name, lock="change")
+            stored = work.tables.find(name, lock="change")
             if stored is None:
-                raise InvalidOperationError(f"alter is not possible: {database}.{name} table not found")
+                raise InvalidOperationError(f"alter is not possible: {name} table not found")
             table = stored.encoded.decode()
             if table.tableType != MATERIALIZED_VIEW:
-                raise InvalidOperationError(f"{database}.{name} is not a materialized view")
+                raise InvalidOperationError(f"{name} is not a materialized view")
             table.creationMetadata = complete_metadata(metadata, table)
             work.tables.update(stored.ref.id, stored.ref.database_id, table)
             work.materialized_views.set_sources(stored.ref.id, sources(table.creationMetadata))
@@ -33,13 +33,13 @@ class MaterializedViewService:
         """What happened to the sources since: anything may have, so that Hive rebuilds a view as a whole."""
         return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
 
-    def names_for_rewriting(self, catalog: str, database: str) -> list[str]:
+    def names_for_rewriting(self, database: DatabaseName) -> list[str]:
         """Views of a database that a query may be rewritten to use; ascending."""
         with self._store.read() as work:
-            return [name for _, name in work.materialized_views.for_rewriting(catalog, database)]
+            return [view.name for view in work.materialized_views.for_rewriting(database.catalog, database.name)]
 
     def for_rewriting(self) -> list[Table]:
         """All such views of the default catalog."""
         with self._store.read() as work:
-            names = work.materialized_views.for_rewriting(DEFAULT_CATALOG, None)
-            return [stored.encoded.decode() for stored in work.tables.find_named(DEFAULT_CATALOG, names)]
+            names = work.materialized_views.for_rewriting(DEFAULT_CATALOG)
+            return [stored.encoded.decode() for stored in work.tables.find_named(names)]

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from metastore.domain import table_events
 from metastore.domain.events import Event, EventFilter
+from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, partition_name
 from metastore.domain.table_events import PartitionText, TableText, encoded_file
 from metastore.errors import InvalidInputError, NotFoundError
-from metastore.services.entry.tables import found
 from metastore.services.rules.events import partition_text, table_text
+from metastore.services.rules.lookup import get_table
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.notifications import FILE_SEPARATOR, Write
 from metastore.storage.repositories.partitions import named
@@ -55,9 +56,7 @@ class NotificationService:
 
     def fire(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         places: Sequence[Sequence[str] | None],
         data: FireEventRequestData | None,
     ) -> list[int]:
@@ -68,7 +67,7 @@ class NotificationService:
         """
         inserts = _inserts(places[0], data)
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table, lock="share")
+            stored = get_table(work, table, lock="share")
             whole = table_text(stored.encoded.decode())
             if inserts is None:
                 refresh = bool(data and data.refreshEvent)
@@ -82,15 +81,13 @@ class NotificationService:
                 ]
             return work.notifications.append(*events)
 
-    def add_writes(
-        self, catalog: str, database: str, table: str, requests: Sequence[WriteNotificationLogRequest]
-    ) -> None:
+    def add_writes(self, table: TableName, requests: Sequence[WriteNotificationLogRequest]) -> None:
         """Keeps what transactions have written to a table, for those who read of their commits.
 
         Raises NotFoundError (table, partition), InvalidInputError.
         """
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table, lock="share")
+            stored = get_table(work, table, lock="share")
             whole = table_text(stored.encoded.decode())
             partitions = _partitions(work, stored, [request.partitionVals for request in requests])
             writes: dict[tuple[int, str], Write] = {}
@@ -174,8 +171,8 @@ def _write(table: TableText, partition: PartitionText | None, request: WriteNoti
         raise InvalidInputError("A write notification needs txnId, writeId and fileInfo")
     info = WriteEventInfo(
         writeId=request.writeId,
-        database=table.database,
-        table=table.name,
+        database=table.name.database,
+        table=table.name.name,
         files=FILE_SEPARATOR.join(_files(request.fileInfo)),
         partition=partition_name(table.keys, partition.values) if partition else "",
         tableObj=table.text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metastore.domain.names import fold
+from metastore.domain.names import TableName, fold
 from metastore.domain.partition_names import checked_name
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.storage.references import TableRef
@@ -20,25 +20,23 @@ class PartitionEventService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def mark(self, catalog: str, database: str, table: str, values: Mapping[str, str] | None, kind: int | None) -> None:
+    def mark(self, table: TableName, values: Mapping[str, str] | None, kind: int | None) -> None:
         """`values` by partition column."""
         with self._store.transaction() as work:
-            reference = _table(work, catalog, database, table)
+            reference = _table(work, table)
             work.partition_events.mark(reference, _name(reference, values), _kind(kind))
 
-    def is_marked(
-        self, catalog: str, database: str, table: str, values: Mapping[str, str] | None, kind: int | None
-    ) -> bool:
+    def is_marked(self, table: TableName, values: Mapping[str, str] | None, kind: int | None) -> bool:
         """`values` by partition column."""
         with self._store.read() as work:
-            reference = _table(work, catalog, database, table)
+            reference = _table(work, table)
             return work.partition_events.is_marked(reference, _name(reference, values), _kind(kind))
 
 
-def _table(work: UnitOfWork, catalog: str, database: str, table: str) -> TableRef:
-    reference = work.tables.reference(catalog, database, table)
+def _table(work: UnitOfWork, table: TableName) -> TableRef:
+    reference = work.tables.reference(table)
     if reference is None:
-        raise NotFoundError(f"Table: {table} is not found.")
+        raise NotFoundError(f"Table: {table.name} is not found.")
     return reference
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
 
 from metastore.domain import table_events
-from metastore.domain.names import fold
+from metastore.domain.names import TableName, fold
 from metastore.errors import AlreadyExistsError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.moves import Move, moved, relocate
@@ -22,14 +21,6 @@ from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, Table
 
 
-class ExchangedTable(NamedTuple):
-    """A table by its names, folded."""
-
-    catalog: str
-    database: str
-    name: str
-
-
 class PartitionExchangeService:
     """Rules of EXCHANGE PARTITION (Hive's HMSHandler)."""
 
@@ -37,9 +28,7 @@ class PartitionExchangeService:
         self._store = store
         self._warehouse = warehouse
 
-    def exchange(
-        self, source: ExchangedTable, target: ExchangedTable, values: Mapping[str, str] | None
-    ) -> list[Partition]:
+    def exchange(self, source: TableName, target: TableName, values: Mapping[str, str] | None) -> list[Partition]:
         """Moves the partitions of these values (by column; of some columns at least) to the target; returns them.
 
         Files below the source table move along; a partition that lies elsewhere stays there. All or nothing is moved.
@@ -81,13 +70,13 @@ class PartitionExchangeService:
         return [each.partition for each in arrived]
 
 
-def _tables(work: UnitOfWork, source: ExchangedTable, target: ExchangedTable) -> tuple[StoredTable, StoredTable]:
-    new = work.tables.find(*target, lock="share")
+def _tables(work: UnitOfWork, source: TableName, target: TableName) -> tuple[StoredTable, StoredTable]:
+    new = work.tables.find(target, lock="share")
     if new is None:
-        raise InvalidInputError(f"The destination table {'.'.join(target)} not found")
-    old = work.tables.find(*source, lock="share")
+        raise InvalidInputError(f"The destination table {target.catalog}.{target} not found")
+    old = work.tables.find(source, lock="share")
     if old is None:
-        raise InvalidInputError(f"The source table {'.'.join(source)} not found")
+        raise InvalidInputError(f"The source table {source.catalog}.{source} not found")
     if source == target:
         raise InvalidInputError(f"The partitions already exist in the table {target.name}")
     return old, new

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.entry.partitions_read import by_filter
-from metastore.services.entry.tables import found, referred
+from metastore.services.rules.lookup import get_table, get_table_ref
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store
@@ -35,10 +36,10 @@ class PartitionExpressionService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def select(self, catalog: str, database: str, table: str, expression: bytes | None, limit: int | None) -> Selected:
+    def select(self, table: TableName, expression: bytes | None, limit: int | None) -> Selected:
         """Those that satisfy the expression; all of them where it cannot be read, whatever the limit."""
         with self._store.read() as work:
-            stored = found(work, catalog, database, table)
+            stored = get_table(work, table)
             try:
                 condition = _condition(stored.ref, expression)
             except InvalidInputError:
@@ -47,34 +48,30 @@ class PartitionExpressionService:
                 chosen, unknown = work.partitions.select(stored.ref, condition, limit), False
         return Selected(stored.encoded.decode(), chosen, unknown)
 
-    def names(
-        self, catalog: str, database: str, table: str, expression: bytes | None, order: str | None, limit: int | None
-    ) -> list[str]:
+    def names(self, table: TableName, expression: bytes | None, order: str | None, limit: int | None) -> list[str]:
         """Escaped names of those that satisfy the expression. `order` as Hive 4 writes it: `1,0:-+` is the second key
         descending, then the first.
 
         Raises InvalidInputError where the expression cannot be read: the answer has no way to say so.
         """
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             condition = _condition(reference, expression)
             return work.partition_values.names(reference, condition, _order(reference, order), limit)
 
-    def names_to_drop(
-        self, catalog: str, database: str, table: str, expressions: Sequence[bytes], *, if_exists: bool
-    ) -> list[str]:
+    def names_to_drop(self, table: TableName, expressions: Sequence[bytes], *, if_exists: bool) -> list[str]:
         """Names of those that satisfy one of the expressions.
 
         Raises InvalidInputError for an expression that is not a filter's text: too much might be dropped.
         NotFoundError where one finds none, unless `if_exists`.
         """
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             names: set[str] = set()
             for condition in [_required(reference, each) for each in expressions]:
                 chosen = work.partitions.names(reference, condition).decode()
                 if not chosen and not if_exists:
-                    raise NotFoundError(f"Some partitions to drop are missing from {database}.{table}")
+                    raise NotFoundError(f"Some partitions to drop are missing from {table}")
                 names.update(chosen)
         return sorted(names)
 

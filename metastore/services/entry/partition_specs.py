@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList, decode
 from metastore.errors import InvalidInputError
 from metastore.services.entry.partitions_read import by_filter, by_values
-from metastore.services.entry.tables import found
+from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partition_grouping import as_list, grouped
 from metastore.services.rules.projections import Tree, like, projected, tree_of
 from metastore.services.rules.tables import is_true
@@ -34,36 +35,32 @@ class PartitionSpecService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def select(self, catalog: str, database: str, table: str, text: str | None, limit: int | None) -> Specs:
+    def select(self, table: TableName, text: str | None, limit: int | None) -> Specs:
         """Those that a filter keeps (none: all), grouped where the table says so. Raises InvalidInputError."""
-        struct, chosen = self._read(catalog, database, table, lambda reference: by_filter(reference, text), limit)
+        struct, chosen = self._read(table, lambda reference: by_filter(reference, text), limit)
         if is_true(struct.parameters, "partition.spec.grouping.enabled"):
             return grouped(struct, shaped(chosen))
         return as_list(struct, chosen)
 
     def select_parts(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         projection: GetProjectionsSpec | None,
         filters: GetPartitionsFilterSpec | None,
     ) -> list[PartitionSpec]:
         """Only some fields and parameters of the partitions that the filters want. Raises InvalidInputError."""
         part = _Projection(projection)
-        struct, chosen = self._read(catalog, database, table, lambda reference: _wanted(reference, filters), None)
+        struct, chosen = self._read(table, lambda reference: _wanted(reference, filters), None)
         return grouped(struct, [(part.shape(shape), part.of(partition)) for shape, partition in shaped(chosen)])
 
     def _read(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         condition: Callable[[TableRef], Condition | None],
         limit: int | None,
     ) -> tuple[Table, EncodedList[Partition]]:
         with self._store.read() as work:
-            stored = found(work, catalog, database, table)
+            stored = get_table(work, table)
             chosen = work.partitions.select(stored.ref, condition(stored.ref), limit)
         return stored.encoded.decode(), chosen
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.domain.expression import PostfixNode, from_postfix
-from metastore.domain.names import fold
+from metastore.domain.names import TableName, fold
 from metastore.encoding.binary import EncodedTexts
 from metastore.errors import InvalidInputError
 from metastore.services.entry.partitions_read import by_filter
-from metastore.services.entry.tables import referred
+from metastore.services.rules.lookup import get_table_ref
 from metastore.storage.queries.filters import scan_condition
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store
@@ -23,9 +23,7 @@ class PartitionValueService:
 
     def rows(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         columns: Sequence[str],
         *,
         filter_text: str | None = None,
@@ -39,7 +37,7 @@ class PartitionValueService:
         Raises NotFoundError for the table, InvalidInputError for the filter and for what is no partition column.
         """
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             if not columns:
                 raise InvalidInputError("The partition columns to list must be given")
             positions = [_position(reference, each) for each in columns]
@@ -47,9 +45,7 @@ class PartitionValueService:
             read = work.partition_values.distinct_rows if distinct else work.partition_values.rows
             return read(reference, by_filter(reference, filter_text), positions, sorting, limit)
 
-    def kept(
-        self, catalog: str, database: str, table: str, nodes: Sequence[PostfixNode], columns: Sequence[str]
-    ) -> tuple[EncodedTexts, str]:
+    def kept(self, table: TableName, nodes: Sequence[PostfixNode], columns: Sequence[str]) -> tuple[EncodedTexts, str]:
         """The texts of some partition columns, row by row, of the partitions that a scan with this predicate reads.
 
         And a state of the table's list of partitions: the texts are of that moment, or of a later one.
@@ -59,7 +55,7 @@ class PartitionValueService:
         """
         predicate = from_postfix(nodes)
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             if not columns:
                 raise InvalidInputError("The partition columns to list must be given")
             positions = [_position(reference, each) for each in columns]

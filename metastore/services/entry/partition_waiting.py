@@ -8,9 +8,10 @@ import time
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.entry.partitions_read import by_values
-from metastore.services.entry.tables import referred
+from metastore.services.rules.lookup import get_table_ref
 from metastore.storage.unit_of_work import Store
 
 LONGEST: Final = 10.0
@@ -33,7 +34,7 @@ class PartitionWaitingService:
         self._announced = announced
         self._places = threading.BoundedSemaphore(most)
 
-    def wait(self, table: tuple[str, str, str], values: Sequence[str], *, dependencies: bool, seconds: float) -> bool:
+    def wait(self, table: TableName, values: Sequence[str], *, dependencies: bool, seconds: float) -> bool:
         """True as soon as there is a partition whose first values are these; false after `seconds`, LONGEST at most,
         and at once where too many wait already.
 
@@ -59,9 +60,9 @@ class PartitionWaitingService:
             self._places.release()
         return self._is_there(table, values, dependencies=dependencies)
 
-    def _is_there(self, table: tuple[str, str, str], values: Sequence[str], *, dependencies: bool) -> bool:
+    def _is_there(self, table: TableName, values: Sequence[str], *, dependencies: bool) -> bool:
         with self._store.read() as work:
-            reference = referred(work, *table)
+            reference = get_table_ref(work, table)
             there = work.partitions.ids(reference, by_values(reference, values), None if dependencies else 1)
             seen: set[int] = set()
             level = there

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, InvalidOperationError
 from metastore.services.cascade.buckets import keep_partition_buckets
 from metastore.services.cascade.columns import forget_columns_of_partitions
 from metastore.services.cascade.dependencies import follow_renamed
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
-from metastore.services.entry.databases import Clock
-from metastore.services.entry.tables import found
+from metastore.services.clock import Clock
 from metastore.services.entry.writes import follow_directory
 from metastore.services.files.moves import Move, moved, relocate
 from metastore.services.rules.events import alter_partitions, befores, table_text
+from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import (
     PartitionRules,
     check_distinct,
@@ -43,9 +44,7 @@ class PartitionAlterService:
 
     def alter(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         new: Sequence[Partition],
         context: Mapping[str, str] | None = None,
     ) -> None:
@@ -55,7 +54,7 @@ class PartitionAlterService:
         """
         counted = self._count(new) if updates_statistics(context or {}) else {}
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table)
+            stored = get_table(work, table)
             rules = PartitionRules(stored.encoded.decode())
             names = [rules.name(partition.values) for partition in new]
             there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
@@ -63,7 +62,7 @@ class PartitionAlterService:
             if missing:
                 raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")
             for each in there.values():
-                check_version(f"{database}.{table} partition {each.name}", each.version, context or {})
+                check_version(f"{table} partition {each.name}", each.version, context or {})
             before = befores(list(there.values()))
             pairs = zip(names, new, strict=True)
             changed = [self._successor(rules, there[name], partition, name) for name, partition in pairs]
@@ -77,14 +76,14 @@ class PartitionAlterService:
             work.partitions_write.update(stored.ref, changed)
             work.record(*alter_partitions(table_text(rules.table), before, changed))
 
-    def rename(self, catalog: str, database: str, table: str, values: Sequence[str], new: Partition) -> None:
+    def rename(self, table: TableName, values: Sequence[str], new: Partition) -> None:
         """Gives a partition other values; that of a managed table moves when it lies in its default place.
 
         Raises InvalidOperationError when it is missing or the new values are taken, InvalidInputError.
         """
         try:
             with self._store.transaction() as work:
-                stored = found(work, catalog, database, table)
+                stored = get_table(work, table)
                 rules = PartitionRules(stored.encoded.decode())
                 old_name = rules.name(values)
                 there = work.partitions.select_stored(stored.ref, named([old_name]), lock=True)
@@ -103,7 +102,7 @@ class PartitionAlterService:
                 with moved(self._warehouse, move):
                     work.commit()
         except AlreadyExistsError:
-            raise InvalidOperationError(f"Partition already exists: {database}.{table}{list(new.values)}") from None
+            raise InvalidOperationError(f"Partition already exists: {table}{list(new.values)}") from None
 
     def _count(self, new: Sequence[Partition]) -> dict[str, DirectoryStatistics]:
         """The files of those that come without statistics: file systems are asked before anything is locked."""

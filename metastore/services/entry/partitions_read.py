@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.domain.filters import check_columns, parse_filter
+from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, partition_name, values_of
 from metastore.encoding.binary import EncodedList, EncodedStruct, EncodedTexts
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
-from metastore.services.entry.tables import referred
+from metastore.services.rules.lookup import get_table_ref
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import filter_condition, values_condition
 from metastore.storage.references import TableRef
@@ -25,74 +26,66 @@ class PartitionReadService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def get(self, catalog: str, database: str, table: str, values: Sequence[str]) -> EncodedStruct[Partition]:
+    def get(self, table: TableName, values: Sequence[str]) -> EncodedStruct[Partition]:
         """Raises NotFoundError, InvalidInputError."""
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             found = work.partitions.select_named(reference, [checked_name(reference.key_names, values)])
-        return _only(found, f"partition values={list(values)} of {database}.{table}")
+        return _only(found, f"partition values={list(values)} of {table}")
 
-    def get_by_name(self, catalog: str, database: str, table: str, name: str) -> EncodedStruct[Partition]:
+    def get_by_name(self, table: TableName, name: str) -> EncodedStruct[Partition]:
         """`name` as a=1/b=2, in any order. Raises NotFoundError."""
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             canonical = _canonical(reference, name)
             found = work.partitions.select_named(reference, [canonical])
-        return _only(found, f"{database}.{table} partition ({name})")
+        return _only(found, f"{table} partition ({name})")
 
-    def select(self, catalog: str, database: str, table: str, limit: int | None) -> EncodedList[Partition]:
+    def select(self, table: TableName, limit: int | None) -> EncodedList[Partition]:
         with self._store.read() as work:
-            return work.partitions.select(referred(work, catalog, database, table), None, limit)
+            return work.partitions.select(get_table_ref(work, table), None, limit)
 
-    def select_by_names(self, catalog: str, database: str, table: str, names: Sequence[str]) -> EncodedList[Partition]:
+    def select_by_names(self, table: TableName, names: Sequence[str]) -> EncodedList[Partition]:
         """Those that are there; unknown names are left out."""
         with self._store.read() as work:
-            return work.partitions.select_named(referred(work, catalog, database, table), names)
+            return work.partitions.select_named(get_table_ref(work, table), names)
 
-    def select_by_values(
-        self, catalog: str, database: str, table: str, values: Sequence[str], limit: int | None
-    ) -> EncodedList[Partition]:
+    def select_by_values(self, table: TableName, values: Sequence[str], limit: int | None) -> EncodedList[Partition]:
         """`values`: of the first keys, "" for any. Raises InvalidInputError for too many."""
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             return work.partitions.select(reference, by_values(reference, values), limit)
 
-    def select_by_filter(
-        self, catalog: str, database: str, table: str, text: str | None, limit: int | None
-    ) -> EncodedList[Partition]:
+    def select_by_filter(self, table: TableName, text: str | None, limit: int | None) -> EncodedList[Partition]:
         """`text` in Hive's filter grammar; none is all. Raises InvalidInputError."""
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             return work.partitions.select(reference, by_filter(reference, text), limit)
 
-    def count_by_filter(self, catalog: str, database: str, table: str, text: str | None) -> int:
+    def count_by_filter(self, table: TableName, text: str | None) -> int:
         """Raises InvalidInputError."""
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             return work.partitions.count(reference, by_filter(reference, text))
 
-    def names(self, catalog: str, database: str, table: str, limit: int | None) -> EncodedTexts:
+    def names(self, table: TableName, limit: int | None) -> EncodedTexts:
         """Escaped names, ascending; of an unknown table none (as the real server answers)."""
         with self._store.read() as work:
             if limit is None:
-                return work.partition_names.all(catalog, database, table)
-            reference = work.tables.reference(catalog, database, table)
+                return work.partition_names.all(table)
+            reference = work.tables.reference(table)
             return work.partitions.names(reference, None, limit) if reference else EncodedTexts(0, b"")
 
-    def names_by_values(
-        self, catalog: str, database: str, table: str, values: Sequence[str], limit: int | None
-    ) -> EncodedTexts:
+    def names_by_values(self, table: TableName, values: Sequence[str], limit: int | None) -> EncodedTexts:
         """As `select_by_values`."""
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             return work.partitions.names(reference, by_values(reference, values), limit)
 
-    def names_by_filter(
-        self, catalog: str, database: str, table: str, text: str | None, limit: int | None
-    ) -> EncodedTexts:
+    def names_by_filter(self, table: TableName, text: str | None, limit: int | None) -> EncodedTexts:
         """As `select_by_filter`."""
         with self._store.read() as work:
-            reference = referred(work, catalog, database, table)
+            reference = get_table_ref(work, table)
             return work.partitions.names(reference, by_filter(reference, text), limit)
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from metastore.domain import table_events
+from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.cascade.dependencies import follow_added, follow_dropped
-from metastore.services.entry.databases import Clock, owns_data
-from metastore.services.entry.tables import found
+from metastore.services.clock import Clock
 from metastore.services.files.directories import delete_directories, new_directories
 from metastore.services.files.retirement import retire_dropped
 from metastore.services.rules.events import objects, table_text
+from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, updates_statistics
+from metastore.services.rules.table_data import owns_data
 from metastore.services.rules.tables import fill_statistics, has_statistics
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import named
@@ -35,9 +37,7 @@ class PartitionWriteService:
 
     def add(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         new: Sequence[Partition],
         *,
         if_not_exists: bool = False,
@@ -52,11 +52,9 @@ class PartitionWriteService:
         """
         try:
             with new_directories(self._warehouse) as make_directories, self._store.transaction() as work:
-                stored = work.tables.find(catalog, database, table, lock="share")
+                stored = work.tables.find(table, lock="share")
                 if stored is None:
-                    raise InvalidObjectError(
-                        f"Unable to add partition because table or database do not exist: {database}.{table}"
-                    )
+                    raise InvalidObjectError(f"Unable to add partition because table or database do not exist: {table}")
                 struct = stored.encoded.decode()
                 rules, now = PartitionRules(struct), self._clock()
                 adding = [rules.prepare(partition, now) for partition in new]
@@ -74,28 +72,24 @@ class PartitionWriteService:
                 work.record(*table_events.add_partitions(table_text(struct), values, objects(adding)))
                 follow_added(work, stored, struct, ids, values)
         except AlreadyExistsError:
-            raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {database}.{table}") from None
+            raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {table}") from None
         return added
 
-    def append(
-        self, catalog: str, database: str, table: str, values: Sequence[str] | None = None, name: str | None = None
-    ) -> Partition:
+    def append(self, table: TableName, values: Sequence[str] | None = None, name: str | None = None) -> Partition:
         """Adds the partition of these values, or this name, with all that it has from its table.
 
         Raises as `add`.
         """
         if values is None:
             with self._store.read() as work:
-                keys = found(work, catalog, database, table).ref.key_names
+                keys = get_table(work, table).ref.key_names
             values = values_of(keys, name or "")
-        partition = Partition(values=list(values), dbName=database, tableName=table)
-        return self.add(catalog, database, table, [partition])[0]
+        partition = Partition(values=list(values), dbName=table.database, tableName=table.name)
+        return self.add(table, [partition])[0]
 
     def drop(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         *,
         values: Sequence[str] | None = None,
         name: str | None = None,
@@ -103,19 +97,17 @@ class PartitionWriteService:
     ) -> None:
         """Drops one partition, given by values or by name. Raises NotFoundError, InvalidInputError."""
         with self._store.read() as work:
-            keys = found(work, catalog, database, table).ref.key_names
+            keys = get_table(work, table).ref.key_names
         if values is None:
             try:
                 values = values_of(keys, name or "")
             except InvalidObjectError as error:
                 raise NotFoundError(str(error)) from None
-        self.drop_by_names(catalog, database, table, [checked_name(keys, values)], delete_data=delete_data)
+        self.drop_by_names(table, [checked_name(keys, values)], delete_data=delete_data)
 
     def drop_by_names(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         names: Sequence[str],
         *,
         delete_data: bool,
@@ -126,7 +118,7 @@ class PartitionWriteService:
         Raises NotFoundError when one is missing, unless `if_exists`.
         """
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table)
+            stored = get_table(work, table)
             dropped = work.partitions_write.delete(stored.ref, names)
             missing = set(names) - set(dropped.names)
             if missing and not if_exists:

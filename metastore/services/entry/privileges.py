@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
-from metastore.services.entry.databases import Clock
+from metastore.services.clock import Clock
 from metastore.services.rules.privileges import ObjectName, Wanted, found_targets, grants_of
 from metastore.storage.repositories.privileges import Grant, Target
 from metastore.storage.unit_of_work import Store

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE
+from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
-from metastore.services.entry.databases import Clock
-from metastore.services.entry.tables import found
+from metastore.services.clock import Clock
 from metastore.services.entry.writes import close_published
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import befores, table_text, write_partitions
+from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.rules.tables import DDL_TIME
 from metastore.storage.references import StoredPartition, StoredTable
@@ -39,9 +40,7 @@ class Publication(NamedTuple):
     table, as it is now.
     """
 
-    catalog: str
-    database: str
-    table: str
+    table: TableName
     query_id: str
     entries: Sequence[PublishPartition]
     retired: Sequence[str]
@@ -68,14 +67,14 @@ class PublishingService:
             for entry in each.entries:
                 _check_complete(entry)
         # By the names of the tables, so that two statements about the same ones wait for each other instead of dying.
-        order = sorted(range(len(publications)), key=lambda number: publications[number][:3])
+        order = sorted(range(len(publications)), key=lambda number: publications[number].table)
         with self._store.transaction() as work:
             results = {number: self._publish(work, publications[number]) for number in order}
         return [results[number] for number in range(len(publications))]
 
     def _publish(self, work: UnitOfWork, publication: Publication) -> PublishResult:
-        catalog, database, table, query_id, entries, retired, layout = publication
-        stored = found(work, catalog, database, table, lock="share")
+        table, query_id, entries, retired, layout = publication
+        stored = get_table(work, table, lock="share")
         struct = stored.encoded.decode()
         check_writable(struct, "Cannot publish a write")
         _check_layout(struct, layout)
@@ -83,9 +82,9 @@ class PublishingService:
         if struct.partitionKeys:
             result = self._publish_partitions(work, stored, struct, entries)
             if any(key.startswith(_ANALYZED) for key in struct.parameters):
-                _forget_counts_of_all(work, found(work, catalog, database, table, lock="change"))
+                _forget_counts_of_all(work, get_table(work, table, lock="change"))
         else:
-            result = self._publish_table(work, found(work, catalog, database, table, lock="change"), entries)
+            result = self._publish_table(work, get_table(work, table, lock="change"), entries)
         result.replaced = retire(work, stored, query_id, [*result.replaced, *retired], _places(entries))
         return result
 

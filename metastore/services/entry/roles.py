@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, NotFoundError
-from metastore.services.entry.databases import Clock
+from metastore.services.clock import Clock
 from metastore.storage.repositories.roles import PUBLIC
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from metastore.domain.buckets import buckets
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
-from metastore.domain.names import fold
+from metastore.domain.names import TableName, fold
 from metastore.domain.skew import DEFAULT_DIRECTORY, Skew, directories_to_read, pruned_prefixes
 from metastore.errors import ConflictError, InvalidOperationError
-from metastore.services.entry.tables import missing
+from metastore.services.rules.lookup import missing_table
 from metastore.services.rules.tables import VIEW
 from metastore.storage.queries.filters import scan_condition
 from metastore.storage.references import ScanRow, StoredTable
@@ -28,9 +28,7 @@ class ScanService:
 
     def plan(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         nodes: Sequence[PostfixNode],
         *,
         with_totals: bool,
@@ -42,20 +40,18 @@ class ScanService:
         """
         predicate = from_postfix(nodes)
         with self._store.read() as work:
-            found = work.tables.find_scan(catalog, database, table)
+            found = work.tables.find_scan(table)
             if found is None:
-                raise missing(database, table)
+                raise missing_table(table)
             stored, writes = found
             if stored.ref.type == VIEW:
-                raise InvalidOperationError(f"{database}.{table} is a view: scan the tables that its text reads")
+                raise InvalidOperationError(f"{table} is a view: scan the tables that its text reads")
             if stored.ref.keys:
                 rows, writes = work.partitions.select_scan(stored.ref, scan_condition(predicate, stored.ref.keys))
                 total = work.partitions.count(stored.ref) if with_totals else None
                 # Asked behind them: what is as it was, has not changed in between.
                 if state is not None and work.partition_values.state(stored.ref) != state:
-                    raise ConflictError(
-                        f"Partitions of {database}.{table} have come or gone since their values were read"
-                    )
+                    raise ConflictError(f"Partitions of {table} have come or gone since their values were read")
             else:
                 rows, total = [_whole_table(stored)], 1
             struct = stored.encoded.decode()

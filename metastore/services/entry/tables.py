@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from metastore.domain import table_events
 from metastore.domain.dependencies import drop_order
 from metastore.domain.filters import parse_filter
-from metastore.domain.names import fold
+from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
+from metastore.errors import AlreadyExistsError, InvalidObjectError
 from metastore.services.cascade.acid_tables import forget_dropped
 from metastore.services.cascade.dependencies import check_unmarked, droppable
-from metastore.services.entry.databases import Clock, data_of
+from metastore.services.clock import Clock
 from metastore.services.files.directories import delete_directories, new_directories
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
+from metastore.services.rules.lookup import get_table
 from metastore.services.rules.materialized_views import add_sources, check_no_views
 from metastore.services.rules.privileges import add_privileges
+from metastore.services.rules.table_data import data_of
 from metastore.services.rules.tables import fill_statistics, has_statistics, is_view, prepare
 from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.queries.filters import table_condition
-from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
@@ -40,8 +40,7 @@ class TableService:
 
     def create(
         self,
-        catalog: str,
-        database: str,
+        database: DatabaseName,
         table: Table,
         constraints: Sequence[Constraint] = (),
         *,
@@ -54,7 +53,7 @@ class TableService:
             InvalidObjectError: the database is missing, the table or a constraint is not well formed.
             NotFoundError: the table that a foreign key points to is missing.
         """
-        table = prepare(table, catalog, database, self._clock())
+        table = prepare(table, database, self._clock())
         check_unmarked(table)
         try:
             with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
@@ -63,7 +62,7 @@ class TableService:
                     fill_statistics([table], self._warehouse)
                 table_id = work.tables.insert(database_id, table)
                 work.record(table_events.create_table(table_text(table)))
-                add_constraints(work, catalog, table_id, table, constraints)
+                add_constraints(work, table_id, table, constraints)
                 add_privileges(work, table_id, table, self._clock())
                 add_sources(work, table_id, table)
                 if not is_view(table):
@@ -71,43 +70,40 @@ class TableService:
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
 
-    def as_created(self, catalog: str, database: str, table: Table) -> Table:
+    def as_created(self, database: DatabaseName, table: Table) -> Table:
         """The table as `create` would store it; nothing is. Raises InvalidObjectError."""
-        table = prepare(table, catalog, database, self._clock())
+        table = prepare(table, database, self._clock())
         with self._store.read() as work:
             _place(work, table)
         return table
 
-    def get(self, catalog: str, database: str, name: str) -> EncodedStruct[Table]:
+    def get(self, table: TableName) -> EncodedStruct[Table]:
         """Raises NotFoundError."""
         with self._store.read() as work:
-            stored = work.tables.find(catalog, database, name)
-        if stored is None:
-            raise missing(database, name)
-        return stored.encoded
+            return get_table(work, table).encoded
 
-    def get_many(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
+    def get_many(self, database: DatabaseName, names: Sequence[str]) -> list[Table]:
         """Those that are there; unknown names are left out."""
         with self._store.read() as work:
-            stored = work.tables.find_many(catalog, database, [fold(name) for name in names])
+            stored = work.tables.find_many(database, [fold(name) for name in names])
         return [each.encoded.decode() for each in stored]
 
-    def names(self, catalog: str, database: str, pattern: str | None = None, kind: str | None = None) -> list[str]:
+    def names(self, database: DatabaseName, pattern: str | None = None, kind: str | None = None) -> list[str]:
         """Ascending; empty for an unknown database. `pattern` is a regular expression, `kind` a table type."""
         with self._store.read() as work:
-            return work.tables.names(catalog, database, pattern, kind)
+            return work.tables.names(database, pattern, kind)
 
-    def all_names(self, catalog: str, database: str) -> list[str]:
+    def all_names(self, database: DatabaseName) -> list[str]:
         """All of a database's, as they can be dropped one by one."""
         with self._store.read() as work:
-            names = work.tables.names(catalog, database)
-            return drop_order(names, work.dependencies.between(catalog, database))
+            names = work.tables.names(database)
+            return drop_order(names, work.dependencies.between(database))
 
-    def names_by_filter(self, catalog: str, database: str, text: str, limit: int | None) -> list[str]:
+    def names_by_filter(self, database: DatabaseName, text: str, limit: int | None) -> list[str]:
         """Names of the tables whose owner, access time or parameters satisfy the filter. Raises InvalidInputError."""
         condition = table_condition(parse_filter(text, fold_names=False))
         with self._store.read() as work:
-            return work.tables.names_where(catalog, database, condition, limit)
+            return work.tables.names_where(database, condition, limit)
 
     def metas(
         self, catalog: str, database_pattern: str | None, pattern: str | None, kinds: Sequence[str]
@@ -116,13 +112,13 @@ class TableService:
         with self._store.read() as work:
             return work.tables.metas(catalog, database_pattern, pattern, kinds)
 
-    def drop(self, catalog: str, database: str, name: str, *, delete_data: bool, cascade: bool = False) -> None:
+    def drop(self, table: TableName, *, delete_data: bool, cascade: bool = False) -> None:
         """Drops the table; its data goes after the commit, unless it is external. `cascade`: dependent tables, too.
 
         Raises NotFoundError, InvalidOperationError for what a materialized view or dependent table is made of.
         """
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, name, lock="change")
+            stored = get_table(work, table, lock="change")
             doomed = data_of(work, stored) if delete_data else []
             check_no_views(work, stored.ref)
             for each in [*droppable(work, stored.ref, cascade=cascade), stored]:
@@ -134,32 +130,10 @@ class TableService:
 
 def _place(work: UnitOfWork, table: Table) -> int:
     """Gives a new table its location; returns its database's id. Raises InvalidObjectError without a database."""
-    stored = work.databases.find(table.catName, table.dbName)
+    stored = work.databases.find(DatabaseName(table.catName, table.dbName))
     if stored is None:
         raise InvalidObjectError(f"database {table.dbName} not found")
     if not is_view(table):
         location = table.sd.location or paths.table_location(stored.encoded.decode().locationUri, table.tableName)
         table.sd.location = paths.require_not_root(location)
     return stored.id
-
-
-def missing(database: str, name: str) -> NotFoundError:
-    return NotFoundError(f"{database}.{name} table not found")
-
-
-def found(
-    work: UnitOfWork, catalog: str, database: str, name: str, *, lock: Literal["share", "change"] | None = None
-) -> StoredTable:
-    """The table, locked as `Tables.find` says. Raises NotFoundError."""
-    stored = work.tables.find(catalog, database, name, lock=lock)
-    if stored is None:
-        raise missing(database, name)
-    return stored
-
-
-def referred(work: UnitOfWork, catalog: str, database: str, name: str) -> TableRef:
-    """The table's identity. Raises NotFoundError."""
-    reference = work.tables.reference(catalog, database, name)
-    if reference is None:
-        raise missing(database, name)
-    return reference

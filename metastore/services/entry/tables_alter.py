@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 
 from metastore.domain import table_events
-from metastore.domain.names import fold
+from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
 from metastore.errors import (
@@ -22,7 +22,7 @@ from metastore.services.cascade.columns import forget_columns_of_table
 from metastore.services.cascade.dependencies import check_alter, follow_altered
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
-from metastore.services.entry.databases import Clock
+from metastore.services.clock import Clock
 from metastore.services.entry.writes import follow_move
 from metastore.services.files.moves import Move, moved, relocate
 from metastore.services.rules.events import table_text
@@ -50,9 +50,7 @@ class TableAlterService:
         self._clock = clock
         self._propagate = propagate_to_dependents
 
-    def alter(
-        self, catalog: str, database: str, name: str, new: Table, *, context: Mapping[str, str], cascade: bool = False
-    ) -> None:
+    def alter(self, name: TableName, new: Table, *, context: Mapping[str, str], cascade: bool = False) -> None:
         """Replaces a table. `context` holds the client's EnvironmentContext properties.
 
         Raises:
@@ -60,28 +58,28 @@ class TableAlterService:
             InvalidOperationError: the table is missing, the new name is taken, partition columns or an incompatible
                 type would change.
         """
-        target_database = fold(new.dbName) or database
+        database = DatabaseName(name.catalog, fold(new.dbName) or name.database)
         new = copy.deepcopy(new)
         try:
             with self._store.transaction() as work:
-                stored = work.tables.find(catalog, database, name, lock="change")
+                stored = work.tables.find(name, lock="change")
                 if stored is None:
-                    raise InvalidOperationError(f"alter is not possible: {database}.{name} table not found")
+                    raise InvalidOperationError(f"alter is not possible: {name} table not found")
                 old = stored.encoded.decode()
-                check_version(f"{database}.{name}", stored.ref.version, context)
+                check_version(str(name), stored.ref.version, context)
                 _check_expected(old, new, context)
-                new = self._successor(catalog, target_database, old, new, context)
+                new = self._successor(database, old, new, context)
                 _check_keys(old, new)
                 _check_types(old, new)
                 if cascade or not old.partitionKeys:
                     check_bucketing_columns(old, new)
-                target = _target(work, stored.ref, catalog, target_database)
+                target = _target(work, stored.ref, database)
                 check_alter(work, stored, old, new, propagate=self._propagate)
                 move = self._move(work, stored, old, new)
                 forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
                 work.tables.update(stored.ref.id, target, new)
                 _follow(work, stored.ref, old, new, move, cascade=cascade)
-                if stored.ref.name != new.tableName or stored.ref.database != target_database:
+                if stored.ref.name != new.tableName or stored.ref.database != database.name:
                     work.partitions_write.announce()
                 follow_rename(work, old, new)
                 texts = table_text(stored.encoded.decode()), table_text(new)
@@ -90,10 +88,10 @@ class TableAlterService:
                 with moved(self._warehouse, move):
                     work.commit()
         except AlreadyExistsError:
-            text = f"alter is not possible: new table {target_database}.{new.tableName} already exists"
+            text = f"alter is not possible: new table {database}.{new.tableName} already exists"
             raise InvalidOperationError(text) from None
 
-    def _successor(self, catalog: str, database: str, old: Table, new: Table, context: Mapping[str, str]) -> Table:
+    def _successor(self, database: DatabaseName, old: Table, new: Table, context: Mapping[str, str]) -> Table:
         new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
         if new.sd is None:
             new.sd = old.sd
@@ -101,7 +99,7 @@ class TableAlterService:
             new.sd.location = old.sd.location
         keep_table_skew(old, new, context)
         keep_table_order(old, new, context)
-        new = normalise(new, catalog, database)
+        new = normalise(new, database)
         if (values := new.sd.skewedInfo.skewedColValues) != old.sd.skewedInfo.skewedColValues:
             check_count(len(values), new.parameters, f"{database}.{new.tableName}")
         if not is_view(new) and new.sd.location:
@@ -116,11 +114,11 @@ class TableAlterService:
         renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
         if not renamed or old.tableType != MANAGED or not old.sd.location:
             return None
-        home = _home(work, stored.ref.catalog, old.dbName)
+        home = _home(work, DatabaseName(stored.ref.catalog, old.dbName))
         default = paths.table_location(home, old.tableName)
         if not (paths.same(old.sd.location, default) and paths.same(new.sd.location, old.sd.location)):
             return None
-        target = paths.table_location(_home(work, stored.ref.catalog, new.dbName), new.tableName)
+        target = paths.table_location(_home(work, DatabaseName(stored.ref.catalog, new.dbName)), new.tableName)
         move = Move(old.sd.location, target)
         relocate(new.sd, move)
         return move
@@ -165,17 +163,17 @@ def _check_types(old: Table, new: Table) -> None:
         )
 
 
-def _target(work: UnitOfWork, table: TableRef, catalog: str, database: str) -> int:
-    if database == table.database:
+def _target(work: UnitOfWork, table: TableRef, database: DatabaseName) -> int:
+    if database.name == table.database:
         return table.database_id
-    stored = work.databases.find(catalog, database)
+    stored = work.databases.find(database)
     if stored is None:
         raise InvalidOperationError(f"alter is not possible: database {database} not found")
     return stored.id
 
 
-def _home(work: UnitOfWork, catalog: str, database: str) -> str:
-    stored = work.databases.find(catalog, database)
+def _home(work: UnitOfWork, database: DatabaseName) -> str:
+    stored = work.databases.find(database)
     if stored is None:
         raise InvalidObjectError(f"database {database} not found")
     return str(stored.encoded.decode().locationUri)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from metastore.domain import events
+from metastore.domain.names import TableName
 from metastore.domain.transactions import (
     ABORTED,
     COMMITTED,
@@ -17,7 +18,7 @@ from metastore.domain.transactions import (
     bit_set,
 )
 from metastore.errors import InvalidInputError, InvalidOperationError, TransactionAbortedError
-from metastore.services.rules.lock_requests import operation_of, table_key
+from metastore.services.rules.lock_requests import check_named, operation_of
 from metastore.services.rules.transactions import abort, not_open, open_ones
 from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.transaction_writes import Conflict, Written
@@ -133,16 +134,14 @@ class TransactionService:
 
     def add_partitions(
         self,
-        catalog: str,
-        database: str,
-        name: str,
+        table: TableName,
         transaction: int,
         partitions: Iterable[str],
         operation: int | None,
     ) -> None:
         """The transaction tells which partitions it writes. Raises InvalidInputError, TransactionNotFoundError,
         TransactionAbortedError."""
-        table = table_key(catalog, database, name)
+        check_named(table)
         kind = Operation.UPDATE if operation in (None, Operation.UNSET) else operation_of(operation)
         with self._store.transaction() as work:
             open_ones(work, [transaction], self._timeout)

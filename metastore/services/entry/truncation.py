@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from metastore.domain import table_events
 from metastore.domain.events import Event
+from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError, NotFoundError
-from metastore.services.entry.databases import owns_data
-from metastore.services.entry.tables import found
 from metastore.services.files.pruning import OWN_DIRECTORIES
 from metastore.services.rules.events import alter_partitions, befores, table_text
+from metastore.services.rules.lookup import get_table
+from metastore.services.rules.table_data import owns_data
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -30,9 +31,7 @@ class TruncationService:
         self._store = store
         self._warehouse = warehouse
 
-    def truncate(
-        self, catalog: str, database: str, name: str, partitions: Sequence[str] | None, *, delete_data: bool = True
-    ) -> None:
+    def truncate(self, name: TableName, partitions: Sequence[str] | None, *, delete_data: bool = True) -> None:
         """Truncates the named partitions; with None, the whole table. Names come folded, but those of partitions.
 
         Files are deleted before the commit: when that fails, statistics are what they were, and it may be done again.
@@ -42,11 +41,11 @@ class TruncationService:
             InvalidOperationError: a view, or an external table whose files are not the metastore's to delete.
         """
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, name, lock="change")
+            stored = get_table(work, name, lock="change")
             table = stored.encoded.decode()
             if not owns_data(table):
                 raise InvalidOperationError(
-                    f"Cannot truncate non-managed table {database}.{name}: it is a view, or an external table without "
+                    f"Cannot truncate non-managed table {name}: it is a view, or an external table without "
                     "external.table.purge=true"
                 )
             if partitions is None and not table.partitionKeys:

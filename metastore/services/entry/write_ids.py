@@ -8,7 +8,7 @@ from typing import Final
 
 from metastore.domain import events
 from metastore.domain.compactions import CompactionType
-from metastore.domain.events import Owner
+from metastore.domain.names import TableName
 from metastore.domain.transactions import (
     ABORTED,
     LARGEST_SEED,
@@ -22,9 +22,8 @@ from metastore.domain.transactions import (
 )
 from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.services.rules.compactions import enqueue
-from metastore.services.rules.lock_requests import table_key, tables_of
+from metastore.services.rules.lock_requests import check_named, tables_of
 from metastore.services.rules.transactions import abort, open_ones
-from metastore.storage.references import TableKey
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
@@ -45,14 +44,12 @@ class WriteIdService:
         self._store = store
         self._timeout = timeout
 
-    def allocate(
-        self, catalog: str, database: str, name: str, request: AllocateTableWriteIdsRequest
-    ) -> list[TxnToWriteId]:
+    def allocate(self, table: TableName, request: AllocateTableWriteIdsRequest) -> list[TxnToWriteId]:
         """One write id of the table for each transaction; who has one keeps it, unless `reallocate` says otherwise.
 
         Raises InvalidInputError, InvalidOperationError, TransactionNotFoundError, TransactionAbortedError.
         """
-        table = table_key(catalog, database, name)
+        check_named(table)
         if request.srcTxnToWriteIdList:
             raise InvalidOperationError("Write ids of another warehouse are not replayed: that is Hive's replication")
         transactions = sorted(set(request.txnIds or []))
@@ -89,22 +86,22 @@ class WriteIdService:
             for name, each in zip(names, found, strict=True)
         ]
 
-    def last(self, catalog: str, database: str, name: str) -> int:
+    def last(self, table: TableName) -> int:
         """The table's last write id, 0 before the first."""
         with self._store.read() as work:
-            return work.write_ids.last(TableKey(catalog, database, name))
+            return work.write_ids.last(table)
 
-    def seed(self, catalog: str, database: str, name: str, last: int | None) -> None:
+    def seed(self, table: TableName, last: int | None) -> None:
         """The table's first write id comes behind `last`. Raises InvalidInputError where it has some already."""
-        table = table_key(catalog, database, name)
+        check_named(table)
         with self._store.transaction() as work:
             if last is None or not 0 <= last <= LARGEST_SEED or not work.write_ids.seed(table, last):
                 raise InvalidInputError(f"The write ids of {table.database}.{table.name} cannot begin behind {last}")
 
-    def replay(self, catalog: str, database: str, name: str, request: ReplTblWriteIdStateRequest) -> None:
+    def replay(self, table: TableName, request: ReplTblWriteIdStateRequest) -> None:
         """Takes over the state of a table that was copied from another warehouse, unless it has one already: its last
         write id, and an aborted transaction for each aborted write id. Raises InvalidInputError."""
-        table = table_key(catalog, database, name)
+        check_named(table)
         last, aborted = parse_write_ids(request.validWriteIdlist or "")
         if len(aborted) > _MOST or not 0 <= last <= LARGEST_SEED or not all(0 < each <= last for each in aborted):
             raise InvalidInputError(f"Write ids up to {last}, {len(aborted)} of them aborted, are no state of a table")
@@ -119,7 +116,7 @@ class WriteIdService:
                 whole = CompactionRequest(table.database, table.name, partition, CompactionType.MAJOR)
                 enqueue(work, table, whole)
 
-    def _snapshot(self, work: UnitOfWork, request: GetValidWriteIdsRequest, keys: Sequence[TableKey]) -> Snapshot:
+    def _snapshot(self, work: UnitOfWork, request: GetValidWriteIdsRequest, keys: Sequence[TableName]) -> Snapshot:
         if request.validTxnList is not None:
             return parse_snapshot(request.validTxnList)
         last, unfinished = work.transactions.unfinished()
@@ -135,7 +132,7 @@ class WriteIdService:
         return now.of(writer)
 
 
-def _allocated(work: UnitOfWork, table: TableKey, transactions: Sequence[int]) -> list[WriteId]:
+def _allocated(work: UnitOfWork, table: TableName, transactions: Sequence[int]) -> list[WriteId]:
     """Old and new write ids of transactions that are locked; the new ones in the order of the transactions."""
     known = work.write_ids.of_transactions(table, transactions)
     fresh = [each for each in transactions if each not in {write.transaction for write in known}]
@@ -144,5 +141,5 @@ def _allocated(work: UnitOfWork, table: TableKey, transactions: Sequence[int]) -
     first = work.write_ids.count(table, len(fresh)) - len(fresh) + 1
     new = [WriteId(each, first + place) for place, each in enumerate(fresh)]
     work.write_ids.insert(table, new)
-    work.record(events.allocate_write_ids(Owner(*table), new))
+    work.record(events.allocate_write_ids(table, new))
     return known + new

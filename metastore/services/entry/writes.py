@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from metastore.domain.names import TableName
 from metastore.domain.query_ids import is_registered_form, names_write
 from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError, NotFoundError
 from metastore.services.cascade.dependencies import check_writable
-from metastore.services.entry.tables import found
+from metastore.services.rules.lookup import get_table
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.writes import RenamedPath
@@ -24,7 +25,7 @@ class WriteService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def begin(self, catalog: str, database: str, table: str, lease_millis: int) -> str:
+    def begin(self, table: TableName, lease_millis: int) -> str:
         """Registers a write; its query id.
 
         Raises NotFoundError, InvalidOperationError for a table without files, InvalidInputError for a wrong lease.
@@ -32,7 +33,7 @@ class WriteService:
         if not 0 < lease_millis <= _LONGEST_LEASE:
             raise InvalidInputError(f"leaseMillis is {lease_millis}, but must be from 1 to {_LONGEST_LEASE}")
         with self._store.transaction() as work:
-            stored = found(work, catalog, database, table, lock="share")
+            stored = get_table(work, table, lock="share")
             check_writable(stored.encoded.decode(), "Cannot begin a write")
             return work.writes.begin(stored.ref.id, stored.ref.write_token, root_of(stored), lease_millis)
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from metastore.domain.compactions import INITIATED, CompactionType, write_properties
 from metastore.domain.lock_rules import lower_keys
+from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
-from metastore.storage.references import TableKey
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import CompactionRequest, CompactionResponse
 
@@ -15,7 +15,7 @@ _REFUSED: Final = "refused"
 _NO_COMPACTION: Final = -1
 
 
-def enqueue(work: UnitOfWork, table: TableKey, request: CompactionRequest) -> CompactionResponse:
+def enqueue(work: UnitOfWork, table: TableName, request: CompactionRequest) -> CompactionResponse:
     """Puts a request into the queue, unless the object has one. Raises InvalidInputError."""
     if request.type not in set(CompactionType):
         raise InvalidInputError(f"{request.type} is no type of compaction")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from metastore.domain.names import DEFAULT_CATALOG, fold, split_database
+from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, split_database
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.rules.events import constraint_events
 from metastore.storage.mapping.constraints import KINDS, Constraint, NamedConstraint
@@ -20,19 +20,17 @@ _FLAGS = ("enable_cstr", "validate_cstr", "rely_cstr")
 _RULES = ("update_rule", "delete_rule")
 
 
-def owner_of(constraint: Constraint) -> tuple[str, str, str]:
-    """Catalog, database and table that a constraint is on, folded."""
+def owner_of(constraint: Constraint) -> TableName:
+    """Names the table that a constraint is on. Raises InvalidInputError."""
     if constraint is None:
         raise InvalidInputError("A constraint must not be null")
     kind = KINDS[type(constraint)]
     catalog, database = split_database(getattr(constraint, kind.database))
     table = fold(getattr(constraint, kind.table))
-    return catalog or fold(constraint.catName) or DEFAULT_CATALOG, database or "", table
+    return TableName(catalog or fold(constraint.catName) or DEFAULT_CATALOG, database or "", table)
 
 
-def add_constraints(
-    work: UnitOfWork, catalog: str, table_id: int, table: Table, constraints: Sequence[Constraint]
-) -> None:
+def add_constraints(work: UnitOfWork, table_id: int, table: Table, constraints: Sequence[Constraint]) -> None:
     """Stores the constraints of a table, which is there and locked, and records their events.
 
     Raises InvalidObjectError for a name that is taken, a second primary key, a column that is missing; NotFoundError
@@ -40,16 +38,17 @@ def add_constraints(
     """
     if not constraints:
         return
-    names = {parent for each in constraints if (parent := _parent_of(each))}
+    names = {parent for each in constraints if (parent := _parent_of(each, table.catName))}
     parents = {
-        (stored.ref.database, stored.ref.name): stored for stored in work.tables.find_named(catalog, sorted(names))
+        TableName(stored.ref.catalog, stored.ref.database, stored.ref.name): stored
+        for stored in work.tables.find_named(sorted(names))
     }
     named = _named(constraints, work.constraints.names(table_id))
     own = _columns(table)
     for each in named:
         _check_column(each, own, f"{table.dbName}.{table.tableName}")
         _complete(each)
-    work.constraints.insert(table_id, [_pointing(each, parents) for each in named])
+    work.constraints.insert(table_id, [_pointing(each, table.catName, parents) for each in named])
     work.record(*constraint_events(table, named))
 
 
@@ -101,26 +100,27 @@ def _complete(named: NamedConstraint) -> None:
         setattr(named.constraint, rule, getattr(named.constraint, rule) or 0)
 
 
-def _pointing(named: NamedConstraint, parents: Mapping[tuple[str, str], StoredTable]) -> NamedConstraint:
+def _pointing(named: NamedConstraint, catalog: str, parents: Mapping[TableName, StoredTable]) -> NamedConstraint:
     """A foreign key with the table that it points to; others as they are."""
-    name = _parent_of(named.constraint)
+    name = _parent_of(named.constraint, catalog)
     if name is None or named.kind.parent is None:
         return named
     if name not in parents:
-        raise NotFoundError(f"Parent table not found: {'.'.join(name)}")
+        raise NotFoundError(f"Parent table not found: {name}")
     field = named.kind.parent.column
     column = fold(getattr(named.constraint, field))
     if column not in _columns(parents[name].encoded.decode()):
-        raise InvalidObjectError(f"Constraint {named.name}: parent column '{column}' not found in {'.'.join(name)}")
+        raise InvalidObjectError(f"Constraint {named.name}: parent column '{column}' not found in {name}")
     setattr(named.constraint, field, column)
     return NamedConstraint(named.constraint, named.position, parents[name].ref.id)
 
 
-def _parent_of(constraint: Constraint) -> tuple[str, str] | None:
+def _parent_of(constraint: Constraint, catalog: str) -> TableName | None:
     parent = KINDS[type(constraint)].parent
     if parent is None:
         return None
-    return split_database(getattr(constraint, parent.database))[1] or "", fold(getattr(constraint, parent.table))
+    database = split_database(getattr(constraint, parent.database))[1] or ""
+    return TableName(catalog, database, fold(getattr(constraint, parent.table)))
 
 
 def _columns(table: Table) -> set[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from metastore.domain import events, table_events
-from metastore.domain.events import MARK, DatabaseText, Event, Owner
+from metastore.domain.events import MARK, DatabaseText, Event
+from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.table_events import SINGLE, Objects, PartitionText, TableText
 from metastore.encoding.json import encode_json
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint
@@ -16,13 +17,13 @@ from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, StorageDes
 
 
 def database_text(database: Database) -> DatabaseText:
-    return DatabaseText(database.catalogName, database.name, encode_json(database))
+    return DatabaseText(DatabaseName(database.catalogName, database.name), encode_json(database))
 
 
 def table_text(table: Table) -> TableText:
     keys = tuple(key.name for key in table.partitionKeys)
-    name = (table.catName, table.dbName, table.tableName)
-    return TableText(*name, table.tableType, keys, -1 if table.writeId is None else table.writeId, encode_json(table))
+    name = TableName(table.catName, table.dbName, table.tableName)
+    return TableText(name, table.tableType, keys, -1 if table.writeId is None else table.writeId, encode_json(table))
 
 
 def partition_text(partition: Partition) -> PartitionText:
@@ -93,12 +94,12 @@ def write_partitions(
 
 def constraint_events(table: Table, added: Sequence[NamedConstraint]) -> Iterator[Event]:
     """One for each kind of the constraints that a table got."""
-    owner = Owner(table.catName, table.dbName, table.tableName)
+    owner = TableName(table.catName, table.dbName, table.tableName)
     for kind in KINDS.values():
         structs = [each.constraint for each in added if each.kind is kind]
         for struct in structs:
             struct.catName = owner.catalog
             setattr(struct, kind.database, owner.database)
-            setattr(struct, kind.table, owner.table)
+            setattr(struct, kind.table, owner.name)
         if structs:
             yield events.add_constraints(owner, kind.code, [encode_json(struct) for struct in structs])

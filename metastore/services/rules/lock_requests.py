@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from metastore.domain.lock_rules import Component, LockType, lower_keys
-from metastore.domain.names import DEFAULT_CATALOG, fold, split_database
+from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, split_database
 from metastore.domain.transactions import CONFLICTING, WRITES, Operation
 from metastore.errors import InvalidInputError
-from metastore.storage.references import TableKey
 from metastore.storage.repositories.transaction_writes import Written
 from thrift_idl.gen.hive_metastore.ttypes import LockComponent, LockRequest
 
@@ -27,13 +26,13 @@ def requested(request: LockRequest) -> list[Component]:
 def written(request: LockRequest) -> list[Written]:
     """What the transaction of the request writes (Hive's InsertTxnComponentsCommand)."""
     writes: list[Written] = []
-    dynamic: dict[TableKey, Operation] = {}
+    dynamic: dict[TableName, Operation] = {}
     for each in request.component or []:
         operation = _operation(each)
         table = _component(each)
         if operation not in WRITES or table.table is None:
             continue
-        key = TableKey(table.catalog, table.database, table.table)
+        key = TableName(table.catalog, table.database, table.table)
         if not each.isDynamicPartitionWrite:
             writes.append(Written(key, table.partition, operation))
         elif operation in CONFLICTING or key not in dynamic:
@@ -42,16 +41,16 @@ def written(request: LockRequest) -> list[Written]:
     return writes + [Written(key, None, operation) for key, operation in dynamic.items()]
 
 
-def tables_of(full_names: Iterable[str]) -> list[TableKey]:
+def tables_of(full_names: Iterable[str]) -> list[TableName]:
     """Tables as `database.table`. Raises InvalidInputError."""
     return [_key_of(each) for each in full_names]
 
 
-def table_key(catalog: str, database: str, name: str) -> TableKey:
-    """A table that is named, folded, whether or not it is there. Raises InvalidInputError."""
-    if not database or not name:
+def check_named(table: TableName) -> TableName:
+    """Returns the name. Raises InvalidInputError where a part of it is empty."""
+    if not table.database or not table.name:
         raise InvalidInputError("The database and table name must be set")
-    return TableKey(catalog, database, name)
+    return table
 
 
 def operation_of(value: int | None) -> Operation:
@@ -62,12 +61,12 @@ def operation_of(value: int | None) -> Operation:
         raise InvalidInputError(f"{value} is no type of operation") from None
 
 
-def _key_of(full_name: str | None) -> TableKey:
+def _key_of(full_name: str | None) -> TableName:
     database, separator, table = (full_name or "").rpartition(".")
     catalog, name = split_database(database)
     if not separator or not name or not fold(table):
         raise InvalidInputError(f"{full_name!r} is no table name: write database.table")
-    return TableKey(catalog or DEFAULT_CATALOG, name, fold(table))
+    return TableName(catalog or DEFAULT_CATALOG, name, fold(table))
 
 
 def _component(component: LockComponent | None) -> Component:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metastore.domain.names import fold
+from metastore.domain.names import TableName, fold
 from metastore.errors import InvalidOperationError
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import UnitOfWork
@@ -20,8 +20,8 @@ def complete_metadata(metadata: CreationMetadata | None, view: Table) -> Creatio
     return metadata
 
 
-def sources(metadata: CreationMetadata | None) -> list[tuple[str, str, str]]:
-    """(catalog, database, table) of what the view is made of; folded, each once."""
+def sources(metadata: CreationMetadata | None) -> list[TableName]:
+    """Lists what the view is made of, each once."""
     if metadata is None:
         return []
     tables = [each.table for each in metadata.sourceTables or [] if each is not None and each.table is not None]
@@ -52,6 +52,6 @@ def _split(names: Iterable[str], view: CreationMetadata) -> Iterable[tuple[str |
         yield (view.catName, view.dbName)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]
 
 
-def _folded(name: tuple[str | None, ...]) -> tuple[str, str, str]:
+def _folded(name: tuple[str | None, ...]) -> TableName:
     catalog, database, table = name
-    return fold(catalog), fold(database), fold(table)
+    return TableName(fold(catalog), fold(database), fold(table))

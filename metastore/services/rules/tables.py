@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from metastore.domain.names import check_column_name, check_object_name, fold
+from metastore.domain.names import DatabaseName, check_column_name, check_object_name, fold
 from metastore.domain.skew import Skew, check_skew
 from metastore.domain.skew_limit import check_count
 from metastore.domain.skew_values import distinct_values, typed_places
@@ -26,18 +26,18 @@ def is_view(table: Table) -> bool:
     return bool(table.tableType == VIEW)
 
 
-def prepare(table: Table, catalog: str, database: str, now: int) -> Table:
+def prepare(table: Table, database: DatabaseName, now: int) -> Table:
     """Completes a new table. `now` in seconds since 1970. Raises InvalidObjectError."""
     table.createTime = now
-    table = normalise(table, catalog, database)
+    table = normalise(table, database)
     check_count(len(table.sd.skewedInfo.skewedColValues), table.parameters, f"{database}.{table.tableName}")
     table.parameters.setdefault(DDL_TIME, str(now))
     return table
 
 
-def normalise(table: Table, catalog: str, database: str) -> Table:
+def normalise(table: Table, database: DatabaseName) -> Table:
     """Folds names, fills gaps and checks. Raises InvalidObjectError."""
-    table.catName, table.dbName, table.tableName = catalog, database, fold(table.tableName)
+    table.catName, table.dbName, table.tableName = database.catalog, database.name, fold(table.tableName)
     check_object_name("table", table.tableName)
     table.parameters = table.parameters or {}
     table.tableType = table_type(table)

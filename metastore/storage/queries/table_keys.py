@@ -6,19 +6,19 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Table, and_
 
-from metastore.storage.references import TableKey
+from metastore.domain.names import DatabaseName, TableName
 
 
-def of_table(rows: Table | Any, key: TableKey) -> ColumnElement[bool]:
+def of_table(rows: Table | Any, table: TableName) -> ColumnElement[bool]:
     """The rows that name the table. `rows`: a table (or alias) with catalog, database, table_name."""
-    return and_(rows.c.catalog == key.catalog, rows.c.database == key.database, rows.c.table_name == key.name)
+    return and_(rows.c.catalog == table.catalog, rows.c.database == table.database, rows.c.table_name == table.name)
 
 
-def of_database(rows: Table | Any, catalog: str, database: str) -> ColumnElement[bool]:
+def of_database(rows: Table | Any, database: DatabaseName) -> ColumnElement[bool]:
     """The rows that name a table of the database."""
-    return and_(rows.c.catalog == catalog, rows.c.database == database)
+    return and_(rows.c.catalog == database.catalog, rows.c.database == database.name)
 
 
-def named(key: TableKey) -> dict[str, str]:
+def named(table: TableName) -> dict[str, str]:
     """The columns that name the table."""
-    return {"catalog": key.catalog, "database": key.database, "table_name": key.name}
+    return {"catalog": table.catalog, "database": table.database, "table_name": table.name}

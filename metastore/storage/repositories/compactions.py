@@ -11,9 +11,9 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.types import BigInteger
 
 from metastore.domain.compactions import ABORTED, ACTIVE, ENDED, INITIATED, READY_FOR_CLEANING, SUCCEEDED, WORKING
+from metastore.domain.names import DatabaseName, TableName
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.table_keys import named, of_database, of_table
-from metastore.storage.references import TableKey
 from metastore.storage.schema import compactions
 
 
@@ -67,13 +67,13 @@ class Compactions:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def request(self, table: TableKey, partition: str | None, values: dict[str, Any]) -> int | None:
+    def request(self, table: TableName, partition: str | None, values: dict[str, Any]) -> int | None:
         """A new request; its id, or None where the object has one already (`standing`). `values`: other columns."""
         row = values | named(table) | {"partition_name": partition, "state": INITIATED, "enqueued_at": now()}
         statement = insert(compactions).values(row).on_conflict_do_nothing().returning(compactions.c.id)
         return self._connection.execute(statement).scalar()
 
-    def standing(self, table: TableKey, partition: str | None, highest_write_id: int) -> StoredCompaction | None:
+    def standing(self, table: TableName, partition: str | None, highest_write_id: int) -> StoredCompaction | None:
         """What makes another compaction of the object needless: one asked for, at work, or done up to that write id."""
         done = (compactions.c.state == READY_FOR_CLEANING) & (compactions.c.highest_write_id == highest_write_id)
         same = compactions.c.partition_name.is_not_distinct_from(partition)
@@ -102,7 +102,7 @@ class Compactions:
         ended: dict[str, Any] = {"state": state, "ended_at": now()} | ({"error": error} if error is not None else {})
         return _first(self._connection.execute(update(compactions).where(chosen).values(ended).returning(*_ALL)).all())
 
-    def record(self, table: TableKey, partition: str | None, kind: int, state: str, error: str | None) -> None:
+    def record(self, table: TableName, partition: str | None, kind: int, state: str, error: str | None) -> None:
         """The end of one that was never asked for."""
         moment = {"enqueued_at": now(), "started_at": now(), "ended_at": now()}
         row = {"partition_name": partition, "type": kind, "state": state, "error": error, **moment, **named(table)}
@@ -140,7 +140,7 @@ class Compactions:
         rows = self._connection.execute(query.order_by(compactions.c.id).limit(limit))
         return [StoredCompaction._make(row) for row in rows]
 
-    def latest(self, table: TableKey, partitions: Sequence[str], after: int | None) -> list[StoredCompaction]:
+    def latest(self, table: TableName, partitions: Sequence[str], after: int | None) -> list[StoredCompaction]:
         """The last compaction that went well, of the table or of each partition. No `partitions`: of all."""
         well = compactions.c.state.in_((SUCCEEDED, READY_FOR_CLEANING))
         query = select(*_ALL).where(of_table(compactions, table), well).distinct(compactions.c.partition_name)
@@ -155,14 +155,14 @@ class Compactions:
         """Forgets all but the last of each object and each way to end."""
         self._connection.execute(_PURGE, {"ended": list(ENDED), "kept": kept})
 
-    def rename_table(self, old: TableKey, new: TableKey) -> None:
+    def rename_table(self, old: TableName, new: TableName) -> None:
         self._connection.execute(update(compactions).where(of_table(compactions, old)).values(named(new)))
 
-    def forget_table(self, table: TableKey) -> None:
+    def forget_table(self, table: TableName) -> None:
         self._connection.execute(delete(compactions).where(of_table(compactions, table)))
 
-    def forget_database(self, catalog: str, database: str) -> None:
-        self._connection.execute(delete(compactions).where(of_database(compactions, catalog, database)))
+    def forget_database(self, database: DatabaseName) -> None:
+        self._connection.execute(delete(compactions).where(of_database(compactions, database)))
 
 
 def _first(rows: Sequence[Row[Any]]) -> StoredCompaction | None:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from metastore.domain.names import DatabaseName
 from metastore.encoding.binary import STOP, EncodedList, EncodedStruct
 from metastore.storage.mapping.databases import database_row, encoded_database
 from metastore.storage.schema import databases
@@ -36,9 +37,9 @@ class Databases:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def find(self, catalog: str, name: str, *, lock: bool = False) -> StoredDatabase | None:
+    def find(self, database: DatabaseName, *, lock: bool = False) -> StoredDatabase | None:
         """The database, or None. `lock`: nobody else may change or drop it before this transaction ends."""
-        names = {"catalog": catalog, "name": name}
+        names = {"catalog": database.catalog, "name": database.name}
         row = self._connection.execute(_FIND_LOCKED if lock else _FIND, names).one_or_none()
         return StoredDatabase(row.id, row.name, encoded_database(bytes(row.encoded))) if row else None
 

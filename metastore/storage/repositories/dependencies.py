@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from metastore.domain.dependencies import Source
+from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.references import TableRef
 
@@ -314,7 +315,7 @@ class Dependencies:
         """)
         return list(self._connection.execute(query, {"id": database_id}).scalars())
 
-    def between(self, catalog: str, database: str) -> list[tuple[str, str | None]]:
+    def between(self, database: DatabaseName) -> list[tuple[str, str | None]]:
         """The bases in a database, each with what depends on it there, None for a dependent in another database."""
         query = text(f"""
             SELECT DISTINCT b.name, CASE WHEN dt.database_id = b.database_id THEN dt.name END
@@ -322,7 +323,7 @@ class Dependencies:
             JOIN table_dependencies AS d ON d.base_id = b.id JOIN tables AS dt ON dt.id = d.dependent_id
             WHERE databases.catalog = :catalog AND databases.name = :database AND {_USED} ORDER BY 1, 2
         """)  # noqa: S608 - only constants of this module
-        found = self._connection.execute(query, {"catalog": catalog, "database": database})
+        found = self._connection.execute(query, {"catalog": database.catalog, "database": database.name})
         return [(base, dependent) for base, dependent in found]
 
 

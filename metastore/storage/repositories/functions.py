@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, insert, select, update
 
+from metastore.domain.names import DatabaseName
 from metastore.encoding.binary import STOP, EncodedList, EncodedStruct, encode_fields
 from metastore.storage.schema import databases, functions
 from thrift_idl.gen.hive_metastore.ttypes import Function
@@ -27,23 +28,23 @@ class Functions:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def find(self, catalog: str, database: str, name: str, *, lock: bool = False) -> StoredFunction | None:
+    def find(self, database: DatabaseName, name: str, *, lock: bool = False) -> StoredFunction | None:
         """The function, or None. `lock`: nobody else may change or drop it before this transaction ends."""
-        query = _of(catalog, database, functions.c.id, functions.c.database_id, functions.c.encoded)
+        query = _of(database, functions.c.id, functions.c.database_id, functions.c.encoded)
         query = query.where(functions.c.name == name)
         row = self._connection.execute(query.with_for_update(of=functions) if lock else query).one_or_none()
         return (
             StoredFunction(row.id, row.database_id, EncodedStruct(Function, bytes(row.encoded) + STOP)) if row else None
         )
 
-    def names(self, catalog: str, database: str, pattern: str | None = None) -> list[str]:
+    def names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
         """Ascending; `pattern` as `domain.names.pattern_regex` gives it."""
-        query = _matching(_of(catalog, database, functions.c.name), pattern)
+        query = _matching(_of(database, functions.c.name), pattern)
         return list(self._connection.execute(query).scalars())
 
-    def select(self, catalog: str, database: str | None = None, pattern: str | None = None) -> EncodedList[Function]:
-        """By the names of database and function; `database` None: of all databases."""
-        query = _matching(_of(catalog, database, functions.c.encoded), pattern)
+    def select(self, of: DatabaseName | str, pattern: str | None = None) -> EncodedList[Function]:
+        """The functions of a database, or of a catalog that is named, by the names of database and function."""
+        query = _matching(_of(of, functions.c.encoded), pattern)
         heads = [bytes(encoded) for encoded in self._connection.execute(query).scalars()]
         return EncodedList(Function, heads, [STOP] * len(heads))
 
@@ -65,10 +66,11 @@ class Functions:
         self._connection.execute(delete(functions).where(functions.c.database_id == database_id))
 
 
-def _of(catalog: str, database: str | None, *columns: Any) -> Select[Any]:
-    joined = functions.join(databases, databases.c.id == functions.c.database_id)
-    query = select(*columns).select_from(joined).where(databases.c.catalog == catalog)
-    return query if database is None else query.where(databases.c.name == database)
+def _of(of: DatabaseName | str, *columns: Any) -> Select[Any]:
+    query = select(*columns).select_from(functions.join(databases, databases.c.id == functions.c.database_id))
+    if isinstance(of, str):
+        return query.where(databases.c.catalog == of)
+    return query.where(databases.c.catalog == of.catalog, databases.c.name == of.name)
 
 
 def _matching(query: Select[Any], pattern: str | None) -> Select[Any]:

@@ -14,10 +14,10 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
 from metastore.domain.lock_rules import Blocker, Component, LockType, StandingLock
+from metastore.domain.names import TableName
 from metastore.domain.transactions import OPEN
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.table_keys import named, of_table
-from metastore.storage.references import TableKey
 from metastore.storage.schema import lock_components, locks, transactions
 
 
@@ -129,7 +129,7 @@ class Locks:
         rows = self._connection.execute(_STANDING, arrays | asking).all()
         return Standing(_grouped(rows), any(row.late for row in rows))
 
-    def rename_table(self, old: TableKey, new: TableKey) -> None:
+    def rename_table(self, old: TableName, new: TableName) -> None:
         self._connection.execute(update(lock_components).where(of_table(lock_components, old)).values(named(new)))
 
     def insert(self, holder: Holder, requested: Sequence[Component], blocker: Blocker | None) -> int:

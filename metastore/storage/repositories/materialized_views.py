@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, select, text
 
+from metastore.domain.names import TableName
 from metastore.storage.schema import databases, materialized_view_sources, tables
 
 _SOURCES = text("""
@@ -25,12 +26,11 @@ class MaterializedViews:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def set_sources(self, view_id: int, sources: Sequence[tuple[str, str, str]]) -> None:
-        """Replaces what a view is made of: (catalog, database, table), folded. What is not there is left out."""
+    def set_sources(self, view_id: int, sources: Sequence[TableName]) -> None:
+        """Replaces what a view is made of. What is not there is left out."""
         mine = materialized_view_sources.c.view_id == view_id
         self._connection.execute(delete(materialized_view_sources).where(mine))
-        columns = zip(*sources, strict=True) if sources else ((), (), ())
-        arrays = dict(zip(("catalog", "database", "name"), map(list, columns), strict=True))
+        arrays = {field: [getattr(source, field) for source in sources] for field in ("catalog", "database", "name")}
         self._connection.execute(_SOURCES, arrays | {"view_id": view_id})
 
     def of_source(self, table_id: int) -> list[str]:
@@ -44,8 +44,8 @@ class MaterializedViews:
         )
         return [f"{database}.{name}" for database, name in self._connection.execute(query)]
 
-    def for_rewriting(self, catalog: str, database: str | None) -> list[tuple[str, str]]:
-        """(database, view) of those that a query may be rewritten to use, ascending. No database: of all."""
+    def for_rewriting(self, catalog: str, database: str | None = None) -> list[TableName]:
+        """Lists those that a query may be rewritten to use, ascending; without a database those of all."""
         query = (
             select(databases.c.name, tables.c.name)
             .join(tables, tables.c.database_id == databases.c.id)
@@ -54,4 +54,4 @@ class MaterializedViews:
         )
         if database is not None:
             query = query.where(databases.c.name == database)
-        return [(row[0], row[1]) for row in self._connection.execute(query)]
+        return [TableName(catalog, *row) for row in self._connection.execute(query)]

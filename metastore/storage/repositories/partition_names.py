@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, Text, bindparam, cast, select
 
+from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedTexts
 from metastore.storage.cache import Cache
 from metastore.storage.postgres.copy import binary_row, texts
@@ -49,9 +50,9 @@ class PartitionNames:
         self._connection = connection
         self._cache = cache
 
-    def all(self, catalog: str, database: str, name: str) -> EncodedTexts:
+    def all(self, table: TableName) -> EncodedTexts:
         """Escaped names in ascending order; of an unknown table none (as the real server answers)."""
-        rows = _STATE.rows(self._connection, catalog=catalog, database=database, name=name)
+        rows = _STATE.rows(self._connection, catalog=table.catalog, database=table.database, name=table.name)
         if not rows:
             return EncodedTexts(0, b"")
         ((table_id, state),) = rows

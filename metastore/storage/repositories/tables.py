@@ -23,6 +23,7 @@ from sqlalchemy import (
     update,
 )
 
+from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.tables import encoded_table, table_row
@@ -67,7 +68,7 @@ _REFERENCES = select(*_REFERENCE).select_from(_JOINED).where(_IN_DATABASE, table
 _TABLES = select(tables.c.descriptor_id, tables.c.encoded, *_REFERENCE).select_from(_JOINED)
 _NAMED = _TABLES.where(_IN_DATABASE, tables.c.name == bindparam("name"))
 _IDENTIFIED = _TABLES.where(tables.c.id == any_(bindparam("ids"))).order_by(tables.c.id)
-_PAIRS = func.unnest(bindparam("databases", type_=Texts), bindparam("names", type_=Texts))
+_NAMES_GIVEN = func.unnest(*(bindparam(column, type_=Texts) for column in ("catalogs", "databases", "names")))
 
 # Nothing is asked as often as a table.
 _REFER = Prepared("refer_table", _REFERENCES)
@@ -83,8 +84,9 @@ _FIND_MANY = Prepared(
 _FIND_NAMED = Prepared(
     "find_tables_of_databases",
     _TABLES.where(
-        databases.c.catalog == bindparam("catalog"),
-        tuple_(databases.c.name, tables.c.name).in_(select(literal_column("*")).select_from(_PAIRS)),
+        tuple_(databases.c.catalog, databases.c.name, tables.c.name).in_(
+            select(literal_column("*")).select_from(_NAMES_GIVEN)
+        ),
     ),
 )
 _FIND_IDS = {
@@ -112,54 +114,58 @@ class Tables:
         self._connection = connection
         self._descriptors = descriptors
 
-    def reference(self, catalog: str, database: str, name: str) -> TableRef | None:
+    def reference(self, table: TableName) -> TableRef | None:
         """The table's identity, or None."""
-        rows = _REFER.rows(self._connection, catalog=catalog, database=database, name=name)
+        rows = _REFER.rows(self._connection, **_values(table))
         return _reference(rows[0]) if rows else None
 
-    def find(
-        self, catalog: str, database: str, name: str, *, lock: Literal["share", "change"] | None = None
-    ) -> StoredTable | None:
+    def find(self, table: TableName, *, lock: Literal["share", "change"] | None = None) -> StoredTable | None:
         """The table, or None. `share`: nobody drops it before this transaction ends; `change`: nor changes it."""
-        return next(iter(self._read(_FIND[lock], catalog=catalog, database=database, name=name)), None)
+        return next(iter(self._read(_FIND[lock], **_values(table))), None)
 
-    def find_scan(self, catalog: str, database: str, name: str) -> tuple[StoredTable, VisibleWrites] | None:
+    def find_scan(self, table: TableName) -> tuple[StoredTable, VisibleWrites] | None:
         """The table, and which of its writes are visible at that moment; or None."""
-        rows = _FIND_SCAN.rows(self._connection, catalog=catalog, database=database, name=name)
+        rows = _FIND_SCAN.rows(self._connection, **_values(table))
         return next(((self._stored([row[:-2]])[0], visible_writes(*row[-2:])) for row in rows), None)
 
-    def find_many(self, catalog: str, database: str, names: Sequence[str]) -> list[StoredTable]:
+    def find_many(self, database: DatabaseName, names: Sequence[str]) -> list[StoredTable]:
         """Those of the named tables that are there, by name."""
-        return self._read(_FIND_MANY, catalog=catalog, database=database, names=array_literal(names))
+        return self._read(_FIND_MANY, catalog=database.catalog, database=database.name, names=array_literal(names))
 
-    def find_named(self, catalog: str, names: Sequence[tuple[str, str]]) -> list[StoredTable]:
-        """Those of the tables that are there; each is named with its database before it."""
-        own, of = [name for _, name in names], [database for database, _ in names]
-        return self._read(_FIND_NAMED, catalog=catalog, databases=array_literal(of), names=array_literal(own))
+    def find_named(self, names: Sequence[TableName]) -> list[StoredTable]:
+        """Those of the named tables that are there."""
+        return self._read(
+            _FIND_NAMED,
+            catalogs=array_literal([name.catalog for name in names]),
+            databases=array_literal([name.database for name in names]),
+            names=array_literal([name.name for name in names]),
+        )
 
     def find_ids(self, ids: Sequence[int], *, lock: bool = False) -> list[StoredTable]:
         """The tables of these ids, by id. `lock`: nobody else changes them, or publishes to them, meanwhile."""
         return self._read(_FIND_IDS[lock], ids=number_array_literal(ids))
 
-    def ids(self, catalog: str | None = None, database: str | None = None) -> list[int]:
+    def ids(self, database: DatabaseName | None = None) -> list[int]:
         """Of all tables, or of those of one database, ascending."""
         query = select(tables.c.id).select_from(_JOINED).order_by(tables.c.id)
-        if catalog is not None and database is not None:
-            query = _named(query, catalog, database)
+        if database is not None:
+            query = _named(query, database)
         return list(self._connection.execute(query).scalars())
 
-    def names(self, catalog: str, database: str, pattern: str | None = None, kind: str | None = None) -> list[str]:
+    def names(self, database: DatabaseName, pattern: str | None = None, kind: str | None = None) -> list[str]:
         """Names in ascending order; `pattern` a regular expression, `kind` a table type, None for all."""
-        query = _named(select(tables.c.name).select_from(_JOINED), catalog, database).order_by(tables.c.name)
+        query = _named(select(tables.c.name).select_from(_JOINED), database).order_by(tables.c.name)
         if pattern is not None:
             query = query.where(tables.c.name.op("~*")(pattern))
         if kind is not None:
             query = query.where(tables.c.type == kind)
         return list(self._connection.execute(query).scalars())
 
-    def names_where(self, catalog: str, database: str, condition: Condition, limit: int | None) -> list[str]:
+    def names_where(self, database: DatabaseName, condition: Condition, limit: int | None) -> list[str]:
         """Names in ascending order of the tables that satisfy a condition of `queries.filters`."""
-        chosen = all_of([Sql("databases.catalog = %s AND databases.name = %s", (catalog, database)), condition])
+        chosen = all_of(
+            [Sql("databases.catalog = %s AND databases.name = %s", (database.catalog, database.name)), condition]
+        )
         query = f"{_NAMES} WHERE {chosen.text} ORDER BY tables.name LIMIT %s"
         return [name for (name,) in rows_of(self._connection, Sql(query, (*chosen.values, limit)))]
 
@@ -236,8 +242,12 @@ class Tables:
         ]
 
 
-def _named(query: Select[Any], catalog: str, database: str) -> Select[Any]:
-    return query.where(databases.c.catalog == catalog, databases.c.name == database)
+def _values(table: TableName) -> dict[str, str]:
+    return {"catalog": table.catalog, "database": table.database, "name": table.name}
+
+
+def _named(query: Select[Any], database: DatabaseName) -> Select[Any]:
+    return query.where(databases.c.catalog == database.catalog, databases.c.name == database.name)
 
 
 def _new_token() -> str:

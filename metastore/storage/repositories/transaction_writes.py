@@ -10,16 +10,16 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
 from metastore.domain.lock_rules import LockType
+from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.transactions import ABORTED, COMMITTED, CONFLICTING, Operation
 from metastore.storage.queries.table_keys import named, of_database, of_table
-from metastore.storage.references import TableKey
 from metastore.storage.schema import lock_components, locks, transaction_components, transactions, write_ids
 
 
 class Written(NamedTuple):
     """A table or partition that a transaction writes."""
 
-    table: TableKey
+    table: TableName
     partition: str | None
     operation: Operation
 
@@ -74,7 +74,7 @@ class TransactionWrites:
         }
         self._connection.execute(_ADD, arrays)
 
-    def forget_whole_table(self, transaction: int, table: TableKey) -> None:
+    def forget_whole_table(self, transaction: int, table: TableName) -> None:
         """The transaction has told which partitions it writes: no longer any of the table."""
         own = transaction_components.c.transaction_id == transaction
         whole = transaction_components.c.partition_name == _WHOLE
@@ -82,7 +82,7 @@ class TransactionWrites:
             delete(transaction_components).where(own, whole, of_table(transaction_components, table))
         )
 
-    def forget_aborted(self, table: TableKey, partition: str | None, highest_write_id: int) -> None:
+    def forget_aborted(self, table: TableName, partition: str | None, highest_write_id: int) -> None:
         """What aborted transactions wrote is gone from the files, up to a write id: once that is so for all partitions
         that a transaction wrote, its write id is forgotten as well."""
         numbered = (
@@ -123,17 +123,15 @@ class TransactionWrites:
         query = _overlapping(transaction, within, func.max(_other.c.transaction_id))
         return self._connection.execute(query).scalar()
 
-    def rename_table(self, old: TableKey, new: TableKey) -> None:
+    def rename_table(self, old: TableName, new: TableName) -> None:
         statement = update(transaction_components).where(of_table(transaction_components, old))
         self._connection.execute(statement.values(named(new)))
 
-    def forget_table(self, table: TableKey) -> None:
+    def forget_table(self, table: TableName) -> None:
         self._connection.execute(delete(transaction_components).where(of_table(transaction_components, table)))
 
-    def forget_database(self, catalog: str, database: str) -> None:
-        self._connection.execute(
-            delete(transaction_components).where(of_database(transaction_components, catalog, database))
-        )
+    def forget_database(self, database: DatabaseName) -> None:
+        self._connection.execute(delete(transaction_components).where(of_database(transaction_components, database)))
 
 
 def _overlapping(transaction: int, partitions: ColumnElement[bool], *columns: Any) -> Select[Any]:

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, any_, delete, literal, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.types import BigInteger
 
+from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.transactions import WriteId
 from metastore.storage.queries.table_keys import named, of_database, of_table
-from metastore.storage.references import TableKey
 from metastore.storage.schema import write_id_counters, write_ids
 
 
@@ -48,7 +48,7 @@ class WriteIds:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def count(self, table: TableKey, new: int) -> int:
+    def count(self, table: TableName, new: int) -> int:
         """The table's last write id, after giving out `new` more. Nobody else gets any before this transaction ends."""
         row = insert(write_id_counters).values(**named(table), last=new)
         last = {"last": write_id_counters.c.last + new}
@@ -56,60 +56,63 @@ class WriteIds:
         counted: int = self._connection.execute(statement.returning(write_id_counters.c.last)).scalar_one()
         return counted
 
-    def last(self, table: TableKey) -> int:
+    def last(self, table: TableName) -> int:
         """The table's last write id, 0 before the first."""
         query = select(write_id_counters.c.last).where(of_table(write_id_counters, table))
         return self._connection.execute(query).scalar() or 0
 
-    def seed(self, table: TableKey, last: int) -> bool:
+    def seed(self, table: TableName, last: int) -> bool:
         """The table's write ids continue behind `last`; false if it has some already."""
         row = insert(write_id_counters).values(**named(table), last=last).on_conflict_do_nothing()
         return self._connection.execute(row.returning(write_id_counters.c.last)).scalar() is not None
 
-    def of_transactions(self, table: TableKey, transactions: Sequence[int]) -> list[WriteId]:
+    def of_transactions(self, table: TableName, transactions: Sequence[int]) -> list[WriteId]:
         """The write ids that these transactions have of the table."""
         query = select(write_ids.c.transaction_id, write_ids.c.write_id).where(_of(table, transactions))
         return [WriteId._make(row) for row in self._connection.execute(query.order_by(write_ids.c.write_id))]
 
-    def insert(self, table: TableKey, numbers: Sequence[WriteId]) -> None:
+    def insert(self, table: TableName, numbers: Sequence[WriteId]) -> None:
         arrays = {"transactions": [each.transaction for each in numbers], "numbers": [each.number for each in numbers]}
         self._connection.execute(_INSERT, arrays | named(table))
 
-    def delete(self, table: TableKey, transactions: Sequence[int]) -> None:
+    def delete(self, table: TableName, transactions: Sequence[int]) -> None:
         """Takes back the write ids that these transactions have of the table."""
         self._connection.execute(delete(write_ids).where(_of(table, transactions)))
 
-    def transaction_of(self, table: TableKey, number: int) -> int | None:
+    def transaction_of(self, table: TableName, number: int) -> int | None:
         """Who has this write id of the table."""
         query = select(write_ids.c.transaction_id).where(of_table(write_ids, table), write_ids.c.write_id == number)
         return self._connection.execute(query).scalar()
 
-    def of_tables(self, tables: Sequence[TableKey]) -> dict[TableKey, TableWrites]:
+    def of_tables(self, tables: Sequence[TableName]) -> dict[TableName, TableWrites]:
         """What is known of each of the tables."""
         wanted = list(dict.fromkeys(tables))
-        catalogs, databases, names = ([each[place] for each in wanted] for place in range(3))
-        arrays: dict[str, Any] = {"catalogs": catalogs, "databases": databases, "tables": names}
-        known: dict[TableKey, list[WriteId]] = {table: [] for table in wanted}
+        arrays: dict[str, Any] = {
+            "catalogs": [table.catalog for table in wanted],
+            "databases": [table.database for table in wanted],
+            "tables": [table.name for table in wanted],
+        }
+        known: dict[TableName, list[WriteId]] = {table: [] for table in wanted}
         # The last ones first: a number that is given in between is above them, and so not seen.
-        last = {TableKey._make(row[:3]): row[3] for row in self._connection.execute(_LAST, arrays)}
+        last = {TableName(*row[:3]): row[3] for row in self._connection.execute(_LAST, arrays)}
         for row in self._connection.execute(_KNOWN, arrays):
-            known[TableKey._make(row[:3])].append(WriteId._make(row[3:]))
+            known[TableName(*row[:3])].append(WriteId._make(row[3:]))
         return {table: TableWrites(last.get(table, 0), known[table]) for table in wanted}
 
-    def rename_table(self, old: TableKey, new: TableKey) -> None:
+    def rename_table(self, old: TableName, new: TableName) -> None:
         for rows in (write_id_counters, write_ids):
             self._connection.execute(update(rows).where(of_table(rows, old)).values(named(new)))
 
-    def forget_table(self, table: TableKey) -> None:
+    def forget_table(self, table: TableName) -> None:
         for rows in (write_id_counters, write_ids):
             self._connection.execute(delete(rows).where(of_table(rows, table)))
 
-    def forget_database(self, catalog: str, database: str) -> None:
+    def forget_database(self, database: DatabaseName) -> None:
         for rows in (write_id_counters, write_ids):
-            self._connection.execute(delete(rows).where(of_database(rows, catalog, database)))
+            self._connection.execute(delete(rows).where(of_database(rows, database)))
 
 
-def _of(table: TableKey, transactions: Sequence[int]) -> Any:
+def _of(table: TableName, transactions: Sequence[int]) -> Any:
     return of_table(write_ids, table) & (
         write_ids.c.transaction_id == any_(literal(list(transactions), ARRAY(BigInteger)))
     )

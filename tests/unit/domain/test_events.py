@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.domain import events, table_events
-from metastore.domain.events import MARK, DatabaseText, Event, EventType, Owner
+from metastore.domain.events import MARK, DatabaseText, Event, EventType
+from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.table_events import LARGEST, NAMED, WHOLE, Objects, PartitionText, TableText, encoded_file
 
-TABLE = TableText("hive", "db", "t", "MANAGED_TABLE", ("ds", "n"), -1, "{table}")
+TABLE = TableText(TableName("hive", "db", "t"), "MANAGED_TABLE", ("ds", "n"), -1, "{table}")
 
 
 def message(event: Event) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def values(count: int) -> list[list[str]]:
 
 
 def test_databases() -> None:
-    database = DatabaseText("hive", "db", "{database}")
+    database = DatabaseText(DatabaseName("hive", "db"), "{database}")
     event = events.create_database(database)
     assert (event.type, event.catalog, event.database, event.table) == ("CREATE_DATABASE", "hive", "db", None)
     assert (message(event)["db"], message(event)["dbJson"]) == ("db", "{database}")
@@ -36,7 +37,9 @@ def test_databases() -> None:
 
 
 def test_a_renamed_table_is_filed_under_its_new_name_and_told_under_the_old_one() -> None:
-    event = table_events.alter_table(TABLE, TABLE._replace(database="other", name="u", text="{after}", write_id=7))
+    event = table_events.alter_table(
+        TABLE, TABLE._replace(name=TableName("hive", "other", "u"), text="{after}", write_id=7)
+    )
     assert (event.type, event.database, event.table) == ("ALTER_TABLE", "other", "u")
     content = message(event)
     assert (content["db"], content["table"], content["tableType"]) == ("db", "t", "MANAGED_TABLE")
@@ -126,14 +129,14 @@ def test_catalogs_and_functions() -> None:
     altered = message(events.alter_catalog("c", "{before}", "{after}"))
     assert (altered["catObjBeforeJson"], altered["catObjAfterJson"]) == ("{before}", "{after}")
     assert message(events.drop_catalog("c"))["catalog"] == "c"
-    function = events.create_function("hive", "db", "{function}")
+    function = events.create_function(DatabaseName("hive", "db"), "{function}")
     assert (function.database, function.table) == ("db", None)
     assert message(function)["functionObjJson"] == "{function}"
-    assert message(events.drop_function("hive", "db", "f"))["functionName"] == "f"
+    assert message(events.drop_function(DatabaseName("hive", "db"), "f"))["functionName"] == "f"
 
 
 def test_constraints() -> None:
-    owner = Owner("hive", "db", "t")
+    owner = TableName("hive", "db", "t")
     keys = events.add_constraints(owner, "pk", ["{a}", "{b}"])
     assert (keys.type, keys.table) == ("ADD_PRIMARYKEY", "t")
     assert message(keys)["primaryKeyListJson"] == ["{a}", "{b}"]
@@ -146,6 +149,6 @@ def test_transactions() -> None:
     assert (opened.catalog, opened.database, opened.table) == (None, None, None)
     assert (message(opened)["fromTxnId"], message(opened)["toTxnId"], message(opened)["txnIds"]) == (3, 5, [3, 4, 5])
     assert message(events.commit_transaction(3))["txnid"] == message(events.abort_transaction(3))["txnid"] == 3
-    allocated = events.allocate_write_ids(Owner("hive", "db", "t"), [(3, 1), (4, 2)])
+    allocated = events.allocate_write_ids(TableName("hive", "db", "t"), [(3, 1), (4, 2)])
     assert (allocated.type, allocated.table) == ("ALLOC_WRITE_ID_EVENT", "t")
     assert (message(allocated)["txnIdList"], message(allocated)["writeIdList"]) == ([3, 4], [1, 2])

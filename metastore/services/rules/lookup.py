@@ -1,0 +1,45 @@
+"""Finding what a call names, or saying that it is not there."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from metastore.domain.names import DatabaseName, TableName
+from metastore.errors import NotFoundError
+from metastore.storage.references import StoredTable, TableRef
+from metastore.storage.repositories.databases import StoredDatabase
+from metastore.storage.unit_of_work import UnitOfWork
+
+
+def get_database(work: UnitOfWork, name: DatabaseName, *, lock: bool = False) -> StoredDatabase:
+    """Reads a database; `lock`: nobody else changes or drops it before this transaction ends. Raises NotFoundError."""
+    stored = work.databases.find(name, lock=lock)
+    if stored is None:
+        raise missing_database(name)
+    return stored
+
+
+def get_table(work: UnitOfWork, name: TableName, *, lock: Literal["share", "change"] | None = None) -> StoredTable:
+    """Reads a table; `lock` as `Tables.find` has it. Raises NotFoundError."""
+    stored = work.tables.find(name, lock=lock)
+    if stored is None:
+        raise missing_table(name)
+    return stored
+
+
+def get_table_ref(work: UnitOfWork, name: TableName) -> TableRef:
+    """Reads what identifies a table, which is cheaper than the table. Raises NotFoundError."""
+    reference = work.tables.reference(name)
+    if reference is None:
+        raise missing_table(name)
+    return reference
+
+
+def missing_database(name: DatabaseName) -> NotFoundError:
+    """Returns the error that says, in Hive's words, that a database is not there."""
+    return NotFoundError(f"database {name} not found")
+
+
+def missing_table(name: TableName) -> NotFoundError:
+    """Returns the error that says, in Hive's words, that a table is not there."""
+    return NotFoundError(f"{name} table not found")
