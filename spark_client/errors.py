@@ -35,6 +35,7 @@ __all__ = [
     "SparkClientError",
     "TableExistsError",
     "UnreadableTableError",
+    "UnsupportedSparkError",
     "ValuesChangedError",
     "WriteFailedError",
     "WriteUncertainError",
@@ -64,6 +65,10 @@ class UnreadableTableError(SparkClientError):
 
 class SessionError(SparkClientError):
     """The session cannot be started as asked, mostly because Spark runs with other settings already."""
+
+
+class UnsupportedSparkError(SessionError):
+    """This Spark, or this Java, cannot do what is asked."""
 
 
 def first_line(error: Exception) -> str:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from metastore.client.structs import Column, Table
 from spark_client.buckets.rules import bucketing_version
 from spark_client.errors import InvalidInsertError, first_line
-from spark_client.jvm import bucket_hash
+from spark_client.jvm.capabilities import capabilities
 from spark_client.write.rows import quote
 from spark_client.write.skewed_directory import is_in
 
@@ -64,6 +64,7 @@ def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> Spark
     ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in columns)
     zone = spark.conf.get("spark.sql.session.timeZone")
     arguments = jvm.java.util.List.of(version, zone).toArray()
-    hasher = bucket_hash(spark.sparkContext._gateway).newInstance(arguments)  # noqa: SLF001
+    gateway = spark.sparkContext._gateway  # noqa: SLF001
+    hasher = capabilities(gateway).constructor("buckets", "BucketHash").newInstance(arguments)
     expression = hasher.hash(attributes, jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl))
     return ClassicColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))

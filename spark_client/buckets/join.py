@@ -8,8 +8,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from spark_client.errors import InvalidStatementError
+from spark_client.jvm.capabilities import capabilities
 
-_INDEX = "spark_client.HiveTableIndex"
+_INDEX = "spark_client.core.HiveTableIndex"
 
 
 def by_bucket(df: DataFrame) -> DataFrame:
@@ -29,16 +30,23 @@ def by_bucket(df: DataFrame) -> DataFrame:
         raise InvalidStatementError("by_bucket takes columns and filters of one bucketed table, and nothing else")
     index = scans[0].relation().location()
     ours = index.getClass().getName() == _INDEX
-    plan = index.byBucket(execution.optimizedPlan(), scans[0]) if ours else None
+    spark: Any = df.sparkSession
+    plan = _scan(spark, index).of(execution.optimizedPlan(), scans[0]) if ours else None
     if plan is None:
         raise InvalidStatementError(
             f"{index.name() if ours else index.toString()} cannot be read by bucket: it has none, or its bucketing "
             "columns are not selected, or are of types whose equal values may lie in several buckets, or had other "
             "types when some of its partitions were written, or Spark without this library wrote some of its files"
         )
-    spark: Any = df.sparkSession
     java_session = spark._jsparkSession  # noqa: SLF001
     return DataFrame(spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows(java_session, plan), spark)  # noqa: SLF001
+
+
+def _scan(spark: Any, index: Any) -> Any:
+    """Returns a BucketScan of the table."""
+    gateway = spark.sparkContext._gateway  # noqa: SLF001
+    arguments = gateway.jvm.java.util.List.of(spark._jsparkSession, index).toArray()  # noqa: SLF001
+    return capabilities(gateway).constructor("joins", "BucketScan").newInstance(arguments)
 
 
 def _nodes(plan: Any) -> Iterator[Any]:

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 
 from spark_client.scan.lineage import DependentScan, dependent_scans
 
-_INDEX = "spark_client.HiveTableIndex"
-_BY_BUCKET = "spark_client.BucketPartitioning"
+_INDEX = "spark_client.core.HiveTableIndex"
+_BY_BUCKET = "spark_client.joins.BucketPartitioning"
 _COUNTS = ("partitions", "directories", "files", "bytes", "buckets")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 

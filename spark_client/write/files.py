@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from metastore.client.structs import Rename
 from spark_client.errors import WriteFailedError
-from spark_client.jvm import file_operations
+from spark_client.jvm.capabilities import capabilities
 
 # What a file operation in the JVM may raise.
 FILE_ERRORS = (Py4JError, PySparkException, WriteFailedError)
@@ -133,7 +133,7 @@ class Files:
         if not places:
             return []
         arguments = self._gateway.jvm.java.util.List.of(self._conf, _STREAMS).toArray()
-        operations = file_operations(self._gateway).newInstance(arguments)
+        operations = capabilities(self._gateway).constructor("core", "FileOperations").newInstance(arguments)
         given = "\0".join(f"{first}\0{second}" for first, second in places)
         return str(operations.run(operation, given, word)).split("\0")
 

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 import spark_client
 from metastore.client import MetastoreClient
 from metastore.client.structs import VisibleWrites
-from spark_client import jvm
 from spark_client.context import Context
+from spark_client.jvm.capabilities import capabilities
 from spark_client.write.insert import insert_into
 from tests.spark.tables import folder, frame, make_table, skewed
 
@@ -90,8 +90,7 @@ NAMES = st.lists(
 def hides(spark: SparkSession) -> Callable[[VisibleWrites, str], bool]:
     """The rule as readers apply it."""
     java: Any = spark._jvm
-    loader = jvm._compile(java, "VisibleWrites")
-    constructor = loader.loadClass("spark_client.VisibleWrites").getConstructors()[0]
+    constructor = capabilities(spark.sparkContext._gateway).constructor("core", "VisibleWrites")
     mapper = java.com.fasterxml.jackson.databind.ObjectMapper()
 
     def hides(writes: VisibleWrites, name: str) -> bool:

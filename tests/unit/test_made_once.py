@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Barrier, BrokenBarrierError
 
-from spark_client.jvm import made_once
+from spark_client.jvm.capabilities import made_once
 
 
 def test_threads_that_ask_at_once_get_the_same() -> None:

@@ -1,4 +1,4 @@
-package spark_client;
+package spark_client.core;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -22,11 +22,8 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
@@ -69,39 +66,45 @@ public final class HiveTableIndex implements FileIndex {
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    return list(partitionFilters, dataFilters).directories();
+  }
+
+  /** What a scan with these filters reads. */
+  public Listing list(Seq partitionFilters, Seq dataFilters) {
     JsonNode plan = plan(partitionFilters, dataFilters);
     Map partitions = new HashMap();
     // Planned first, listed then: a file that comes in between belongs to a write that the plan does not see.
     InMemoryFileIndex index = directories(plan, partitionFilters, partitions);
-    BucketFiles buckets = buckets(plan, index, partitions, dataFilters);
-    return buckets.of(visible(plan, index.listFiles(partitionFilters, dataFilters)));
+    VisibleWrites writes = new VisibleWrites(plan.get("writes"));
+    Seq visible = writes.of(index.listFiles(partitionFilters, dataFilters));
+    JsonNode declared = plan.get("buckets");
+    if (declared.isNull()) return new Listing(index, visible, null);
+    Buckets buckets = (Buckets) python.make("buckets", "BucketFiles", new Object[] {session, table, python, declared});
+    buckets.choose(index, writes, partitions, dataFilters);
+    return new Listing(index, buckets.of(visible), buckets);
   }
 
-  /** The optimized plan of a query that reads this table with such a scan, a task for each bucket; null if it cannot. */
-  public LogicalPlan byBucket(LogicalPlan query, FileSourceScanExec scan) {
-    JsonNode plan = plan(scan.partitionFilters(), scan.dataFilters());
-    Map partitions = new HashMap();
-    InMemoryFileIndex index = directories(plan, scan.partitionFilters(), partitions);
-    BucketFiles buckets = buckets(plan, index, partitions, scan.dataFilters());
-    if (!buckets.declared()) return null;
-    Partitioning partitioning = buckets.partitioning(scan.output());
-    if (partitioning == null) return null;
-    BucketScan files = new BucketScan(session, buckets.fewest());
-    Seq listed = buckets.of(visible(plan, index.listFiles(scan.partitionFilters(), scan.dataFilters())));
-    for (Iterator i = java(listed); i.hasNext();) {
-      PartitionDirectory directory = (PartitionDirectory) i.next();
-      for (Iterator j = java(directory.files()); j.hasNext();) {
-        FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
-        files.add(buckets.number(file.getPath()), directory.values(), file);
-      }
+  /** The files of a scan. */
+  public static final class Listing {
+    private final InMemoryFileIndex index;
+    private final Seq directories;
+    private final Buckets buckets;
+
+    Listing(InMemoryFileIndex index, Seq directories, Buckets buckets) {
+      this.index = index;
+      this.directories = directories;
+      this.buckets = buckets;
     }
-    return files.in(query, scan, partitioning);
-  }
 
-  private BucketFiles buckets(JsonNode plan, InMemoryFileIndex index, Map partitions, Seq dataFilters) {
-    BucketFiles buckets = new BucketFiles(session, table, python, plan.get("buckets"));
-    buckets.choose(index, new VisibleWrites(plan.get("writes")), partitions, dataFilters);
-    return buckets;
+    /** Of partitions, as Spark has them, with the files that are read. */
+    public Seq directories() {
+      return directories;
+    }
+
+    /** Null where buckets do not matter: the table has none, or the session ignores them. */
+    public Buckets buckets() {
+      return buckets;
+    }
   }
 
   public String[] inputFiles() {
@@ -113,10 +116,6 @@ public final class HiveTableIndex implements FileIndex {
       }
     }
     return (String[]) names.toArray(new String[0]);
-  }
-
-  private static Seq visible(JsonNode plan, Seq directories) {
-    return new VisibleWrites(plan.get("writes")).of(directories);
   }
 
   public void refresh() {}
@@ -167,25 +166,21 @@ public final class HiveTableIndex implements FileIndex {
       Expression filter = (Expression) i.next();
       if (!filter.exists(new PartitionFilters.Dynamic())) known.add(filter);
     }
-    JsonNode plan = plan(seq(known), dataFilters);
-    Map partitions = new HashMap();
-    InMemoryFileIndex index = directories(plan, seq(known), partitions);
-    BucketFiles buckets = buckets(plan, index, partitions, dataFilters);
+    Listing listing = list(seq(known), dataFilters);
     Set rows = new HashSet();
     long directories = 0, files = 0, bytes = 0;
-    Seq listed = buckets.of(visible(plan, index.listFiles(seq(known), dataFilters)));
-    for (Iterator i = java(listed); i.hasNext(); directories++) {
+    for (Iterator i = java(listing.directories()); i.hasNext(); directories++) {
       PartitionDirectory directory = (PartitionDirectory) i.next();
       rows.add(directory.values());
       for (Iterator j = java(directory.files()); j.hasNext(); files++) {
         bytes += ((FileStatusWithMetadata) j.next()).getLen();
       }
     }
-    if (table.partitionColumnNames().isEmpty()) directories = index.rootPaths().size();
+    if (table.partitionColumnNames().isEmpty()) directories = listing.index.rootPaths().size();
     Map measured = new HashMap();
     measured.put("partitions", Long.valueOf(rows.size()));
     measured.put("directories", Long.valueOf(directories));
-    measured.put("buckets", Long.valueOf(buckets.buckets()));
+    measured.put("buckets", Long.valueOf(listing.buckets == null ? 0 : listing.buckets.buckets()));
     measured.put("files", Long.valueOf(files));
     measured.put("bytes", Long.valueOf(bytes));
     return measured;
@@ -206,7 +201,7 @@ public final class HiveTableIndex implements FileIndex {
     request.put("columns", columns);
     request.put("padded", padded());
     request.put("serde", table.storage().serde().get());
-    request.put("bucketed", Boolean.valueOf(BucketFiles.enabled(session)));
+    request.put("bucketed", Boolean.valueOf(bucketed()));
     request.put("keys", new ArrayList(CollectionConverters.asJava(table.partitionColumnNames())));
     JsonNode answer = python.ask("scan", table.identifier(), request, null);
     while (answer.has("undecided")) {
@@ -218,6 +213,12 @@ public final class HiveTableIndex implements FileIndex {
       answer = python.ask("scan", table.identifier(), request, null);
     }
     return answer;
+  }
+
+  /** Whether the session wants to know of buckets. */
+  private boolean bucketed() {
+    String enabled = session.sessionState().conf().getConfString("hive.bucket_execution_enabled", "true");
+    return enabled.trim().equalsIgnoreCase("true");
   }
 
   private static String[] texts(JsonNode values) {

@@ -1,4 +1,4 @@
-package spark_client;
+package spark_client.core;
 
 import java.util.ArrayList;
 import java.util.HashMap;

@@ -1,4 +1,4 @@
-package spark_client;
+package spark_client.joins;
 
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -22,6 +22,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import spark_client.buckets.BucketHash;
 
 /**
  * Rows lie by Hive's bucket hash of some columns. It is no HashPartitioning of Spark's, which would be taken for one by
@@ -36,12 +37,8 @@ public final class BucketPartitioning implements Partitioning, Serializable {
   private final int count;
   private final FileSourceScanExec scan;
 
-  /** `types`: Hive's, of the attributes `columns`. */
-  public BucketPartitioning(List columns, StructType types, int version, String zone, int count) {
-    this(columns, types, version, zone, count, null);
-  }
-
-  private BucketPartitioning(
+  /** `types`: Hive's, of the attributes `columns`; `scan`: what the rows are read by. */
+  public BucketPartitioning(
       List columns, StructType types, int version, String zone, int count, FileSourceScanExec scan) {
     this.columns = columns;
     this.types = types;
@@ -49,11 +46,6 @@ public final class BucketPartitioning implements Partitioning, Serializable {
     this.zone = zone;
     this.count = count;
     this.scan = scan;
-  }
-
-  /** The same, of the rows of this scan. */
-  public BucketPartitioning of(FileSourceScanExec scan) {
-    return new BucketPartitioning(columns, types, version, zone, count, scan);
   }
 
   /** What the rows are read by. */

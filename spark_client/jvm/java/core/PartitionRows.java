@@ -1,4 +1,4 @@
-package spark_client;
+package spark_client.core;
 
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;

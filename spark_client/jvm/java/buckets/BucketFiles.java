@@ -1,4 +1,4 @@
-package spark_client;
+package spark_client.buckets;
 
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -12,8 +12,6 @@ import java.util.Set;
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
@@ -23,9 +21,12 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import spark_client.core.Buckets;
+import spark_client.core.Python;
+import spark_client.core.VisibleWrites;
 
 /** Which files of a bucketed table a scan opens. What their names mean, and what is refused, Python knows. */
-public final class BucketFiles {
+public final class BucketFiles implements Buckets {
   /** As Trino has it: beyond that, looking into the files is cheaper than hashing. */
   private static final int MOST_COMBINATIONS = 1000;
 
@@ -47,23 +48,7 @@ public final class BucketFiles {
     this.declared = declared;
   }
 
-  /** Whether the session wants to know of buckets. */
-  public static boolean enabled(SparkSession session) {
-    return session.sessionState().conf().getConfString("hive.bucket_execution_enabled", "true")
-        .trim().equalsIgnoreCase("true");
-  }
-
-  /** Whether buckets matter: the table has some, and the session does not ignore them. */
-  public boolean declared() {
-    return !declared.isNull();
-  }
-
-  /**
-   * Finds the files of the buckets that the filters leave, among the visible files of an index, empty ones too.
-   * `partitions`: for each of its directories, what Python has said of the partition's buckets.
-   */
   public void choose(InMemoryFileIndex index, VisibleWrites writes, Map partitions, Seq filters) {
-    if (!declared()) return;
     Map directories = new LinkedHashMap();
     for (Iterator i = partitions.keySet().iterator(); i.hasNext();) directories.put(i.next(), new ArrayList());
     Map inside = new HashMap();
@@ -120,19 +105,18 @@ public final class BucketFiles {
   private List hashes(Seq filters) {
     StructType types = types();
     if (version() == 0 || types == null) return null;
-    String zone = session.sessionState().conf().sessionLocalTimeZone();
-    return new BucketFilter(new BucketHash(version(), zone), types)
+    return new BucketFilter(new BucketHash(version(), zone()), types)
         .hashes(filters, Math.max(4 * declared.get("count").asInt(), MOST_COMBINATIONS));
   }
 
   /** Of the hash: 1 or 2, 0 for what we do not know. */
-  private int version() {
+  public int version() {
     String version = declared.get("version").asText();
     return version.equals("1") ? 1 : version.equals("2") ? 2 : 0;
   }
 
   /** The bucketing columns, of Hive's types; null if one is not there. */
-  private StructType types() {
+  public StructType types() {
     StructType schema = CharVarcharUtils.getRawSchema(table.schema());
     StructType types = new StructType();
     for (Iterator i = declared.get("columns").elements(); i.hasNext();) {
@@ -143,6 +127,11 @@ public final class BucketFiles {
     return types;
   }
 
+  /** In which timestamps have their wall clock. */
+  public String zone() {
+    return session.sessionState().conf().sessionLocalTimeZone();
+  }
+
   private static StructField field(StructType schema, String name) {
     for (int i = 0; i < schema.length(); i++) {
       if (schema.fields()[i].name().equalsIgnoreCase(name)) return schema.fields()[i];
@@ -150,7 +139,6 @@ public final class BucketFiles {
     return null;
   }
 
-  /** The files of a listing that are to be opened. */
   public Seq of(Seq directories) {
     if (kept == null) return directories;
     List chosen = new ArrayList();
@@ -176,26 +164,11 @@ public final class BucketFiles {
     return fewest;
   }
 
-  /** By which files of as many tasks lie, or null where equal values need not be in one bucket. */
-  public Partitioning partitioning(Seq output) {
-    StructType types = types();
-    if (version() == 0 || types == null || !exact) return null;
-    List columns = new ArrayList();
-    for (int i = 0; i < types.length(); i++) {
-      if (!BucketFilter.equalInOneBucket(types.fields()[i].dataType())) return null;
-      Attribute column = null;
-      for (Iterator j = CollectionConverters.asJava(output).iterator(); j.hasNext() && column == null;) {
-        Attribute each = (Attribute) j.next();
-        if (each.name().equalsIgnoreCase(types.fields()[i].name())) column = each;
-      }
-      if (column == null) return null;
-      columns.add(column);
-    }
-    String zone = session.sessionState().conf().sessionLocalTimeZone();
-    return new BucketPartitioning(columns, types, version(), zone, fewest);
+  /** Whether each row lies in the bucket that its file is of. */
+  public boolean exact() {
+    return exact;
   }
 
-  /** How many buckets these are, over all directories; 0 for a table without. */
   public long buckets() {
     return buckets;
   }

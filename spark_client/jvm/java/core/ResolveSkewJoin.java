@@ -1,25 +1,17 @@
-package spark_client;
+package spark_client.core;
 
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.Iterator;
-import java.util.List;
-import java.util.Map;
 import java.util.function.BiFunction;
 
-import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedHint;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Function1;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
-/** A rule of the analyzer: in SELECT with the hint SKEW_JOIN(t), Python splits the joins of t by its heavy keys. */
+/** A rule of the analyzer: finds SELECT with the hint SKEW_JOIN(t). What becomes of its joins, SkewJoin knows. */
 public final class ResolveSkewJoin extends Rule {
   private final SparkSession session;
   private final Python python;
@@ -56,37 +48,7 @@ public final class ResolveSkewJoin extends Rule {
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
       if (!isDefinedAt(plan)) return otherwise.apply(plan);
-      UnresolvedHint hint = (UnresolvedHint) plan;
-      List tables = new ArrayList();
-      for (Iterator i = CollectionConverters.asJava(hint.parameters()).iterator(); i.hasNext();) {
-        Object table = i.next();
-        tables.add(table instanceof NamedExpression ? ((NamedExpression) table).name() : String.valueOf(table));
-      }
-      return hint.child().transformUp(new Joins(tables));
-    }
-  }
-
-  /** Joins, each replaced by what Python makes of it. */
-  private final class Joins extends AbstractPartialFunction {
-    private final List tables;
-
-    Joins(List tables) {
-      this.tables = tables;
-    }
-
-    public boolean isDefinedAt(Object plan) {
-      return plan instanceof Join;
-    }
-
-    public Object applyOrElse(Object plan, Function1 otherwise) {
-      if (!isDefinedAt(plan)) return otherwise.apply(plan);
-      Map request = new HashMap();
-      request.put("tables", tables);
-      List objects = new ArrayList();
-      objects.add(session);
-      objects.add(plan);
-      python.ask("skew_join", null, request, objects);
-      return objects.get(objects.size() - 1);
+      return ((Function1) python.make("joins", "SkewJoin", new Object[] {session, python})).apply(plan);
     }
   }
 }

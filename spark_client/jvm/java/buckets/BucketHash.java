@@ -1,4 +1,4 @@
-package spark_client;
+package spark_client.buckets;
 
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,4 +1,4 @@
-package spark_client;
+package spark_client.core;
 
 import java.io.FileNotFoundException;
 import java.io.OutputStream;

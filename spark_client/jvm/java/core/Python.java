@@ -1,8 +1,10 @@
-package spark_client;
+package spark_client.core;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
 
 import com.fasterxml.jackson.core.JsonGenerator;
@@ -25,9 +27,34 @@ public final class Python {
   private static final int MOST_PIECES = 50;
 
   private final BiFunction python;
+  private final Map loaders = new ConcurrentHashMap();
 
   public Python(BiFunction python) {
     this.python = python;
+  }
+
+  /**
+   * A new object of a class that others need not have: `capability` names its directory, which Python compiles when it
+   * is first asked for.
+   */
+  public Object make(String capability, String name, Object[] arguments) {
+    try {
+      ClassLoader loader = (ClassLoader) loaders.get(capability);
+      if (loader == null) loaders.put(capability, loader = load(capability));
+      Class found = loader.loadClass("spark_client." + capability + "." + name);
+      return found.getConstructors()[0].newInstance(arguments);
+    } catch (ReflectiveOperationException failure) {
+      Platform.throwException(failure);
+      return null;
+    }
+  }
+
+  private ClassLoader load(String capability) {
+    Map request = new HashMap();
+    request.put("capability", capability);
+    List answer = new ArrayList();
+    ask("capability", null, request, answer);
+    return (ClassLoader) answer.get(0);
   }
 
   public JsonNode ask(String what, TableIdentifier table, Map request, Object subject) {

@@ -1,0 +1,62 @@
+package spark_client.joins;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.UnresolvedHint;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.Function1;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
+import spark_client.core.Python;
+
+/** The query under a hint SKEW_JOIN(t): Python splits the joins of t by its heavy keys. */
+public final class SkewJoin extends AbstractFunction1 {
+  private final SparkSession session;
+  private final Python python;
+
+  public SkewJoin(SparkSession session, Python python) {
+    this.session = session;
+    this.python = python;
+  }
+
+  public Object apply(Object plan) {
+    UnresolvedHint hint = (UnresolvedHint) plan;
+    List tables = new ArrayList();
+    for (Iterator i = CollectionConverters.asJava(hint.parameters()).iterator(); i.hasNext();) {
+      Object table = i.next();
+      tables.add(table instanceof NamedExpression ? ((NamedExpression) table).name() : String.valueOf(table));
+    }
+    return hint.child().transformUp(new Joins(tables));
+  }
+
+  /** Joins, each replaced by what Python makes of it. */
+  private final class Joins extends AbstractPartialFunction {
+    private final List tables;
+
+    Joins(List tables) {
+      this.tables = tables;
+    }
+
+    public boolean isDefinedAt(Object plan) {
+      return plan instanceof Join;
+    }
+
+    public Object applyOrElse(Object plan, Function1 otherwise) {
+      if (!isDefinedAt(plan)) return otherwise.apply(plan);
+      Map request = new HashMap();
+      request.put("tables", tables);
+      List objects = new ArrayList();
+      objects.add(session);
+      objects.add(plan);
+      python.ask("skew_join", null, request, objects);
+      return objects.get(objects.size() - 1);
+    }
+  }
+}
