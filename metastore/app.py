@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Final
 
 from metastore.background.cleaners import cleaner
 from metastore.background.cleaning import cleaning
 from metastore.background.timeouts import timeouts
+from metastore.background.timer import Timer
+from metastore.errors import UnavailableError
 from metastore.handlers.catalogs import CatalogHandlers
 from metastore.handlers.cleaning import CleaningHandlers
 from metastore.handlers.column_statistics import ColumnStatisticsHandlers
@@ -84,6 +87,10 @@ from metastore.storage.postgres.listener import Listener
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 
+log = logging.getLogger("metastore.app")
+
+_BOOTSTRAP_PAUSE: Final = 0.5  # seconds between attempts, where the database was not there at first
+
 
 class Application:
     """One process of the metastore. Connections to the database are made at first use."""
@@ -103,15 +110,17 @@ class Application:
             cleaner(self.notifications, settings.event_time_to_live),
             cleaning(self.cleaning, settings.clean_interval),
         )
+        self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
         handlers = self._handlers(settings, warehouse, timeout)
         self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version()))
 
-    def bootstrap(self) -> None:
-        """Makes what every metastore has: the default catalog and database."""
-        self.databases.bootstrap()
-
     def start(self) -> None:
-        """Begins what happens without a call."""
+        """Makes what every metastore has, as soon as the database is there; begins what happens without a call."""
+        try:
+            self.databases.bootstrap()
+        except UnavailableError as error:
+            log.warning("the database does not answer yet: %s", error)
+            self._bootstrap.start()
         for timer in self._timers:
             timer.start()
 
@@ -119,7 +128,7 @@ class Application:
         return self._dispatcher.open_session(peer)
 
     def close(self) -> None:
-        for timer in self._timers:
+        for timer in (self._bootstrap, *self._timers):
             timer.stop()
         self._listener.close()
         self._store.close()
@@ -172,9 +181,8 @@ class Application:
 
 
 def make_application(settings: Settings, database_url: str) -> Application:
-    """An application that is ready to serve. Raises UnavailableError when the database does not answer."""
+    """An application that is ready to serve, and answers errors as long as the database does not answer."""
     application = Application(settings, database_url)
-    application.bootstrap()
     application.start()
     return application
 

@@ -47,6 +47,7 @@ class Settings:
         "PostgreSQL as postgresql://user:password@host:port/database (unset: embedded, in the data folder)",
         shown=False,
     )
+    database_wait: float = _seconds(60.0, "that `serve` waits at its start for a database that does not answer", low=0)
     data_dir: Path = _setting(  # noqa: RUF009 - it returns a dataclass field
         _UNSET, "folder of the embedded PostgreSQL and of the default warehouse", parse=Path
     )

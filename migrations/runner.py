@@ -5,6 +5,7 @@ An upgrade is one transaction under an advisory lock: two come one after the oth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,11 @@ from metastore.settings import safe_url
 
 LOCK_TIMEOUT: Final = 30
 """Seconds that an upgrade waits for another one, or for a table that is in use."""
+
+_PASSING: Final = re.compile(
+    r"starting up|shutting down|recovery|not yet accepting|too many|connection slots|terminating"
+)
+"""What a server says that refuses a connection, but will take it later."""
 
 _ADVISORY_LOCK: Final = 0x6D657461  # "meta"
 
@@ -102,6 +108,9 @@ def _connected(database_url: str) -> Iterator[Connection]:
             yield connection
     except DBAPIError as error:
         reason = " ".join(str(error.orig).split())
+        if "FATAL:" in reason and not _PASSING.search(reason):
+            mend = "are user, password and database right?"
+            raise ConfigurationError(f"the database {shown} refuses the connection ({reason}); {mend}") from error
         raise UnavailableError(
             f"the database {shown} cannot be used ({reason}); is the address right, is PostgreSQL running?"
         ) from error

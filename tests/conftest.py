@@ -5,6 +5,7 @@ from __future__ import annotations
 # A plugin comes after those that it imports: pytest rewrites their assertions first.
 pytest_plugins = [
     "tests.fixtures.database",
+    "tests.fixtures.proxy",
     "tests.fixtures.server",
     "tests.fixtures.application",
     "tests.fixtures.real_hive",

@@ -15,9 +15,13 @@ _PATIENCE: Final = 5.0  # seconds that stopping waits for a run under way
 
 
 class Timer:
-    """Calls `job` every `interval` seconds, until it is stopped. A run that fails is logged, and the next one comes."""
+    """Calls `job` every `interval` seconds, until it is stopped. A run that fails is logged, and the next one comes.
 
-    def __init__(self, name: str, job: Callable[[], object], interval: float) -> None:
+    `once`: no run comes after one that did not fail.
+    """
+
+    def __init__(self, name: str, job: Callable[[], object], interval: float, *, once: bool = False) -> None:
+        self._once = once
         self._name = name
         self._job = job
         self._interval = interval
@@ -37,6 +41,8 @@ class Timer:
         while not self._stopped.wait(self._interval):
             try:
                 self._job()
+                if self._once:
+                    return
             except MetastoreError as error:
                 log.warning("%s will be tried again: %s", self._name, error)
             except Exception:

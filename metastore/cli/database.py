@@ -13,11 +13,18 @@ from migrations import runner
 @contextmanager
 def database(settings: Settings) -> Iterator[str]:
     """The URL of the given database; or of the embedded one, which runs inside the block. Raises ConfigurationError."""
+    with opened(settings) as (url, _):
+        yield url
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[tuple[str, EmbeddedPostgres | None]]:
+    """As `database`, with the embedded PostgreSQL, where it is that."""
     if settings.database_url is not None:
-        yield settings.database_url
+        yield settings.database_url, None
     else:
         with EmbeddedPostgres(settings.data_dir, settings.workers * settings.pool_size) as postgres:
-            yield postgres.url
+            yield postgres.url, postgres
 
 
 def upgrade(settings: Settings) -> str:

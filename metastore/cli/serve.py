@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import logging
 import signal
+import time
 from dataclasses import fields
 from functools import partial
+from typing import Final
 
 import click
 
 from metastore.app import make_application
-from metastore.cli.database import database
-from metastore.errors import ConfigurationError
+from metastore.cli.database import opened
+from metastore.errors import ConfigurationError, UnavailableError
 from metastore.settings import Settings
 from metastore.transport.listener import BindError
 from metastore.transport.options import TransportOptions
 from metastore.transport.server import serve as serve_sockets
+from metastore.transport.supervisor import Companion
 from metastore.warehouse.filesystem import Warehouse
 from migrations import runner
+
+log = logging.getLogger("metastore.serve")
+
+_PAUSE: Final = 0.5  # seconds between two looks whether the database answers
+_SECONDS_BETWEEN_WARNINGS: Final = 5.0
 
 
 def serve(settings: Settings) -> int:
@@ -30,17 +38,35 @@ def serve(settings: Settings) -> int:
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s[%(process)d] %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
     Warehouse(settings.warehouse).check()
-    with database(settings) as url:
-        if settings.embedded:
-            runner.upgrade(url)
-        else:
-            runner.check(url)
+    with opened(settings) as (url, postgres):
+        _wait_for_schema(settings, url)
+        companions = [Companion("keeper of PostgreSQL", postgres.keep_running)] if postgres else []
+        application = partial(make_application, settings, url)
         try:
-            return serve_sockets(
-                _transport(settings), partial(make_application, settings, url), partial(_ready, settings)
-            )
+            return serve_sockets(_transport(settings), application, partial(_ready, settings), companions)
         except BindError as error:
             raise ConfigurationError(str(error)) from error
+
+
+def _wait_for_schema(settings: Settings, url: str) -> None:
+    """Makes or checks the schema, once the database answers; raises UnavailableError if it does not in time."""
+    deadline = time.monotonic() + settings.database_wait
+    said = 0.0
+    while True:
+        try:
+            if settings.embedded:
+                runner.upgrade(url)
+            else:
+                runner.check(url)
+            return
+        except UnavailableError as error:
+            now = time.monotonic()
+            if now >= deadline:
+                raise
+            if now >= said:
+                log.warning("waiting for the database, %.0f s more: %s", deadline - now, error)
+                said = now + _SECONDS_BETWEEN_WARNINGS
+            time.sleep(min(_PAUSE, deadline - now))
 
 
 def _transport(settings: Settings) -> TransportOptions:

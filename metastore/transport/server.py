@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from metastore.transport.listener import listen
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
-from metastore.transport.supervisor import Supervisor
+from metastore.transport.supervisor import Companion, Supervisor
 
 logger = logging.getLogger("metastore.transport")
 
@@ -21,19 +22,24 @@ def serve(
     options: TransportOptions,
     make_application: ApplicationFactory,
     ready: Callable[[str, int], None] | None = None,
+    companions: Sequence[Companion] = (),
 ) -> int:
-    """Listens, forks `options.workers` processes, supervises them, drains on SIGTERM and SIGINT. Linux only.
+    """Listens, forks `options.workers` processes, supervises them, drains on SIGTERM, SIGINT and SIGHUP. Linux only.
 
     Call it in the main thread of a process that has no other thread and no database connection yet.
     `make_application` is called in each worker; `ready(host, port)` in this process, once all workers are ready.
 
-    Returns the exit status: 0 after draining; 1 when workers could not start, did not drain, or after a second signal.
+    `companions` run beside the workers, and are replaced as they are.
+
+    Returns the exit status: 0 after draining; 1 when the first workers could not start, when calls were cut because
+    they had not ended in time, or after a second signal.
     Raises BindError when the address cannot be listened on.
     """
     with listen(options.host, options.port) as listener:
         host, port = listener.getsockname()[:2]
         _allow_open_files(options.max_connections)
-        return Supervisor(options, listener, make_application, lambda: ready(host, port) if ready else None).run()
+        all_ready = partial(ready, host, port) if ready else lambda: None
+        return Supervisor(options, listener, make_application, all_ready, companions).run()
 
 
 def _allow_open_files(connections: int) -> None:

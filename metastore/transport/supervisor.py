@@ -1,4 +1,4 @@
-"""The parent of the worker processes: starts them, replaces the dead, ends them all in order."""
+"""The parent of all processes: starts workers and companions, replaces the dead, ends them all in order."""
 
 from __future__ import annotations
 
@@ -10,32 +10,59 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
-from metastore.transport.worker import run_worker, stop_listening
+from metastore.transport.worker import CANNOT_START, run_worker, stop_listening
 
 logger = logging.getLogger("metastore.transport")
 
-_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-_EARLY: Final = 5.0  # seconds; a worker that lives no longer, or never gets ready, has died at once
-_EARLY_DEATHS: Final = 5  # in a row, after which it makes no sense to go on
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_EARLY: Final = 5.0  # seconds; a process that lives no longer, or never gets ready, has died at once
+_FIRST_PAUSE: Final = 0.1  # seconds before the second start after deaths at once; the first start comes at once
+_LONGEST_PAUSE: Final = 1.6  # short, so that all are back soon after what killed them has passed
+
+
+@dataclass(frozen=True)
+class Companion:
+    """A process beside the workers: `run(lifeline)` returns the exit status, soon after `lifeline` can be read."""
+
+    name: str
+    run: Callable[[int], int]
 
 
 @dataclass
-class _Worker:
-    pid: int
-    report: int  # reading end of a pipe: a byte says "ready", its end says "dead"
-    born: float = field(default_factory=time.monotonic)
+class _Process:
+    """What is kept running in one place: a worker or a companion, and the one that replaces it when it dies."""
+
+    name: str
+    run: Callable[[int, int], int]  # lifeline, report → exit status
+    worker: bool
+    pid: int = 0
+    report: int = -1  # reading end of a pipe: a byte says "ready", its end says "dead"; -1: not running
+    born: float = 0.0
     ready: bool = False
+    due: float = 0.0  # when it is to be started; of no meaning while it runs
+    deaths: int = 0  # at once, in a row
+
+    def buried(self) -> float:
+        """Notes its death; returns the seconds until another one is to start."""
+        now = time.monotonic()
+        early = not self.ready or now - self.born < _EARLY
+        pause = min(_FIRST_PAUSE * 2 ** (self.deaths - 1), _LONGEST_PAUSE) if early and self.deaths else 0.0
+        self.deaths = self.deaths + 1 if early else 0
+        self.report, self.ready, self.due = -1, False, now + pause
+        return pause
 
 
 class Supervisor:
-    """Keeps `options.workers` processes alive on one listening socket, until a signal ends them.
+    """Keeps `options.workers` processes, and the companions, alive until a signal ends them.
 
+    A process that dies is replaced, the later the more often it dies at once, and no other is ended for it. Only where
+    no worker has ever been ready and one says that it cannot start, all end: then a setting is wrong.
     The process must have one thread and no database connection when this starts: the workers are forked from it.
     `ready` is called once, when all workers are.
     """
@@ -46,38 +73,58 @@ class Supervisor:
         listener: socket.socket,
         make_application: ApplicationFactory,
         ready: Callable[[], None],
+        companions: Sequence[Companion] = (),
     ) -> None:
-        self._options = options
         self._listener = listener
-        self._make_application = make_application
         self._ready: Callable[[], None] | None = ready
         self._lifeline, self._lifeline_end = os.pipe()
         self._selector = selectors.DefaultSelector()
-        self._workers: dict[int, _Worker] = {}  # by report
-        self._early_deaths = 0
+
+        def run(lifeline: int, report: int) -> int:
+            return run_worker(options, listener, lifeline, report, make_application)
+
+        self._processes = [_Process("worker", run, worker=True) for _ in range(options.workers)]
+        for each in companions:
+            self._processes.append(_Process(each.name, _without_report(each.run), worker=False))
         self._draining = False
         self._status = 0
 
     def run(self) -> int:
-        """Runs until the last worker has ended; returns the exit status: 0 when all could drain."""
+        """Runs until the last process has ended; returns the exit status: 0 when no call was cut."""
         with _stop_signals() as signals:
             try:
                 self._selector.register(signals, selectors.EVENT_READ)
-                for _ in range(self._options.workers):
-                    self._start()
-                while self._workers:
-                    for key, _ in self._selector.select():
+                while self._start_what_is_due() or self._running():
+                    for key, _ in self._selector.select(self._patience()):
                         if key.fileobj is signals:
                             self._stop(signals.recv(1)[0])
                         else:
-                            self._hear(self._workers[key.fd])
+                            self._hear(next(each for each in self._running() if each.report == key.fd))
             finally:
                 self._drain()
                 os.close(self._lifeline)
                 self._selector.close()
         return self._status
 
-    def _start(self) -> None:
+    def _running(self) -> list[_Process]:
+        return [each for each in self._processes if each.report >= 0]
+
+    def _start_what_is_due(self) -> bool:
+        """Starts what is to run and does not; true where there is anything that is to run."""
+        if self._draining:
+            return False
+        now = time.monotonic()
+        for each in self._processes:
+            if each.report < 0 and each.due <= now:
+                self._start(each)
+        return True
+
+    def _patience(self) -> float | None:
+        """Seconds until something is to be started; None: nothing is."""
+        waiting = [each.due for each in self._processes if each.report < 0]
+        return max(0.0, min(waiting) - time.monotonic()) if waiting and not self._draining else None
+
+    def _start(self, process: _Process) -> None:
         report, report_end = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -85,14 +132,19 @@ class Supervisor:
         try:
             pid = os.fork()
             if not pid:
-                self._become_worker(report_end)
+                self._become(process, report_end)
+        except OSError as error:
+            logger.warning("a %s could not be started, it is tried again: %s", process.name, error.strerror)
+            os.close(report)
+            process.due = time.monotonic() + _LONGEST_PAUSE
+            return
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
-        os.close(report_end)
-        self._workers[report] = _Worker(pid, report)
+            os.close(report_end)
+        process.pid, process.report, process.born = pid, report, time.monotonic()
         self._selector.register(report, selectors.EVENT_READ)
 
-    def _become_worker(self, report: int) -> NoReturn:
+    def _become(self, process: _Process, report: int) -> NoReturn:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -100,69 +152,68 @@ class Supervisor:
                 signal.signal(number, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
             self._selector.close()
-            for unrelated in (self._lifeline_end, *self._workers):
+            for unrelated in (self._lifeline_end, *(each.report for each in self._running())):
                 os.close(unrelated)
-            status = run_worker(self._options, self._listener, self._lifeline, report, self._make_application)
+            status = process.run(self._lifeline, report)
         except BaseException:
-            logger.exception("a worker failed")
+            logger.exception("a %s failed", process.name)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
 
-    def _hear(self, worker: _Worker) -> None:
-        if not os.read(worker.report, 1):
-            self._bury(worker)
+    def _hear(self, process: _Process) -> None:
+        if not os.read(process.report, 1):
+            self._bury(process)
             return
-        worker.ready = True
-        if self._ready and not self._draining and all(each.ready for each in self._workers.values()):
+        process.ready = True
+        if self._ready and not self._draining and all(each.ready for each in self._processes if each.worker):
             self._ready()
             self._ready = None
 
-    def _bury(self, worker: _Worker) -> None:
-        self._selector.unregister(worker.report)
-        os.close(worker.report)
-        del self._workers[worker.report]
-        code = os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1])
-        how = f"signal {-code}" if code < 0 else f"status {code}"
+    def _bury(self, process: _Process) -> None:
+        self._selector.unregister(process.report)
+        os.close(process.report)
+        code = os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
+        how = f"{process.name} {process.pid} ended with " + (f"signal {-code}" if code < 0 else f"status {code}")
+        was_ready, pause = process.ready, process.buried()
         if self._draining:
-            if code and worker.ready:
-                logger.warning("worker %d ended with %s instead of draining", worker.pid, how)
+            if code and was_ready:
+                logger.warning("%s instead of draining", how)
                 self._status = 1
-            return
-        early = not worker.ready or time.monotonic() - worker.born < _EARLY
-        self._early_deaths = self._early_deaths + 1 if early else 0
-        if self._early_deaths >= (1 if self._ready else _EARLY_DEATHS):
-            when = "before all were ready" if self._ready else f"at once, like the {_EARLY_DEATHS - 1} before it"
-            logger.error("giving up: worker %d ended with %s %s", worker.pid, how, when)
+        elif self._ready and code == CANNOT_START:
+            logger.error("giving up: %s before all were ready", how)
             self._status = 1
             self._drain()
         else:
-            logger.warning("worker %d ended with %s; another one starts", worker.pid, how)
-            self._start()
+            logger.warning("%s; another one starts%s", how, f" in {pause:g} s" if pause else "")
 
     def _stop(self, number: int) -> None:
         if number not in _STOP_SIGNALS:
             return
         if self._draining:
             self._status = 1
-            self._kill(list(self._workers.values()))
+            self._kill(self._running())
         else:
             logger.info("draining: %s", signal.Signals(number).name)
             self._drain()
 
     def _drain(self) -> None:
-        """Has the workers end in order: the end of their lifeline tells them."""
+        """Has all processes end in order: the end of their lifeline tells them."""
         if self._draining:
             return
         self._draining = True
         stop_listening(self._listener)
         os.close(self._lifeline_end)
-        self._kill([each for each in self._workers.values() if not each.ready])
+        self._kill([each for each in self._running() if each.worker and not each.ready])
 
-    def _kill(self, workers: list[_Worker]) -> None:
-        for each in workers:
+    def _kill(self, processes: list[_Process]) -> None:
+        for each in processes:
             os.kill(each.pid, signal.SIGKILL)
+
+
+def _without_report(run: Callable[[int], int]) -> Callable[[int, int], int]:
+    return lambda lifeline, _: run(lifeline)
 
 
 @contextlib.contextmanager
@@ -172,7 +223,9 @@ def _stop_signals() -> Iterator[socket.socket]:
     with reader, writer:
         writer.settimeout(0)
         wakeup = signal.set_wakeup_fd(writer.fileno())
-        handlers = {number: signal.signal(number, lambda *_: None) for number in _STOP_SIGNALS}
+        ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else set()  # as by nohup
+        heard = set(_STOP_SIGNALS) - ignored
+        handlers = {number: signal.signal(number, lambda *_: None) for number in heard}
         try:
             yield reader
         finally:

@@ -20,6 +20,9 @@ from metastore.transport.worker_pool import WorkerPool
 
 logger = logging.getLogger("metastore.transport")
 
+CANNOT_START: Final = 69  # exit status of a worker whose application could not be made (sysexits.h: unavailable)
+CALLS_CUT: Final = 75  # of one that ended while calls were in flight (sysexits.h: try again)
+
 _GRACE: Final = 10  # seconds to close the application after draining, before the kernel ends the process
 _COLLECTED_AFTER: Final = (100_000, 20, 50)
 """Objects made before Python looks for cycles: requests make many and hardly any cycle (by default after 700)."""
@@ -40,7 +43,7 @@ def run_worker(
         application = make_application()
     except Exception as error:
         logger.error("a worker cannot start: %s", error, exc_info=logger.isEnabledFor(logging.DEBUG))
-        return 1
+        return CANNOT_START
     _prepare_memory()
     pool = WorkerPool(options, application.open_session)
     pool.start()
@@ -57,7 +60,7 @@ def run_worker(
     if left:
         logger.warning("%d connections were cut: not done after %g s", left, options.drain_timeout)
     application.close()
-    return 0
+    return CALLS_CUT if left else 0
 
 
 def _prepare_memory() -> None:

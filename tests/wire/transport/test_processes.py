@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from metastore.transport.listener import BindError, listen
@@ -45,7 +46,11 @@ def interrupt_all(server: EchoServer) -> None:
     os.killpg(server.process.pid, signal.SIGINT)
 
 
-@pytest.mark.parametrize("stop", [terminate, interrupt_all])
+def hang_up(server: EchoServer) -> None:
+    server.process.send_signal(signal.SIGHUP)
+
+
+@pytest.mark.parametrize("stop", [terminate, interrupt_all, hang_up])
 def test_it_drains(serve_echo: ServeEcho, tmp_path: Path, stop: Callable[[EchoServer], None]) -> None:
     server = serve_echo(workers=2)
     idle = [server.connect() for _ in range(10)]
@@ -64,7 +69,7 @@ def test_what_has_not_ended_in_time_is_cut(serve_echo: ServeEcho, tmp_path: Path
     server = serve_echo(workers=1, drain_timeout=0.2)
     blocked = BlockedCall(server, tmp_path)
     terminate(server)
-    assert server.wait() == 0
+    assert server.wait() == 1, "who waits for it learns that a call was cut"
     assert blocked.socket.recv(1) == b""
     assert "1 connections were cut: not done after 0.2 s" in server.log
     assert "application closed" in server.log
@@ -118,15 +123,40 @@ def test_workers_that_cannot_start_end_it(serve_echo: ServeEcho, tmp_path: Path)
     assert "Traceback" not in server.log
 
 
-def test_workers_that_die_again_and_again_end_it(serve_echo: ServeEcho, tmp_path: Path) -> None:
+def test_workers_that_cannot_start_any_more_are_tried_again_and_others_go_on(
+    serve_echo: ServeEcho, tmp_path: Path
+) -> None:
     broken = tmp_path / "broken"
-    server = serve_echo(workers=1, broken=str(broken))
-    _, worker = ask(server)
+    server = serve_echo(workers=2, broken=str(broken))
+    clients = dict(reversed(ask(server)) for _ in range(8))
+    (killed, _), (_, bystander) = clients.items()
     broken.touch()
-    os.kill(worker, signal.SIGKILL)
-    assert server.wait() == 1
-    assert server.log.count("giving up: ") == 1
-    assert server.log.count("another one starts") == 4
+    os.kill(killed, signal.SIGKILL)
+    server.wait_for_log("another one starts in 0.4 s")
+    assert bystander.getOption("echo on") == "on"
+    broken.unlink()
+    assert eventually(lambda: ask(server)[1] not in clients)
+    assert bystander.getOption("echo on") == "on"
+    terminate(server)
+    assert server.wait() == 0
+
+
+def workers(server: EchoServer) -> set[int]:
+    """Those that run."""
+    children = psutil.Process(server.process.pid).children()
+    return {each.pid for each in children if each.status() != psutil.STATUS_ZOMBIE}
+
+
+def test_no_number_of_deaths_ends_it(serve_echo: ServeEcho) -> None:
+    server = serve_echo(workers=2)
+    _, survivor = ask(server)
+    for number in range(1, 7):
+        assert eventually(lambda: bool(workers(server) - {survivor}))
+        os.kill((workers(server) - {survivor}).pop(), signal.SIGKILL)
+        server.wait_for_log("ended with signal 9; another one starts", number)
+    assert eventually(lambda: ask(server)[1] not in (survivor, 0))
+    terminate(server)
+    assert server.wait() == 0
 
 
 def test_a_port_in_use_is_named_in_one_line(server: EchoServer, serve_echo: ServeEcho) -> None:

@@ -1,0 +1,105 @@
+"""The database goes away and comes back: the port stays open, calls say so, nobody has to start anything."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from thrift.transport.TTransport import TTransportException
+
+from tests.fixtures.proxy import Proxy
+from tests.fixtures.server import READY, Server, connected
+from thrift_idl.gen.hive_metastore.ttypes import MetaException
+
+Start = Callable[..., Server]
+Proxied = Callable[[str], Proxy]
+PATIENCE = 20.0
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE
+    while not (result := condition()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return result
+
+
+def names(server: Server) -> list[str]:
+    with connected(server) as client:
+        found: list[str] = client.get_all_databases()
+    return found
+
+
+def answers(server: Server) -> bool:
+    try:
+        return names(server) == ["default"]
+    except (MetaException, TTransportException):
+        return False
+
+
+def test_a_worker_that_dies_without_its_database_is_replaced(
+    database_url: str, start_metastore: Start, proxied: Proxied
+) -> None:
+    proxy = proxied(database_url)
+    server = start_metastore(proxy.url, "--workers", "2")
+    assert answers(server)
+    proxy.cut()
+    with pytest.raises(MetaException, match="connection to PostgreSQL was lost"):
+        names(server)
+    workers = [each for each in psutil.Process(server.process.pid).children() if each.status() != "zombie"]
+    for each in workers:
+        os.kill(each.pid, signal.SIGKILL)
+
+    def declares() -> bool:
+        try:
+            names(server)
+        except MetaException:
+            return True
+        except TTransportException:
+            return False
+        return False
+
+    assert eventually(declares), "those that replaced them answer"
+    assert server.process.poll() is None
+    proxy.restore()
+    assert eventually(lambda: answers(server))
+
+
+def test_serve_waits_for_its_database(database_url: str, proxied: Proxied, tmp_path: Path) -> None:
+    proxy = proxied(database_url)
+    proxy.cut()
+    with serving(proxy.url, tmp_path) as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        assert "waiting for the database, 60 s more" in process.stderr.readline()
+        proxy.restore()
+        assert READY.search(process.stdout.readline())
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+
+
+def test_serve_does_not_wait_for_what_no_time_mends(database_url: str, tmp_path: Path) -> None:
+    name = database_url.rpartition("/")[2].partition("?")[0]
+    with serving(database_url.replace(name, "no_such_database"), tmp_path) as process:
+        assert process.stderr is not None
+        assert "refuses the connection" in process.stderr.readline()
+        assert process.wait(PATIENCE) == 1
+
+
+@contextmanager
+def serving(url: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    command = ["serve", "--port", "0", "--workers", "1", "--database-url", url, "--warehouse", str(folder)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "metastore.cli", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
