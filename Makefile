@@ -1,7 +1,9 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-zipf crash interop generate clean
+.PHONY: help demo test quick lint bench bench-zipf crash interop generate clean
 READY := .venv/.ready
+# A worker for each core. Files are given out in the order of their names: the slow ones come first.
+PARALLEL := --numprocesses logical --maxprocesses 4 --no-loadscope-reorder
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -10,7 +12,10 @@ demo: $(READY)  ## Load real flights into a skewed table, query it with plain Sp
 	@.venv/bin/metastore demo
 
 test: lint  ## Run every check: ruff, mypy, and all tests
-	@.venv/bin/python -m pytest
+	@.venv/bin/python -m pytest $(PARALLEL)
+
+quick: $(READY)  ## Run the tests of rules, wire and storage: no Spark, no Java
+	@.venv/bin/python -m pytest $(PARALLEL) tests/architecture tests/unit tests/storage tests/wire
 
 lint: $(READY)  ## Check style and types
 	@.venv/bin/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # A plugin comes after those that it imports: pytest rewrites their assertions first.
 pytest_plugins = [
+    "tests.fixtures.parallel",
     "tests.fixtures.database",
     "tests.fixtures.proxy",
     "tests.fixtures.server",

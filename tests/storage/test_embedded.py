@@ -29,11 +29,10 @@ with EmbeddedPostgres(Path(sys.argv[1])) as postgres:
 """
 
 
-@pytest.fixture
-def data_dir(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "data"
-    yield folder
-    pid = postmaster(folder)
+@pytest.fixture(autouse=True)
+def _stopped(data_dir: Path) -> Iterator[None]:
+    yield
+    pid = postmaster(data_dir)
     if pid is not None:  # a test failed, or took the server's last user away
         os.kill(pid, signal.SIGKILL)
 

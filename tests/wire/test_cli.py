@@ -199,8 +199,8 @@ def test_settings_come_from_the_environment(database_url: str) -> None:
 # ---- Serving
 
 
-def test_the_embedded_default_needs_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "metastore.cli", "serve", "--port", "0", "--data-dir", str(tmp_path / "fresh")]
+def test_the_embedded_default_needs_nothing(data_dir: Path) -> None:
+    command = [sys.executable, "-m", "metastore.cli", "serve", "--port", "0", "--data-dir", str(data_dir)]
     with subprocess.Popen(command, stdout=-1, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         line = server.stdout.readline()
@@ -208,8 +208,8 @@ def test_the_embedded_default_needs_nothing(tmp_path: Path) -> None:
         shown = program("databases", "--uri", uri)
         server.send_signal(signal.SIGTERM)
         assert server.wait(60) == 0
-    assert shown.stdout.split("\t")[:2] == ["default", f"file:{tmp_path}/fresh/warehouse"]
-    assert not (tmp_path / "fresh" / "postgres" / "postmaster.pid").exists()
+    assert shown.stdout.split("\t")[:2] == ["default", f"file:{data_dir}/warehouse"]
+    assert not (data_dir / "postgres" / "postmaster.pid").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

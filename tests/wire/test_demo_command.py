@@ -26,8 +26,8 @@ signal.pause() if {waits} else sys.exit(7)
 
 
 @contextmanager
-def demo(folder: Path, *, waits: bool) -> Iterator[subprocess.Popen[str]]:
-    package = folder / "work" / "spark_client"
+def demo(data_dir: Path, *, waits: bool) -> Iterator[subprocess.Popen[str]]:
+    package = data_dir.parent / "work" / "spark_client"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "demo.py").write_text(STAND_IN.format(waits=waits))
@@ -37,7 +37,7 @@ def demo(folder: Path, *, waits: bool) -> Iterator[subprocess.Popen[str]]:
         "from metastore.cli import main; main()",
         "demo",
         "--data-dir",
-        str(folder / "data"),
+        str(data_dir),
     ]
     environment = {**os.environ, "METASTORE_DATABASE_URL": "postgresql://somebody@elsewhere:1/production"}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
@@ -60,34 +60,34 @@ def users_of(folder: Path) -> list[str]:
     return found
 
 
-def test_the_status_of_the_demonstration_is_passed_on(tmp_path: Path) -> None:
-    with demo(tmp_path, waits=False) as process:
+def test_the_status_of_the_demonstration_is_passed_on(data_dir: Path) -> None:
+    with demo(data_dir, waits=False) as process:
         output, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (7, "")
-    assert f"demonstration {tmp_path}/data/warehouse" in output
-    assert (tmp_path / "data" / "metastore.log").exists()
-    assert users_of(tmp_path) == []
+    assert f"demonstration {data_dir}/warehouse" in output
+    assert (data_dir / "metastore.log").exists()
+    assert users_of(data_dir) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_stops_everything(number: signal.Signals, tmp_path: Path) -> None:
-    with demo(tmp_path, waits=True) as process:
+def test_ctrl_c_stops_everything(number: signal.Signals, data_dir: Path) -> None:
+    with demo(data_dir, waits=True) as process:
         assert process.stdout is not None
         while "demonstration" not in (line := process.stdout.readline()):
             assert line, process.communicate()
-        assert users_of(tmp_path)
+        assert users_of(data_dir)
         if number == signal.SIGINT:
             os.killpg(process.pid, number)  # as a terminal does
         else:
             process.send_signal(number)
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "metastore" not in errors.replace(str(tmp_path), "")
-    assert users_of(tmp_path) == []
+    assert "metastore" not in errors.replace(str(data_dir.parent), "")
+    assert users_of(data_dir) == []
 
 
-def test_a_server_that_does_not_start_is_one_line(tmp_path: Path) -> None:
-    with demo(tmp_path / "with blanks", waits=False) as process:
+def test_a_server_that_does_not_start_is_one_line(data_dir: Path) -> None:
+    with demo(data_dir / "with blanks", waits=False) as process:
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "demonstration" not in output
