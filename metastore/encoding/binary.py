@@ -1,7 +1,6 @@
 """Thrift structs as bytes of the binary protocol: what storage keeps and the wire sends, without an object in between.
 
-A struct's bytes do not depend on where it stands, and its fields may come in any order. So the head of a table or
-partition (its own fields) and the tail (what many share) are encoded apart and put together when they are sent.
+What lies where in the bytes that are stored is drawn in `storage.mapping.layout`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from thrift.protocol import fastbinary
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
@@ -18,18 +17,19 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 T = TypeVar("T")
-Fields = tuple[Any, ...]
+Specification: TypeAlias = tuple[Any, ...]
+"""Some fields of a struct, as Thrift's `thrift_spec` describes them."""
 STOP = b"\x00"
 _CHUNK = 100  # structs a chunk: large enough to cost little, small enough to stay in the processor's cache
 
 
-def encode_fields(struct: Any, fields: Fields | None = None) -> bytes:
+def encode_fields(struct: Any, fields: Specification | None = None) -> bytes:
     """The struct's set fields, or these of them (`fields_of`), without the stop byte."""
     encoded: bytes = fastbinary.encode_binary(struct, [struct.__class__, fields or struct.thrift_spec])
-    return encoded[:-1]
+    return encoded[: -len(STOP)]
 
 
-def fields_of(struct: Any, *names: str, **structs: Fields) -> Fields:
+def fields_of(struct: Any, *names: str, **structs: Specification) -> Specification:
     """Some of a struct's fields, as its specification has them, in this order; last, structs with some of theirs."""
     fields = {field[2]: field for field in struct.thrift_spec if field}
     chosen = [fields[name] for name in names]

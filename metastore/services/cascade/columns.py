@@ -35,12 +35,9 @@ def forget_columns_of_partitions(
 ) -> None:
     """Before partitions are replaced: statistics of the columns that they no longer have go."""
     forgotten: list[tuple[int, str]] = []
-    known: dict[tuple[int, int], list[str]] = {}  # partitions of one shape hold the same list
     for old, new in pairs:
-        lists = id(old.partition.sd.cols), id(new.partition.sd.cols)
-        if lists not in known:
-            known[lists] = _changed(_columns(old.partition.sd), _columns(new.partition.sd))
-        if changed := known[lists]:
+        before, after = _columns(old.partition.sd), _columns(new.partition.sd)
+        if before != after and (changed := _changed(before, after)):
             new.partition.parameters = without_accurate(new.partition.parameters, changed)
             forgotten += [(old.id, name) for name in changed]
     work.column_statistics.delete_pairs(table.id, forgotten)

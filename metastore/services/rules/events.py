@@ -46,7 +46,7 @@ def _object(each: NamedPartition, commons: dict[bytes, str]) -> str:
     if digest not in commons:
         commons[digest] = _common(sd)
     places = encode_json(StorageDescriptor(location=sd.location, skewedInfo=sd.skewedInfo))
-    return encode_json(each.partition, {id(sd): (sd, f"{{{commons[digest]},{places[1:]}")})
+    return encode_json(each.partition, sd=f"{{{commons[digest]},{places[1:]}")
 
 
 def _common(sd: StorageDescriptor) -> str:

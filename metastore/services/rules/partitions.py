@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from metastore.domain.names import fold
 from metastore.domain.partition_names import checked_name
@@ -13,15 +13,14 @@ from metastore.services.rules.tables import DDL_TIME, check_columns, check_descr
 from metastore.storage.mapping.descriptors import (
     Descriptor,
     complete,
-    encode_columns,
-    encode_format_and_skew,
     placed,
+    shape_key,
     shared_part,
     without_places,
 )
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.warehouse import paths
-from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, StorageDescriptor, Table
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
 
 class PartitionRules:
@@ -33,10 +32,8 @@ class PartitionRules:
             raise InvalidInputError(f"{table.dbName}.{table.tableName} is not a partitioned table")
         self.table = table
         self.keys = [key.name for key in table.partitionKeys]
-        # Partitions mostly have one shape: it is completed, checked and digested once. Columns by the id of their list,
-        # which they mostly share, too (`protocol.reading`).
-        self._shapes: dict[tuple[bytes, bytes], tuple[StorageDescriptor, Descriptor]] = {}
-        self._columns: dict[int, tuple[list[FieldSchema], bytes]] = {}
+        # Partitions mostly have one shape: it is completed, checked and digested once.
+        self._shapes: dict[Hashable, tuple[StorageDescriptor, Descriptor]] = {}
 
     def name(self, values: Sequence[str]) -> str:
         """The name of the partition with these values. Raises InvalidInputError, InvalidObjectError."""
@@ -82,9 +79,7 @@ class PartitionRules:
 
     def _shape(self, sd: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
         """What other partitions may have in common with that of this name."""
-        if id(sd.cols) not in self._columns:
-            self._columns[id(sd.cols)] = sd.cols, encode_columns(sd)
-        sent = self._columns[id(sd.cols)][1], encode_format_and_skew(sd)
+        sent = shape_key(sd)
         if sent not in self._shapes:
             shape = complete(without_places(sd))
             check_columns(shape.cols)

@@ -6,7 +6,8 @@ import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from metastore.encoding.binary import STOP, encode_fields
+from metastore.encoding.binary import STOP
+from metastore.storage.mapping.layout import Fields, all_fields
 from thrift_idl.gen.hive_metastore.ttypes import (
     SQLCheckConstraint,
     SQLDefaultConstraint,
@@ -100,7 +101,7 @@ def constraint_row(named: NamedConstraint) -> dict[str, Any]:
         "column_name": named.column,
         "parent_table_id": named.parent_table_id,
         "parent_column_name": getattr(named.constraint, kind.parent.column) if kind.parent else None,
-        "encoded": _head(named.constraint, kind),
+        "encoded": _own_fields(named.constraint, kind),
     }
 
 
@@ -111,12 +112,12 @@ def constraint_tail(
     names: dict[str, str | None] = {"catName": catalog, kind.database: child[0], kind.table: child[1]}
     if kind.parent:
         names |= {kind.parent.database: parent[0], kind.parent.table: parent[1]}
-    return encode_fields(kind.struct(**names)) + STOP
+    return all_fields(kind.struct(**names)) + STOP
 
 
-def _head(constraint: Any, kind: ConstraintKind) -> bytes:
+def _own_fields(constraint: Any, kind: ConstraintKind) -> Fields:
     own = copy.copy(constraint)
     names = ["catName", kind.database, kind.table, *(kind.parent[:2] if kind.parent else ())]
     for name in names:
         setattr(own, name, None)
-    return encode_fields(own)
+    return all_fields(own)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from metastore.encoding.binary import STOP, EncodedStruct, encode_fields
+from metastore.storage.mapping.layout import all_fields
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
 
 def database_row(database: Database) -> dict[str, Any]:
-    """The columns of `databases` that follow from the struct."""
+    """Returns the columns of `databases` that follow from the struct."""
     return {
         "name": database.name,
         "location": database.locationUri,
@@ -18,12 +18,8 @@ def database_row(database: Database) -> dict[str, Any]:
         "owner_type": database.ownerType,
         "create_time": database.createTime,
         "parameters": database.parameters,
-        "encoded": encode_fields(Database(**{**_fields(database), "privileges": None})),
+        "encoded": all_fields(Database(**{**_fields(database), "privileges": None})),
     }
-
-
-def encoded_database(head: bytes) -> EncodedStruct[Database]:
-    return EncodedStruct(Database, head + STOP)
 
 
 def _fields(database: Database) -> dict[str, Any]:

@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from operator import attrgetter
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from thrift.Thrift import TType
-
-from metastore.encoding.binary import STOP, decode, encode_fields, field_header, fields_of
+from metastore.encoding.binary import fields_of
+from metastore.storage.mapping.layout import Fields, Tail, join_tail, some_fields
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, SkewedInfo, StorageDescriptor
 
-_SKEWED_INFO = field_header(TType.STRUCT, 11)
 _SKEW = fields_of(SkewedInfo, "skewedColNames", "skewedColValues")
 _COLUMNS = fields_of(StorageDescriptor, "cols")
 _FORMAT = fields_of(
@@ -29,16 +28,19 @@ _FORMAT = fields_of(
     "storedAsSubDirectories",
 )
 _FORMAT_AND_SKEW = (*_FORMAT, *fields_of(StorageDescriptor, skewedInfo=_SKEW))
-PLACES = fields_of(StorageDescriptor, "location", skewedInfo=fields_of(SkewedInfo, "skewedColValueLocationMaps"))
-"""A location and its skewed locations: the open end of a table or partition, which `Descriptor.encoded` closes."""
+
+B = TypeVar("B", Fields, Tail)
+ColumnTexts: TypeAlias = tuple[tuple[str, str, str | None], ...]
+
+_column_texts = attrgetter("name", "type", "comment")
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Generic[B]):
     """A row that is stored once for all that have the same content."""
 
     digest: bytes
-    encoded: bytes
+    encoded: B
     row: Callable[[], dict[str, Any]]  # what an administrator reads; made only when the content is new
 
 
@@ -46,48 +48,50 @@ class Shared:
 class Descriptor:
     """The shared part of a storage descriptor."""
 
-    columns: Shared
-    format: Shared
-    skew: Shared
+    columns: Shared[Fields]
+    format: Shared[Fields]
+    skew: Shared[Fields]
     skew_values: tuple[tuple[str | None, ...], ...]
 
     @property
-    def encoded(self) -> bytes:
-        """The end of a table or partition: skewed info, storage descriptor and the whole struct are closed here."""
-        return self.skew.encoded + STOP + self.columns.encoded + self.format.encoded + STOP
+    def tail(self) -> Tail:
+        """The end of every table or partition of this shape."""
+        return join_tail(self.skew.encoded, self.columns.encoded, self.format.encoded)
 
     @cached_property
     def digest(self) -> bytes:
-        return hashlib.sha256(self.columns.digest + self.format.digest + self.skew.digest).digest()
+        return digest_of(self.columns.digest + self.format.digest + self.skew.digest)
+
+
+def digest_of(content: bytes) -> bytes:
+    """Returns what identifies shared content: SHA-256 of its bytes, of a descriptor of the digests of its parts."""
+    return hashlib.sha256(content).digest()
 
 
 def columns_json(columns: list[FieldSchema] | None) -> list[dict[str, str | None]]:
+    """Returns columns as JSON shows them."""
     return [{"name": c.name, "type": c.type, "comment": c.comment} for c in columns or []]
 
 
 def shared_part(sd: StorageDescriptor) -> Descriptor:
-    """Splits off what other tables and partitions may share with this one. `sd` is complete (`complete`)."""
+    """Returns what other tables and partitions may share with this one. `sd` is complete (`complete`)."""
     info = sd.skewedInfo
     values = tuple(tuple(value) for value in info.skewedColValues)
     return Descriptor(
-        columns=_shared(encode_columns(sd), lambda: {"columns": columns_json(sd.cols)}),
-        format=_shared(encode_fields(sd, _FORMAT), lambda: _format_row(sd)),
-        skew=_shared(encode_fields(info, _SKEW), lambda: {"column_names": info.skewedColNames}),
+        columns=_shared(some_fields(sd, _COLUMNS), lambda: columns_row(sd)),
+        format=_shared(some_fields(sd, _FORMAT), lambda: format_row(sd)),
+        skew=_shared(some_fields(info, _SKEW), lambda: skew_row(info)),
         skew_values=values,
     )
 
 
-def encode_columns(sd: StorageDescriptor) -> bytes:
-    return encode_fields(sd, _COLUMNS)
-
-
-def encode_format_and_skew(sd: StorageDescriptor) -> bytes:
-    """What is neither columns nor places."""
-    return encode_fields(sd, _FORMAT_AND_SKEW)
+def shape_key(sd: StorageDescriptor) -> tuple[ColumnTexts, Fields]:
+    """Returns what two descriptors have in common when they differ in their places only: their content, not them."""
+    return tuple(map(_column_texts, sd.cols)), some_fields(sd, _FORMAT_AND_SKEW)
 
 
 def without_places(sd: StorageDescriptor) -> StorageDescriptor:
-    """The same descriptor (not a copy of what it holds) without its location and those of its skewed values."""
+    """Returns the same descriptor (not a copy of what it holds) without its location and those of its skewed values."""
     bare, info = _format(sd), sd.skewedInfo
     bare.cols = sd.cols
     bare.skewedInfo = info and SkewedInfo(info.skewedColNames, info.skewedColValues)
@@ -95,17 +99,12 @@ def without_places(sd: StorageDescriptor) -> StorageDescriptor:
 
 
 def placed(bare: StorageDescriptor, places: StorageDescriptor) -> StorageDescriptor:
-    """What `without_places` gave, complete, with the places of another one. Lists and maps are shared."""
+    """Returns what `without_places` gave, complete, with the places of another one. Lists and maps are shared."""
     sd, info, own = _format(bare), bare.skewedInfo, places.skewedInfo
     sd.cols, sd.location = bare.cols, places.location
     locations = (own and own.skewedColValueLocationMaps) or {}
     sd.skewedInfo = SkewedInfo(info.skewedColNames, info.skewedColValues, locations)
     return sd
-
-
-def decode_descriptor(tail: bytes) -> StorageDescriptor:
-    """What `Descriptor.encoded` shares: the struct without a location."""
-    return decode(StorageDescriptor, _SKEWED_INFO + tail)
 
 
 def complete(sd: StorageDescriptor | None) -> StorageDescriptor:
@@ -127,8 +126,35 @@ def complete(sd: StorageDescriptor | None) -> StorageDescriptor:
     return sd
 
 
-def _shared(encoded: bytes, row: Callable[[], dict[str, Any]]) -> Shared:
-    return Shared(hashlib.sha256(encoded).digest(), encoded, row)
+def columns_row(sd: StorageDescriptor) -> dict[str, Any]:
+    """Returns the columns of `column_lists`."""
+    return {"columns": columns_json(sd.cols)}
+
+
+def skew_row(info: SkewedInfo) -> dict[str, Any]:
+    """Returns the columns of `skew_specifications`."""
+    return {"column_names": info.skewedColNames}
+
+
+def format_row(sd: StorageDescriptor) -> dict[str, Any]:
+    """Returns the columns of `storage_formats`."""
+    return {
+        "input_format": sd.inputFormat,
+        "output_format": sd.outputFormat,
+        "compressed": sd.compressed,
+        "serde_name": sd.serdeInfo.name,
+        "serde_library": sd.serdeInfo.serializationLib,
+        "serde_parameters": sd.serdeInfo.parameters,
+        "parameters": sd.parameters,
+        "bucket_count": sd.numBuckets,
+        "bucket_columns": sd.bucketCols,
+        "sort_columns": [{"column": order.col, "order": order.order} for order in sd.sortCols],
+        "stored_as_sub_directories": sd.storedAsSubDirectories,
+    }
+
+
+def _shared(encoded: Fields, row: Callable[[], dict[str, Any]]) -> Shared[Fields]:
+    return Shared(digest_of(encoded), encoded, row)
 
 
 def _format(sd: StorageDescriptor) -> StorageDescriptor:
@@ -143,19 +169,3 @@ def _format(sd: StorageDescriptor) -> StorageDescriptor:
         parameters=sd.parameters,
         storedAsSubDirectories=sd.storedAsSubDirectories,
     )
-
-
-def _format_row(sd: StorageDescriptor) -> dict[str, Any]:
-    return {
-        "input_format": sd.inputFormat,
-        "output_format": sd.outputFormat,
-        "compressed": sd.compressed,
-        "serde_name": sd.serdeInfo.name,
-        "serde_library": sd.serdeInfo.serializationLib,
-        "serde_parameters": sd.serdeInfo.parameters,
-        "parameters": sd.parameters,
-        "bucket_count": sd.numBuckets,
-        "bucket_columns": sd.bucketCols,
-        "sort_columns": [{"column": order.col, "order": order.order} for order in sd.sortCols],
-        "stored_as_sub_directories": sd.storedAsSubDirectories,
-    }

@@ -1,41 +1,74 @@
-"""Partitions to rows. As with tables, the encoded head and a shared tail are what is read."""
+"""Partitions to rows, and what is their own from bytes (`mapping.layout`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from metastore.encoding.binary import STOP, decode, decode_list, encode_fields, fields_of
-from metastore.storage.mapping.descriptors import PLACES, placed
+from metastore.domain.keys import KeyKind, sort_key
+from metastore.encoding.binary import fields_of
+from metastore.storage.mapping.descriptors import placed
+from metastore.storage.mapping.layout import (
+    PLACES,
+    Ending,
+    OpenHead,
+    Tail,
+    open_head,
+    own_part,
+    own_parts,
+    partition_ending,
+)
 from metastore.storage.references import ScanRow
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _OWN = fields_of(Partition, "values", "createTime", "lastAccessTime", "parameters", "writeId", sd=PLACES)
-_OPEN = STOP * 3  # closes the structs that a head leaves open
 
 
-def partition_head(partition: Partition) -> bytes:
-    """What is a partition's own (its descriptor is complete), as an open end. `partition_tails` closes it."""
-    return encode_fields(partition, _OWN)[:-2]
+class PartitionColumns(NamedTuple):
+    """The columns of `partitions` that follow from the struct."""
+
+    values: list[str]
+    keys: list[str | None]
+    location: str | None
+    create_time: int
+    last_access_time: int
+    parameters: dict[str, str]
 
 
-def partition_tails(descriptors: Mapping[int, bytes], catalog: str, database: str, table: str) -> dict[int, bytes]:
-    """What all partitions of one table and one shape end with, by descriptor id."""
-    owner = encode_fields(Partition(catName=catalog, dbName=database, tableName=table)) + STOP
-    return {descriptor_id: descriptor + owner for descriptor_id, descriptor in descriptors.items()}
+def partition_columns(kinds: Iterable[KeyKind], partition: Partition) -> PartitionColumns:
+    """Returns the columns of a complete partition. `kinds`: those of its table's keys."""
+    return PartitionColumns(
+        partition.values,
+        list(map(sort_key, kinds, partition.values)),
+        partition.sd.location,
+        partition.createTime,
+        partition.lastAccessTime or 0,
+        partition.parameters,
+    )
 
 
-def scan_row(head: bytes, version: int, descriptor_id: int) -> ScanRow:
+def partition_head(partition: Partition) -> OpenHead:
+    """Returns what is a complete partition's own."""
+    return open_head(partition, _OWN)
+
+
+def partition_endings(tails: Mapping[int, Tail], catalog: str, database: str, table: str) -> dict[int, Ending]:
+    """Returns what all partitions of one table and one shape end with, by descriptor id."""
+    return {descriptor_id: partition_ending(tail, catalog, database, table) for descriptor_id, tail in tails.items()}
+
+
+def scan_row(head: OpenHead, version: int, descriptor_id: int) -> ScanRow:
     """Decodes only a partition's own part."""
-    partition = decode(Partition, head + _OPEN)
+    partition = own_part(Partition, head)
     locations = partition.sd.skewedInfo.skewedColValueLocationMaps
     return ScanRow(partition.values, partition.sd.location, locations, version, descriptor_id)
 
 
 def decoded_partitions(
-    heads: Sequence[bytes], shared: Iterable[StorageDescriptor], catalog: str, database: str, table: str
+    heads: Sequence[OpenHead], shared: Iterable[StorageDescriptor], catalog: str, database: str, table: str
 ) -> list[Partition]:
-    """The whole partitions. What each shares with others (`decode_descriptor`) is not copied."""
-    partitions = decode_list(Partition, [head + _OPEN for head in heads])
+    """Returns the whole partitions. What each shares with others (`layout.descriptor_of`) is not copied."""
+    partitions = own_parts(Partition, heads)
     for partition, sd in zip(partitions, shared, strict=True):
         partition.sd = placed(sd, partition.sd)
         partition.catName, partition.dbName, partition.tableName = catalog, database, table

@@ -1,11 +1,12 @@
-"""Tables to rows. Reading needs no way back: the encoded head and the descriptor's encoded tail are the table."""
+"""Tables to rows. Reading needs no way back: it sends what is encoded (`mapping.layout`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from metastore.encoding.binary import STOP, EncodedStruct, encode_fields, fields_of
-from metastore.storage.mapping.descriptors import PLACES, columns_json
+from metastore.encoding.binary import fields_of
+from metastore.storage.mapping.descriptors import columns_json
+from metastore.storage.mapping.layout import PLACES, open_head
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 # Not kept: they are of one request, or computed.
@@ -15,7 +16,7 @@ _OWN = fields_of(Table, *_KEPT, sd=PLACES)
 
 
 def table_row(table: Table) -> dict[str, Any]:
-    """The columns of `tables` that follow from the struct (its descriptor is complete, its names are folded)."""
+    """Returns the columns of `tables` that follow from the struct (complete, its names folded)."""
     return {
         "name": table.tableName,
         "type": table.tableType,
@@ -28,9 +29,5 @@ def table_row(table: Table) -> dict[str, Any]:
         "view_original_text": table.viewOriginalText,
         "view_expanded_text": table.viewExpandedText,
         "rewrite_enabled": table.rewriteEnabled,
-        "encoded": encode_fields(table, _OWN)[:-2],  # open, for the descriptor's end
+        "encoded": open_head(table, _OWN),
     }
-
-
-def encoded_table(head: bytes, tail: bytes) -> EncodedStruct[Table]:
-    return EncodedStruct(Table, head + tail + STOP)

@@ -1,4 +1,15 @@
-"""Rows in binary, through COPY: psycopg2 itself takes results as text, bytes in them as digits, which takes long."""
+"""Rows in binary, through COPY: psycopg2 itself takes results as text, bytes in them as digits, which takes long.
+
+A row (PostgreSQL's documentation, "COPY", "Binary Format"; numbers have their highest byte first):
+
+    | columns: int16 | size: int32 | value | size: int32 | value | ...        a size of -1: NULL, without a value
+
+Before the first row stand 19 bytes of a header, behind the last the number of columns -1. A text[] is
+
+    | dimensions: int32 | has NULLs: int32 | type: int32 |                    once
+    | elements: int32 | number of the first: int32 |                          for each dimension
+    | size: int32 | text | size: int32 | text | ...                           as Thrift writes the texts of a list
+"""
 
 from __future__ import annotations
 
@@ -30,7 +41,7 @@ def binary_row(connection: Connection, query: Sql) -> list[memoryview | None]:
 
 
 def binary_rows(connection: Connection, query: Sql) -> list[bytes]:
-    """The rows: before each, two bytes with the number of its columns; before each column, four with its length."""
+    """The rows as PostgreSQL sends them; `column_slices` says where their columns are. Raises DBAPIError."""
     answer = _Answer()
     with driver_cursor(connection, query.text) as cursor:
         statement = cursor.mogrify(*query).decode()
@@ -41,9 +52,26 @@ def binary_rows(connection: Connection, query: Sql) -> list[bytes]:
     return rows
 
 
+def column_slices(*sizes: int) -> list[slice]:
+    """Returns where the columns of a row are, of which the first have these sizes and none is NULL; one more is the
+    last, of any size.
+    """
+    slices, at = [], _FIELDS.size
+    for size in sizes:
+        at += _LENGTH.size
+        slices.append(slice(at, at + size))
+        at += size
+    return [*slices, slice(at + _LENGTH.size, None)]
+
+
 def integers(packed: bytes | memoryview | None) -> tuple[int, ...]:
     """What `int8send` has written, one after the other."""
     return struct.unpack(f"!{len(packed) // 8}q", packed) if packed else ()
+
+
+def integer_rows(packed: bytes | memoryview | None, columns: int) -> list[tuple[int, ...]]:
+    """What `int8send` has written of several columns, row by row."""
+    return list(struct.iter_unpack(f"!{columns}q", packed)) if packed else []
 
 
 def texts(array: memoryview | None) -> EncodedTexts:

@@ -1,4 +1,4 @@
-"""Where shared descriptors are stored and fetched. Joins the caller's transaction.
+"""Stores and fetches shared descriptors. Joins the caller's transaction.
 
 A descriptor never changes and its id is never used again, so what was once read may be kept for ever.
 """
@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.storage.cache import Cache
-from metastore.storage.mapping.descriptors import Descriptor, Shared
+from metastore.storage.mapping.descriptors import B, Descriptor, Shared
+from metastore.storage.mapping.layout import Fields, Tail
 from metastore.storage.schema import (
     column_lists,
     skew_specifications,
@@ -21,7 +22,7 @@ from metastore.storage.schema import (
     storage_formats,
 )
 
-TailCache: TypeAlias = Cache[int, bytes]
+TailCache: TypeAlias = Cache[int, Tail]
 """By descriptor id."""
 
 
@@ -32,7 +33,7 @@ class Descriptors:
         self._connection = connection
         self._cache = cache
 
-    def tails(self, ids: Sequence[int]) -> dict[int, bytes]:
+    def tails(self, ids: Sequence[int]) -> dict[int, Tail]:
         """The encoded end of every table or partition of these shapes, by descriptor id."""
         wanted = set(ids)
         found = {each: tail for each in wanted if (tail := self._cache.get(each)) is not None}
@@ -40,7 +41,7 @@ class Descriptors:
         if missing:
             table = storage_descriptors
             query = select(table.c.id, table.c.encoded).where(table.c.id.in_(sorted(missing)))
-            read = {row.id: bytes(row.encoded) for row in self._connection.execute(query)}
+            read = {row.id: Tail(bytes(row.encoded)) for row in self._connection.execute(query)}
             for descriptor_id, tail in read.items():
                 self._cache.put(descriptor_id, tail, len(tail))
             found |= read
@@ -55,7 +56,7 @@ class Descriptors:
             known |= self._store_new(new)
         return [known[descriptor.digest] for descriptor in descriptors]
 
-    def with_columns(self, ids: Sequence[int], columns: Shared) -> dict[int, int]:
+    def with_columns(self, ids: Sequence[int], columns: Shared[Fields]) -> dict[int, int]:
         """For each of the descriptors, the id of the one with these columns and the same format and skew."""
         columns_id = self._store_shared(column_lists, [columns])[columns.digest]
         formats, skews, table = storage_formats.c, skew_specifications.c, storage_descriptors
@@ -78,8 +79,8 @@ class Descriptors:
             old_id, format_id, format_digest, format_encoded, skew_id, skew_digest, skew_encoded = row
             descriptor = Descriptor(
                 columns=columns,
-                format=Shared(bytes(format_digest), bytes(format_encoded), dict),
-                skew=Shared(bytes(skew_digest), bytes(skew_encoded), dict),
+                format=Shared(bytes(format_digest), Fields(bytes(format_encoded)), dict),
+                skew=Shared(bytes(skew_digest), Fields(bytes(skew_encoded)), dict),
                 skew_values=(),
             )
             new[old_id] = _row(descriptor, columns_id, format_id, skew_id)
@@ -104,7 +105,7 @@ class Descriptors:
             self._connection.execute(insert(skew_values).values(list(values.values())).on_conflict_do_nothing())
         return ids
 
-    def _store_shared(self, table: Table, shared: Sequence[Shared]) -> dict[bytes, int]:
+    def _store_shared(self, table: Table, shared: Sequence[Shared[B]]) -> dict[bytes, int]:
         # Sorted, so that two writers of the same rows wait for each other instead of dying together.
         unique = {part.digest: part for part in sorted(shared, key=lambda part: part.digest)}
         known = self._ids(table, unique)
@@ -120,6 +121,6 @@ class Descriptors:
         return {bytes(row.digest): row.id for row in self._connection.execute(query)}
 
 
-def _row(descriptor: Descriptor, columns_id: int, format_id: int, skew_id: int) -> Shared:
+def _row(descriptor: Descriptor, columns_id: int, format_id: int, skew_id: int) -> Shared[Tail]:
     parts = {"columns_id": columns_id, "format_id": format_id, "skew_id": skew_id}
-    return Shared(descriptor.digest, descriptor.encoded, lambda: parts)
+    return Shared(descriptor.digest, descriptor.tail, lambda: parts)

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, Connection, Select, any_, delete, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from metastore.encoding.binary import STOP, EncodedList, encode_fields
+from metastore.encoding.binary import EncodedList
+from metastore.storage.mapping.column_statistics import statistics_row
+from metastore.storage.mapping.layout import Fields, whole_list
 from metastore.storage.schema import TABLE_ITSELF, column_statistics, partitions
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
@@ -64,10 +66,11 @@ class ColumnStatistics:
         self, table_id: int, new: Mapping[int, Sequence[ColumnStatisticsObj]], engine: str, analyzed_at: int
     ) -> None:
         """Stores or replaces statistics, by partition id. The table and the partitions must be locked."""
-        rows = [(each, column.colName, encode_fields(column)) for each, columns in new.items() for column in columns]
+        partition_ids = [partition_id for partition_id, columns in new.items() for _ in columns]
+        rows = [statistics_row(column) for columns in new.values() for column in columns]
         if not rows:
             return
-        partition_ids, names, encoded = (list(column) for column in zip(*rows, strict=True))
+        names, encoded = [row["column_name"] for row in rows], [row["encoded"] for row in rows]
         arrays = {"partition_ids": partition_ids, "columns": names, "encoded": encoded}
         values = {"table_id": table_id, "engine": engine, "analyzed_at": analyzed_at}
         self._connection.execute(_PUT, arrays | values)
@@ -96,14 +99,14 @@ class ColumnStatistics:
             self._connection.execute(_DELETE_PAIRS, values)
 
     def _read(self, query: Select[Any]) -> dict[str, Analyzed]:
-        heads: dict[str, list[bytes]] = {}
+        fields: dict[str, list[Fields]] = {}
         analyzed_at: dict[str, int] = {}
         for owner, at, encoded in self._connection.execute(query):
-            heads.setdefault(owner, []).append(bytes(encoded))
+            fields.setdefault(owner, []).append(Fields(bytes(encoded)))
             analyzed_at[owner] = max(at, analyzed_at.get(owner, at))
         return {
-            owner: Analyzed(analyzed_at[owner], EncodedList(ColumnStatisticsObj, found, [STOP] * len(found)))
-            for owner, found in heads.items()
+            owner: Analyzed(analyzed_at[owner], whole_list(ColumnStatisticsObj, found))
+            for owner, found in fields.items()
         }
 
 

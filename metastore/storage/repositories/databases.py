@@ -9,8 +9,9 @@ from sqlalchemy import Connection, Select, bindparam, delete, func, select, upda
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import DatabaseName
-from metastore.encoding.binary import STOP, EncodedList, EncodedStruct
-from metastore.storage.mapping.databases import database_row, encoded_database
+from metastore.encoding.binary import EncodedList, EncodedStruct
+from metastore.storage.mapping.databases import database_row
+from metastore.storage.mapping.layout import Fields, whole, whole_list
 from metastore.storage.schema import databases
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
@@ -41,7 +42,7 @@ class Databases:
         """The database, or None. `lock`: nobody else may change or drop it before this transaction ends."""
         names = {"catalog": database.catalog, "name": database.name}
         row = self._connection.execute(_FIND_LOCKED if lock else _FIND, names).one_or_none()
-        return StoredDatabase(row.id, row.name, encoded_database(bytes(row.encoded))) if row else None
+        return StoredDatabase(row.id, row.name, whole(Database, Fields(bytes(row.encoded)))) if row else None
 
     def names(self, catalog: str, pattern: str | None) -> list[str]:
         """Names in ascending order; `pattern` as `domain.names.pattern_regex` gives it."""
@@ -49,10 +50,8 @@ class Databases:
 
     def matching(self, catalog: str, pattern: str | None) -> EncodedList[Database]:
         """The databases of these names, as bytes."""
-        heads = [
-            bytes(head) for head in self._connection.execute(_matching(databases.c.encoded, catalog, pattern)).scalars()
-        ]
-        return EncodedList(Database, heads, [STOP] * len(heads))
+        found = self._connection.execute(_matching(databases.c.encoded, catalog, pattern)).scalars()
+        return whole_list(Database, [Fields(bytes(encoded)) for encoded in found])
 
     def count(self, catalog: str) -> int:
         query = select(func.count()).select_from(databases).where(databases.c.catalog == catalog)

@@ -8,7 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from metastore.domain.names import DatabaseName
-from metastore.encoding.binary import STOP, EncodedList, EncodedStruct, encode_fields
+from metastore.encoding.binary import EncodedList, EncodedStruct
+from metastore.storage.mapping.functions import function_row
+from metastore.storage.mapping.layout import Fields, whole, whole_list
 from metastore.storage.schema import databases, functions
 from thrift_idl.gen.hive_metastore.ttypes import Function
 
@@ -33,9 +35,9 @@ class Functions:
         query = _of(database, functions.c.id, functions.c.database_id, functions.c.encoded)
         query = query.where(functions.c.name == name)
         row = self._connection.execute(query.with_for_update(of=functions) if lock else query).one_or_none()
-        return (
-            StoredFunction(row.id, row.database_id, EncodedStruct(Function, bytes(row.encoded) + STOP)) if row else None
-        )
+        if row is None:
+            return None
+        return StoredFunction(row.id, row.database_id, whole(Function, Fields(bytes(row.encoded))))
 
     def names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
         """Ascending; `pattern` as `domain.names.pattern_regex` gives it."""
@@ -45,17 +47,16 @@ class Functions:
     def select(self, of: DatabaseName | str, pattern: str | None = None) -> EncodedList[Function]:
         """The functions of a database, or of a catalog that is named, by the names of database and function."""
         query = _matching(_of(of, functions.c.encoded), pattern)
-        heads = [bytes(encoded) for encoded in self._connection.execute(query).scalars()]
-        return EncodedList(Function, heads, [STOP] * len(heads))
+        return whole_list(Function, [Fields(bytes(found)) for found in self._connection.execute(query).scalars()])
 
     def insert(self, database_id: int, function: Function) -> None:
         """Raises AlreadyExistsError, NotFoundError for the database."""
-        row = _row(function) | {"database_id": database_id}
+        row = function_row(function) | {"database_id": database_id}
         self._connection.execute(insert(functions).values(row))
 
     def update(self, function_id: int, database_id: int, function: Function) -> None:
         """Raises AlreadyExistsError when a new name is taken."""
-        row = _row(function) | {"database_id": database_id}
+        row = function_row(function) | {"database_id": database_id}
         self._connection.execute(update(functions).where(functions.c.id == function_id).values(row))
 
     def delete(self, function_id: int) -> None:
@@ -77,7 +78,3 @@ def _matching(query: Select[Any], pattern: str | None) -> Select[Any]:
     if pattern is not None:
         query = query.where(functions.c.name.op("~*")(pattern))
     return query.order_by(databases.c.name, functions.c.name)
-
-
-def _row(function: Function) -> dict[str, Any]:
-    return {"name": function.functionName, "encoded": encode_fields(function)}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from metastore.encoding.binary import EncodedList, EncodedTexts, Joined
-from metastore.storage.mapping.descriptors import decode_descriptor
-from metastore.storage.mapping.partitions import decoded_partitions, partition_tails, scan_row
+from metastore.storage.mapping.layout import OpenHead, descriptor_of, whole_partitions
+from metastore.storage.mapping.partitions import decoded_partitions, partition_endings, scan_row
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
-from metastore.storage.postgres.copy import binary_row, binary_rows, integers, texts
+from metastore.storage.postgres.copy import binary_row, binary_rows, column_slices, integer_rows, texts
 from metastore.storage.postgres.driver import rows_of
 from metastore.storage.postgres.sql import Condition, Sql, all_of
 from metastore.storage.queries.descriptors import Descriptors
@@ -19,8 +19,8 @@ from metastore.storage.queries.visible_writes import visible_columns, visible_wr
 from metastore.storage.references import ScanRow, StoredPartition, TableRef, VisibleWrites
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
-# Where the columns are in a row of `select`, each with four bytes of length before it.
-_DESCRIPTOR_ID, _ENCODED = slice(6, 14), slice(18, None)
+_BIGINT: Final = 8  # bytes
+_DESCRIPTOR_ID, _ENCODED = column_slices(_BIGINT)  # in a row of `select`
 # In one statement, so that which writes are visible is of the same moment as the partitions.
 _SCAN = f"""
     SELECT string_agg(encoded, '' ORDER BY name),
@@ -47,9 +47,9 @@ class Partitions:
         shared = [row[_DESCRIPTOR_ID] for row in rows]
         descriptor_ids = {each: int.from_bytes(each) for each in set(shared)}
         descriptors = self._descriptors.tails(list(descriptor_ids.values()))
-        tails = partition_tails(descriptors, table.catalog, table.database, table.name)
-        ends = {each: tails[descriptor_id] for each, descriptor_id in descriptor_ids.items()}
-        return EncodedList(Partition, [row[_ENCODED] for row in rows], [ends[each] for each in shared])
+        endings = partition_endings(descriptors, table.catalog, table.database, table.name)
+        ends = {each: endings[descriptor_id] for each, descriptor_id in descriptor_ids.items()}
+        return whole_partitions([OpenHead(row[_ENCODED]) for row in rows], [ends[each] for each in shared])
 
     def select_named(self, table: TableRef, names: Sequence[str]) -> EncodedList[Partition]:
         """Those of the named partitions that are there, as `select`."""
@@ -63,8 +63,8 @@ class Partitions:
         query = _query("SELECT descriptor_id, encoded, id, name, version", _chosen(table, condition), end)
         rows = rows_of(self._connection, query)
         tails = self._descriptors.tails([descriptor_id for descriptor_id, *_ in rows])
-        shared = {descriptor_id: decode_descriptor(tail) for descriptor_id, tail in tails.items()}
-        own, descriptors = [bytes(row[1]) for row in rows], [shared[row[0]] for row in rows]
+        shared = {descriptor_id: descriptor_of(tail) for descriptor_id, tail in tails.items()}
+        own, descriptors = [OpenHead(bytes(row[1])) for row in rows], [shared[row[0]] for row in rows]
         structs = decoded_partitions(own, descriptors, table.catalog, table.database, table.name)
         return [
             StoredPartition(number, name, version, struct)
@@ -75,16 +75,19 @@ class Partitions:
         """What a scan needs of the partitions, by name: their own parts only, not what they share."""
         query = _query(_SCAN, _chosen(table, condition), given=(table.id, table.id))
         joined, packed, last, open_writes = binary_row(self._connection, query)
-        numbers = integers(packed)
-        heads = Joined(joined or b"", numbers[::3])
-        rows = [scan_row(*each) for each in zip(heads, numbers[1::3], numbers[2::3], strict=True)]
+        numbers = integer_rows(packed, 3)
+        heads = Joined(joined or b"", [size for size, _, _ in numbers])
+        rows = [
+            scan_row(OpenHead(head), version, descriptor_id)
+            for head, (_, version, descriptor_id) in zip(heads, numbers, strict=True)
+        ]
         return rows, visible_writes(last, open_writes)
 
     def descriptors(self, rows: Sequence[ScanRow], own: StorageDescriptor) -> dict[int | None, StorageDescriptor]:
         """What the rows share, by descriptor id; `own` is that of a row without one (the table itself)."""
         numbers = dict.fromkeys(row.descriptor_id for row in rows)
         tails = self._descriptors.tails([number for number in numbers if number is not None])
-        return {number: own if number is None else decode_descriptor(tails[number]) for number in numbers}
+        return {number: own if number is None else descriptor_of(tails[number]) for number in numbers}
 
     def names(self, table: TableRef, condition: Condition | None = None, limit: int | None = None) -> EncodedTexts:
         """Escaped names in ascending order."""

@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import BigInteger, Connection, any_, cast, delete, literal, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from metastore.domain.keys import sort_key
 from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.descriptors import Descriptor, shared_part
-from metastore.storage.mapping.partitions import partition_head, partition_tails
+from metastore.storage.mapping.layout import OpenHead, whole_partitions
+from metastore.storage.mapping.partitions import partition_columns, partition_endings, partition_head
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.listener import CHANNEL
 from metastore.storage.queries.descriptors import Descriptors
@@ -156,8 +156,9 @@ class PartitionsWrite:
         given = {"table_id": table.id, "names": array_literal(names)}
         rows = sorted(self._connection.execute(_DELETE, given), key=lambda row: row.name)
         descriptors = self._descriptors.tails([row.descriptor_id for row in rows])
-        tails = partition_tails(descriptors, table.catalog, table.database, table.name)
-        encoded = EncodedList(Partition, [row.encoded for row in rows], [tails[row.descriptor_id] for row in rows])
+        endings = partition_endings(descriptors, table.catalog, table.database, table.name)
+        heads = [OpenHead(bytes(row.encoded)) for row in rows]
+        encoded = whole_partitions(heads, [endings[row.descriptor_id] for row in rows])
         return DeletedPartitions([row.name for row in rows], [row.values for row in rows], encoded)
 
     def change_columns(self, table: TableRef, sd: StorageDescriptor) -> None:
@@ -183,19 +184,20 @@ class PartitionsWrite:
         self._connection.execute(update(tables).where(tables.c.id == table.id).values(version=tables.c.version + 1))
 
     def _arrays(self, table: TableRef, named: Sequence[NamedPartition]) -> dict[str, Any]:
-        kinds, structs = table.key_kinds, [each.partition for each in named]
-        encoded = [partition_head(struct) for struct in structs]
+        kinds = table.key_kinds
+        rows = [partition_columns(kinds, each.partition) for each in named]
+        encoded = [partition_head(each.partition) for each in named]
         sizes = [len(each) for each in encoded]
-        texts = {
+        texts: dict[str, Sequence[str | None]] = {
             "name": [each.name for each in named],
-            "values": [array_literal(struct.values) for struct in structs],
-            "keys": [array_literal(list(map(sort_key, kinds, struct.values))) for struct in structs],
-            "location": [struct.sd.location for struct in structs],
+            "values": [array_literal(row.values) for row in rows],
+            "keys": [array_literal(row.keys) for row in rows],
+            "location": [row.location for row in rows],
             "id": [None if each.id is None else str(each.id) for each in named],
         }
         numbers = {
-            "create_time": [struct.createTime for struct in structs],
-            "last_access_time": [struct.lastAccessTime or 0 for struct in structs],
+            "create_time": [row.create_time for row in rows],
+            "last_access_time": [row.last_access_time for row in rows],
             "descriptor_id": self._descriptors.store([each.shared for each in named]),
             "start": accumulate(sizes[:-1], initial=1),
             "size": sizes,
@@ -204,7 +206,7 @@ class PartitionsWrite:
             "table_id": table.id,
             **{name: array_literal(column) for name, column in texts.items()},
             **{name: number_array_literal(column) for name, column in numbers.items()},
-            "parameters": json.dumps([struct.parameters for struct in structs]),
+            "parameters": json.dumps([row.parameters for row in rows]),
             "encoded": b"".join(encoded),
         }
 

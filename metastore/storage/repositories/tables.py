@@ -26,7 +26,8 @@ from sqlalchemy import (
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.mapping.descriptors import shared_part
-from metastore.storage.mapping.tables import encoded_table, table_row
+from metastore.storage.mapping.layout import OpenHead, whole_table
+from metastore.storage.mapping.tables import table_row
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.driver import Prepared, rows_of
 from metastore.storage.postgres.sql import Condition, Sql, all_of
@@ -126,7 +127,11 @@ class Tables:
     def find_scan(self, table: TableName) -> tuple[StoredTable, VisibleWrites] | None:
         """The table, and which of its writes are visible at that moment; or None."""
         rows = _FIND_SCAN.rows(self._connection, **_values(table))
-        return next(((self._stored([row[:-2]])[0], visible_writes(*row[-2:])) for row in rows), None)
+        if not rows:
+            return None
+        ((*table, last, open_writes),) = rows
+        (stored,) = self._stored([table])
+        return stored, visible_writes(last, open_writes)
 
     def find_many(self, database: DatabaseName, names: Sequence[str]) -> list[StoredTable]:
         """Those of the named tables that are there, by name."""
@@ -234,10 +239,10 @@ class Tables:
     def _read(self, query: Prepared, **parameters: Any) -> list[StoredTable]:
         return self._stored(query.rows(self._connection, **parameters))
 
-    def _stored(self, rows: Sequence[tuple[Any, ...]]) -> list[StoredTable]:
+    def _stored(self, rows: Sequence[Sequence[Any]]) -> list[StoredTable]:
         tails = self._descriptors.tails([descriptor_id for descriptor_id, *_ in rows])
         return [
-            StoredTable(_reference(reference), encoded_table(bytes(encoded), tails[descriptor_id]))
+            StoredTable(_reference(reference), whole_table(OpenHead(bytes(encoded)), tails[descriptor_id]))
             for descriptor_id, encoded, *reference in rows
         ]
 

@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.app import Application
 from metastore.encoding.binary import EncodedTexts, Joined
-from metastore.storage.postgres.copy import binary_row, texts
+from metastore.storage.postgres.copy import binary_row, binary_rows, column_slices, integer_rows, texts
 from metastore.storage.postgres.exceptions import translate
 from metastore.storage.postgres.sql import Sql
 
@@ -33,6 +33,24 @@ def test_a_lost_connection_is_replaced(application: Application) -> None:
             binary_row(connection, Sql("SELECT pg_terminate_backend(pg_backend_pid())"))
         assert raised.value.connection_invalidated
         assert binary_row(connection, Sql("SELECT ''")) == [b""]
+
+
+def test_columns_of_fixed_sizes_are_found_without_looking_at_the_row(application: Application) -> None:
+    query = "SELECT n::bigint, n::int, repeat('x', n) FROM generate_series(0, 3) AS n"
+    with application._store._engine.connect() as connection:
+        rows = binary_rows(connection, Sql(query))
+    bigint, integer, rest = column_slices(8, 4)
+    assert (
+        [int.from_bytes(row[bigint]) for row in rows] == [int.from_bytes(row[integer]) for row in rows] == [0, 1, 2, 3]
+    )
+    assert [row[rest] for row in rows] == [b"", b"x", b"xx", b"xxx"]
+
+
+def test_packed_integers_are_rows(application: Application) -> None:
+    query = "SELECT string_agg(int8send(n) || int8send(-n), '' ORDER BY n) FROM generate_series(1, {}) AS n"
+    with application._store._engine.connect() as connection:
+        packed = [binary_row(connection, Sql(query.format(count)))[0] for count in (0, 2)]
+    assert [integer_rows(each, 2) for each in packed] == [[], [(1, -1), (2, -2)]]
 
 
 def test_pieces_of_joined_bytes_are_a_sequence() -> None:
