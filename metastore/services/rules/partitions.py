@@ -12,9 +12,10 @@ from metastore.errors import ConflictError, InvalidInputError, InvalidObjectErro
 from metastore.services.rules.tables import DDL_TIME, check_columns, check_descriptor, is_view
 from metastore.storage.mapping.descriptors import (
     Descriptor,
+    Shape,
     complete,
     placed,
-    shape_key,
+    shape_of,
     shared_part,
     without_places,
 )
@@ -32,8 +33,9 @@ class PartitionRules:
             raise InvalidInputError(f"{table.dbName}.{table.tableName} is not a partitioned table")
         self.table = table
         self.keys = [key.name for key in table.partitionKeys]
-        # Partitions mostly have one shape: it is completed, checked and digested once.
+        # Partitions mostly have one shape, that of the one before: it is completed, checked and digested once.
         self._shapes: dict[Hashable, tuple[StorageDescriptor, Descriptor]] = {}
+        self._last: tuple[Shape, tuple[StorageDescriptor, Descriptor]] | None = None
 
     def name(self, values: Sequence[str]) -> str:
         """The name of the partition with these values. Raises InvalidInputError, InvalidObjectError."""
@@ -79,16 +81,22 @@ class PartitionRules:
 
     def _shape(self, sd: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
         """What other partitions may have in common with that of this name."""
-        sent = shape_key(sd)
-        if sent not in self._shapes:
-            shape = complete(without_places(sd))
-            check_columns(shape.cols)
-            owner = f"{self.table.dbName}.{self.table.tableName} partition {name}"
-            check_descriptor(shape, self.keys, owner)
-            if (values := shape.skewedInfo.skewedColValues) != self.table.sd.skewedInfo.skewedColValues:
-                check_count(len(values), self.table.parameters or {}, owner)
-            self._shapes[sent] = shape, shared_part(shape)
-        return self._shapes[sent]
+        sent = shape_of(sd)
+        if self._last is None or self._last[0] != sent:
+            columns, rest = sent
+            key = tuple(columns), rest
+            if key not in self._shapes:
+                self._shapes[key] = self._checked(complete(without_places(sd)), name)
+            self._last = sent, self._shapes[key]
+        return self._last[1]
+
+    def _checked(self, shape: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
+        check_columns(shape.cols)
+        owner = f"{self.table.dbName}.{self.table.tableName} partition {name}"
+        check_descriptor(shape, self.keys, owner)
+        if (values := shape.skewedInfo.skewedColValues) != self.table.sd.skewedInfo.skewedColValues:
+            check_count(len(values), self.table.parameters or {}, owner)
+        return shape, shared_part(shape)
 
     def _check_owner(self, partition: Partition) -> None:
         table = self.table

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from metastore.encoding.binary import fields_of
@@ -30,9 +29,8 @@ _FORMAT = fields_of(
 _FORMAT_AND_SKEW = (*_FORMAT, *fields_of(StorageDescriptor, skewedInfo=_SKEW))
 
 B = TypeVar("B", Fields, Tail)
-ColumnTexts: TypeAlias = tuple[tuple[str, str, str | None], ...]
-
-_column_texts = attrgetter("name", "type", "comment")
+Shape: TypeAlias = tuple[list[tuple[str, str, str | None]], Fields]
+"""Name, type and comment of the columns, and the rest of a descriptor but for its places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +83,9 @@ def shared_part(sd: StorageDescriptor) -> Descriptor:
     )
 
 
-def shape_key(sd: StorageDescriptor) -> tuple[ColumnTexts, Fields]:
-    """Returns what two descriptors have in common when they differ in their places only: their content, not them."""
-    return tuple(map(_column_texts, sd.cols)), some_fields(sd, _FORMAT_AND_SKEW)
+def shape_of(sd: StorageDescriptor) -> Shape:
+    """Returns what is equal of descriptors that differ in their places only: their content, which nobody changes."""
+    return [(column.name, column.type, column.comment) for column in sd.cols], some_fields(sd, _FORMAT_AND_SKEW)
 
 
 def without_places(sd: StorageDescriptor) -> StorageDescriptor:

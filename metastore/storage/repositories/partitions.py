@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlalchemy import Connection
 
@@ -49,7 +49,8 @@ class Partitions:
         descriptors = self._descriptors.tails(list(descriptor_ids.values()))
         endings = partition_endings(descriptors, table.catalog, table.database, table.name)
         ends = {each: endings[descriptor_id] for each, descriptor_id in descriptor_ids.items()}
-        return whole_partitions([OpenHead(row[_ENCODED]) for row in rows], [ends[each] for each in shared])
+        heads = cast(list[OpenHead], [row[_ENCODED] for row in rows])  # not one by one: there may be many
+        return whole_partitions(heads, [ends[each] for each in shared])
 
     def select_named(self, table: TableRef, names: Sequence[str]) -> EncodedList[Partition]:
         """Those of the named partitions that are there, as `select`."""
@@ -76,9 +77,9 @@ class Partitions:
         query = _query(_SCAN, _chosen(table, condition), given=(table.id, table.id))
         joined, packed, last, open_writes = binary_row(self._connection, query)
         numbers = integer_rows(packed, 3)
-        heads = Joined(joined or b"", [size for size, _, _ in numbers])
+        heads = cast(Sequence[OpenHead], Joined(joined or b"", [size for size, _, _ in numbers]))
         rows = [
-            scan_row(OpenHead(head), version, descriptor_id)
+            scan_row(head, version, descriptor_id)
             for head, (_, version, descriptor_id) in zip(heads, numbers, strict=True)
         ]
         return rows, visible_writes(last, open_writes)
