@@ -129,8 +129,8 @@ class Tables:
         rows = _FIND_SCAN.rows(self._connection, **_values(table))
         if not rows:
             return None
-        ((*table, last, open_writes),) = rows
-        (stored,) = self._stored([table])
+        ((*found, last, open_writes),) = rows
+        (stored,) = self._stored([found])
         return stored, visible_writes(last, open_writes)
 
     def find_many(self, database: DatabaseName, names: Sequence[str]) -> list[StoredTable]:
