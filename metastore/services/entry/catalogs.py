@@ -13,8 +13,8 @@ from metastore.errors import (
     NotFoundError,
 )
 from metastore.services.clock import Clock
-from metastore.services.entry.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.files.directories import delete_empty_directories, new_directories
+from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths

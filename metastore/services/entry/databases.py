@@ -8,7 +8,6 @@ from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.errors import (
     AlreadyExistsError,
     InvalidInputError,
-    InvalidObjectError,
     InvalidOperationError,
     NotFoundError,
 )
@@ -16,15 +15,14 @@ from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.clock import Clock
 from metastore.services.files.directories import delete_directories, new_directories
+from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_database, missing_database
 from metastore.services.rules.table_data import data_of
 from metastore.storage.unit_of_work import Store, UnitOfWork
-from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, PrincipalType
 
-DEFAULT_DATABASE = "default"
 NOT_EMPTY = "Database {} is not empty. One or more {} exist."
 
 
@@ -135,19 +133,3 @@ class DatabaseService:
                 raise NotFoundError(f"No catalog {catalog}")
             home = stored.locationUri
         return complete_database(database, catalog, home, self._clock())
-
-
-def complete_database(database: Database, catalog: str, home: str, now: int) -> Database:
-    """Fills gaps. `home` is the place of its catalog, `now` in seconds since 1970. Raises InvalidObjectError."""
-    database.catalogName = catalog
-    database.parameters = database.parameters or {}
-    database.createTime = database.createTime or now
-    database.ownerType = PrincipalType.USER if database.ownerType is None else database.ownerType
-    location = database.locationUri or paths.database_location(home, database.name)
-    try:
-        # A default database lies in the warehouse itself, which may be a bucket.
-        is_default = database.name == DEFAULT_DATABASE
-        database.locationUri = paths.normalise(location) if is_default else paths.require_not_root(location)
-    except InvalidInputError as error:
-        raise InvalidObjectError(str(error)) from None
-    return database

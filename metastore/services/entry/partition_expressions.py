@@ -11,8 +11,8 @@ from typing import NamedTuple
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
-from metastore.services.entry.partitions_read import by_filter
 from metastore.services.rules.lookup import get_table, get_table_ref
+from metastore.services.rules.partition_conditions import by_filter
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList, decode
 from metastore.errors import InvalidInputError
-from metastore.services.entry.partitions_read import by_filter, by_values
 from metastore.services.rules.lookup import get_table
+from metastore.services.rules.partition_conditions import by_filter, by_values
 from metastore.services.rules.partition_grouping import as_list, grouped
 from metastore.services.rules.projections import Tree, like, projected, tree_of
 from metastore.services.rules.tables import is_true

@@ -8,8 +8,8 @@ from metastore.domain.expression import PostfixNode, from_postfix
 from metastore.domain.names import TableName, fold
 from metastore.encoding.binary import EncodedTexts
 from metastore.errors import InvalidInputError
-from metastore.services.entry.partitions_read import by_filter
 from metastore.services.rules.lookup import get_table_ref
+from metastore.services.rules.partition_conditions import by_filter
 from metastore.storage.queries.filters import scan_condition
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store

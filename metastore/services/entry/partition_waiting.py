@@ -10,8 +10,8 @@ from typing import Final, Protocol
 
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, NotFoundError
-from metastore.services.entry.partitions_read import by_values
 from metastore.services.rules.lookup import get_table_ref
+from metastore.services.rules.partition_conditions import by_values
 from metastore.storage.unit_of_work import Store
 
 LONGEST: Final = 10.0

@@ -12,8 +12,8 @@ from metastore.services.cascade.dependencies import follow_renamed
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
 from metastore.services.clock import Clock
-from metastore.services.entry.writes import follow_directory
 from metastore.services.files.moves import Move, moved, relocate
+from metastore.services.files.open_writes import follow_directory
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import (

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metastore.domain.filters import check_columns, parse_filter
 from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, partition_name, values_of
 from metastore.encoding.binary import EncodedList, EncodedStruct, EncodedTexts
-from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
+from metastore.errors import InvalidObjectError, NotFoundError
 from metastore.services.rules.lookup import get_table_ref
-from metastore.storage.postgres.sql import Condition
-from metastore.storage.queries.filters import filter_condition, values_condition
+from metastore.services.rules.partition_conditions import by_filter, by_values
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import Partition
@@ -100,21 +98,3 @@ def _canonical(table: TableRef, name: str) -> str:
         return partition_name(table.key_names, values_of(table.key_names, name))
     except InvalidObjectError as error:
         raise NotFoundError(str(error)) from None
-
-
-def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
-    """The partitions of these first values, "" for any. Raises InvalidInputError for too many."""
-    if len(values) > len(table.keys):
-        raise InvalidInputError(
-            f"Incorrect number of partition values. numPartKeys={len(table.keys)}, part_val={list(values)}"
-        )
-    return values_condition(values, table.keys)
-
-
-def by_filter(table: TableRef, text: str | None) -> Condition | None:
-    """The partitions that a filter keeps; all without one. Raises InvalidInputError."""
-    expression = parse_filter(text)
-    if expression is None:
-        return None
-    check_columns(expression, table.key_names)
-    return filter_condition(expression, table.keys)

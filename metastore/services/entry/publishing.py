@@ -12,7 +12,7 @@ from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.clock import Clock
-from metastore.services.entry.writes import close_published
+from metastore.services.files.open_writes import close_published
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import befores, table_text, write_partitions
 from metastore.services.rules.lookup import get_table

@@ -23,8 +23,8 @@ from metastore.services.cascade.dependencies import check_alter, follow_altered
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.clock import Clock
-from metastore.services.entry.writes import follow_move
 from metastore.services.files.moves import Move, moved, relocate
+from metastore.services.files.open_writes import follow_move
 from metastore.services.rules.events import table_text
 from metastore.services.rules.partitions import check_version, updates_statistics
 from metastore.services.rules.tables import DDL_TIME, MANAGED, fill_statistics, is_true, is_view, normalise

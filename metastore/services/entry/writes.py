@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from metastore.domain.names import TableName
-from metastore.domain.query_ids import is_registered_form, names_write
-from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError, NotFoundError
+from metastore.domain.query_ids import names_write
+from metastore.errors import ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
+from metastore.services.files.open_writes import ended, root_of
 from metastore.services.rules.lookup import get_table
-from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.writes import RenamedPath
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -66,42 +66,6 @@ class WriteService:
         with self._store.transaction() as work:
             if not work.writes.close(query_id):
                 raise ended(query_id)
-
-
-def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> None:
-    """Ends a write with the transaction that publishes it. Ids of writers that register nothing are let pass.
-
-    Raises NotFoundError where the write has ended, or was aborted: its files may be gone.
-    """
-    if not work.writes.close(query_id, stored.ref.id) and is_registered_form(query_id):
-        raise ended(query_id, f" to {stored.ref.database}.{stored.ref.name}")
-
-
-def follow_move(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
-    """A table's directory is renamed, with all that its writes have put and replaced there."""
-    work.writes.add_root(table_id, paths.canonical(target))
-    follow_directory(work, table_id, source, target)
-
-
-def follow_directory(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
-    """As `follow_move`, of a directory in the table's."""
-    old, new = paths.canonical(source), paths.canonical(target)
-    work.writes.move(table_id, old, new)
-    work.retired_locations.move(table_id, old, new)
-
-
-def ended(query_id: str, to: str = "") -> NotFoundError:
-    return NotFoundError(
-        f"There is no open write {query_id}{to}: it was published or given up, or its lease ran out and it was cleaned"
-    )
-
-
-def root_of(stored: StoredTable) -> str:
-    """The directory that the table was made with, canonical. Raises InvalidOperationError where it has none."""
-    location = stored.encoded.decode().sd.location
-    if not location:
-        raise InvalidOperationError(f"{stored.ref.database}.{stored.ref.name} has no location: it holds no files")
-    return paths.canonical(paths.before_versions(location))
 
 
 def _granted(work: UnitOfWork, query_id: str, wanted: Sequence[str], root: str) -> set[str]:

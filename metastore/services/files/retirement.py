@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from metastore.services.entry.writes import root_of
+from metastore.services.files.open_writes import root_of
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork

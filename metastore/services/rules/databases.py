@@ -1,0 +1,25 @@
+"""What a database must be before it is stored: gaps filled, its place known (Hive's HMSHandler)."""
+
+from __future__ import annotations
+
+from metastore.errors import InvalidInputError, InvalidObjectError
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalType
+
+DEFAULT_DATABASE = "default"
+
+
+def complete_database(database: Database, catalog: str, home: str, now: int) -> Database:
+    """Fills gaps. `home` is the place of its catalog, `now` in seconds since 1970. Raises InvalidObjectError."""
+    database.catalogName = catalog
+    database.parameters = database.parameters or {}
+    database.createTime = database.createTime or now
+    database.ownerType = PrincipalType.USER if database.ownerType is None else database.ownerType
+    location = database.locationUri or paths.database_location(home, database.name)
+    try:
+        # A default database lies in the warehouse itself, which may be a bucket.
+        is_default = database.name == DEFAULT_DATABASE
+        database.locationUri = paths.normalise(location) if is_default else paths.require_not_root(location)
+    except InvalidInputError as error:
+        raise InvalidObjectError(str(error)) from None
+    return database
