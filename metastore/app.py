@@ -96,9 +96,10 @@ class Application:
     """One process of the metastore. Connections to the database are made at first use."""
 
     def __init__(self, settings: Settings, database_url: str) -> None:
+        self._settings = settings
         self._store = Store(make_engine(settings, database_url))
         self._listener = Listener(database_url)
-        warehouse = Warehouse(settings.warehouse)
+        warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.databases = DatabaseService(self._store, warehouse, _now)
         self.tables = TableService(self._store, warehouse, _now)
         self.partitions = PartitionReadService(self._store)
@@ -176,7 +177,7 @@ class Application:
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
             "scans": ScanHandlers(ScanService(self._store), values),
             "cleaning": CleaningHandlers(self.cleaning),
-            "writes": WriteHandlers(WriteService(self._store), PublishingService(self._store, _now)),
+            "writes": WriteHandlers(WriteService(self._store), PublishingService(self._store, warehouse.roots, _now)),
         }
 
 

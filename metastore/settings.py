@@ -52,6 +52,11 @@ class Settings:
         _UNSET, "folder of the embedded PostgreSQL and of the default warehouse", parse=Path
     )
     warehouse: str = _setting("", "path or URI below which databases and managed tables live")
+    locations: str = _setting(
+        "",
+        "paths or URIs, with commas between, below which the server keeps data beside the warehouse (unset: where "
+        "databases lie)",
+    )
     workers: int = _setting(2, "worker processes", parse=int, low=1, high=256)
     max_connections: int = _setting(10_000, "client connections per worker", parse=int, low=1)
     max_threads: int = _setting(64, "calls in flight per worker, slow senders included", parse=int, low=1, high=1024)
@@ -113,6 +118,11 @@ class Settings:
                     raise ConfigurationError(f"{variable} is {text!r}, but must be a number") from None
         values.update({name: value for name, value in (overrides or {}).items() if value is not None})
         return cls(**values)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """What `locations` names."""
+        return tuple(_absolute(each.strip()) for each in self.locations.split(",") if each.strip())
 
     @property
     def embedded(self) -> bool:

@@ -37,7 +37,7 @@ def serve(settings: Settings) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # until the sockets are there: as Ctrl-C, tidying up
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s[%(process)d] %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    Warehouse(settings.warehouse).check()
+    Warehouse(settings.warehouse, settings.roots).check()
     with opened(settings) as (url, postgres):
         _wait_for_schema(settings, url)
         companions = [Companion("keeper of PostgreSQL", postgres.keep_running)] if postgres else []

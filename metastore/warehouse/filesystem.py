@@ -23,6 +23,7 @@ from metastore.errors import (
     UnavailableError,
 )
 from metastore.warehouse import literally, paths
+from metastore.warehouse.roots import Roots
 
 T = TypeVar("T")
 _AT_ONCE: Final = 16  # requests to a remote file system
@@ -46,12 +47,15 @@ class FoundFile(NamedTuple):
 class Warehouse:
     """The directories of databases, tables and partitions.
 
-    `root` is a path or URI. Every method raises UnavailableError where a file system does not answer or refuses, and
-    InvalidInputError where a location is not one. No connection to a file system is made before the first use.
+    Every method raises UnavailableError where a file system does not answer or refuses, InvalidInputError where a
+    location is not one, and InvalidOperationError, without asking anybody, for one outside of the roots. No connection
+    to a file system is made before the first use.
     """
 
-    def __init__(self, root: str) -> None:
-        self.root = paths.normalise(root)
+    def __init__(self, root: str, locations: Iterable[str] = ()) -> None:
+        """`root` is a path or URI; `locations` are other roots of what the metastore keeps."""
+        self.roots = Roots(root, locations)
+        self.root = self.roots.warehouse
 
     def check(self) -> None:
         """Raises ConfigurationError, one line, where the warehouse cannot be used.
@@ -79,13 +83,17 @@ class Warehouse:
         return any(self.make_directories([location]))
 
     def make_directories(self, locations: Sequence[str]) -> Iterator[str]:
-        """Makes directories and those above them; gives each that was not there before, once it is made."""
-        for location, made in _each(locations, _make):
+        """Makes directories and those above them; gives each that was not there before, once it is made.
+
+        What lies outside of the roots, as external data may, is not made.
+        """
+        for location, made in _each(self.roots.holding(locations), _make):
             if made:
                 yield location
 
     def exists(self, location: str) -> bool:
         """True where a file or directory is there."""
+        self.roots.require([location])
         with _opened(location) as (files, path):
             return _is_there(files, path)
 
@@ -94,7 +102,7 @@ class Warehouse:
 
         Raises InvalidOperationError for a root, the warehouse itself and whatever the warehouse lies in.
         """
-        self._refuse_precious(location)
+        self.roots.require_below(location)
         with _opened(location) as (files, path):
             try:
                 literally.remove(files, path)
@@ -107,7 +115,7 @@ class Warehouse:
 
         Raises InvalidOperationError as `delete_directory`.
         """
-        self._refuse_precious(location)
+        self.roots.require_below(location)
         with _opened(location) as (files, path):
             inside = [each.rstrip("/") for each in files.ls(path, detail=False)] if files.isdir(path) else []
             for each in inside:
@@ -117,7 +125,7 @@ class Warehouse:
 
     def delete_empty(self, location: str) -> bool:
         """Deletes a directory if nothing is in it; true where it did. Never raises because it holds something."""
-        self._refuse_precious(location)
+        self.roots.require_below(location)
         with _opened(location) as (files, path):
             if not files.isdir(path) or files.ls(path, detail=False):
                 return False
@@ -138,7 +146,8 @@ class Warehouse:
 
         Raises AlreadyExistsError where the target is there, InvalidOperationError for another file system.
         """
-        self._refuse_precious(source)
+        self.roots.require_below(source)
+        self.roots.require([target])
         if paths.parse(source).identity[:2] != paths.parse(target).identity[:2]:
             raise InvalidOperationError(f"{source} cannot be moved to {target}: that is another file system")
         with _opened(target) as (files, path):
@@ -163,6 +172,7 @@ class Warehouse:
 
     def children(self, location: str) -> tuple[list[FoundFile], list[str]]:
         """The files and the directories in a directory, by name; none where it is not there, itself if it is a file."""
+        self.roots.require([location])
         with _opened(location) as (files, path):
             try:
                 entries = files.ls(path, detail=True)
@@ -180,7 +190,9 @@ class Warehouse:
 
     def delete_files(self, locations: Iterable[str]) -> None:
         """Deletes files; no error where one is not there."""
-        for location in locations:
+        given = list(locations)
+        self.roots.require(given)
+        for location in given:
             with _opened(location) as (files, path), suppress(FileNotFoundError):
                 files.rm_file(path)
 
@@ -195,15 +207,10 @@ class Warehouse:
     def statistics(self, locations: Sequence[str]) -> dict[str, DirectoryStatistics]:
         """Counts files and bytes at any depth, without what Hive hides: names that start with `_` or `.`.
 
-        Of those of the locations that are there.
+        Of those of the locations that are there, and not outside of the roots.
         """
-        return {location: counted for location, counted in _each(locations, _count) if counted is not None}
-
-    def _refuse_precious(self, location: str) -> None:
-        if paths.is_root(location) or paths.same(location, self.root) or paths.is_below(self.root, location):
-            raise InvalidOperationError(
-                f"location {location} is not deleted or moved: the warehouse {self.root} lies there"
-            )
+        counted = _each(self.roots.holding(locations), _count)
+        return {location: found for location, found in counted if found is not None}
 
 
 @contextmanager

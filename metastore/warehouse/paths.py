@@ -18,8 +18,10 @@ VERSIONS: Final = "_versions"
 _LOCATION: Final = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/]*))?(?P<path>.*)", re.DOTALL
 )
-# Several names of one file system: Hadoop's connectors for S3 had three.
-_SAME_SCHEME: Final = {"s3a": "s3", "s3n": "s3"}
+# Several names of one file system: Hadoop's connectors for S3 had three, fsspec calls the local one `local`, too.
+_SAME_SCHEME: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file"}
+# The local host by its name; any other authority on `file:` is none of ours (`roots`).
+_LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "[::1]")
 
 
 class Location(NamedTuple):
@@ -38,8 +40,11 @@ class Location(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """Equal for two spellings of one place: `s3a://b/x` and `s3://b/x`."""
-        return _SAME_SCHEME.get(self.scheme, self.scheme), self.authority or "", self.path
+        """Equal for two spellings of one place: `s3a://b/x` and `s3://b/x`, `file:/x` and `local://localhost/x`."""
+        scheme, authority = _SAME_SCHEME.get(self.scheme, self.scheme), self.authority or ""
+        if scheme in ("file", "hdfs"):  # hosts, not buckets
+            authority = authority.lower()
+        return scheme, "" if scheme == "file" and authority in _LOCAL_HOSTS else authority, self.path
 
 
 def parse(location: str) -> Location:

@@ -122,9 +122,9 @@ def test_the_directory_goes_if_it_is_empty(hive_client: Any, catalog: str, tmp_p
     assert not (tmp_path / "place").exists()
 
 
-def test_refusals(hive_client: Any, catalog: str) -> None:
+def test_refusals(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     with pytest.raises(AlreadyExistsException, match=f"Catalog {catalog} already exists"):
-        hive_client.create_catalog(CreateCatalogRequest(Catalog(catalog, None, "/tmp/x")))
+        hive_client.create_catalog(CreateCatalogRequest(Catalog(catalog, None, f"{tmp_path}/x")))
     with pytest.raises(MetaException, match="Can not drop hive catalog"):
         hive_client.drop_catalog(DropCatalogRequest("HIVE"))
     with pytest.raises(NoSuchObjectException, match="No catalog nowhere"):

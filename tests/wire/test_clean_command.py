@@ -80,14 +80,14 @@ def test_mistakes_and_failures_are_one_line(
     assert "nope" in failed("nope")
     assert "nope.t table not found" in failed("nope.t")
     assert "--grace" in failed("--grace", "-1", status=2)
-    publish(metastore_client, name, "q", retired=["nowhere://x/y"])
-    assert "1 of 1 could not be removed: nowhere://x/y" in failed(".".join(name), "--grace", "0")
+    publish(metastore_client, name, "q", retired=["gs://missing/y"])
+    assert "1 of 1 could not be removed: gs://missing/y" in failed(".".join(name), "--grace", "0")
 
 
 def test_cleaning_in_memory(application: Application, database_url: str) -> None:
     """As on a store of objects: renames are copies, directories are what objects make of them."""
     root, name = f"memory://test/{uuid.uuid4().hex}/t", ("db", "t")
-    call, warehouse = partial(called, application), Warehouse("memory://test/warehouse")
+    call, warehouse = partial(called, application), Warehouse("memory://test/warehouse", ["memory://test"])
     application.databases.create("hive", Database(name="db"))
     call("create_table", table(*name, [("ds", "string")], sd=descriptor(root)))
     call("add_partition", partition(*name, ["1"]))

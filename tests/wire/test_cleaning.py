@@ -282,7 +282,7 @@ def test_what_an_in_place_write_published_stays(metastore_client: Any, written: 
 def test_errors_are_told_and_tried_again(
     metastore_client: Any, metastore_server: Server, written: Name, root: str
 ) -> None:
-    gone = "nowhere://x/t"
+    gone = "gs://missing/t"
     publish(metastore_client, written, "q", day(root, "7", location=f"{gone}/ds=7"), retired=[f"{gone}/old"])
     overwrite(metastore_client, written, root)
     for _ in range(2):

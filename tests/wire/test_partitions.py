@@ -249,8 +249,8 @@ def test_statistics_of_a_folder_that_was_there(hive_client: Any) -> None:
 
 
 def test_locations_that_are_longer_than_an_entry_of_an_index(hive_client: Any) -> None:
-    database, name = new_table(hive_client, KEYS)
-    places = ["memory://" + "/".join(token_hex(50) for _ in range(38)) + f"/{n}" for n in (1, 2)]
+    database, name = new_table(hive_client, KEYS, parameters={"EXTERNAL": "TRUE"})
+    places = ["s3a://elsewhere/" + "/".join(token_hex(50) for _ in range(38)) + f"/{n}" for n in (1, 2)]
     new = [partition(database, name, ["a", str(n)], sd=descriptor(place)) for n, place in enumerate(places)]
     assert hive_client.add_partitions(new) == 2
     assert [each.sd.location for each in hive_client.get_partitions(database, name, -1)] == places

@@ -42,7 +42,9 @@ class CatalogService:
         try:
             with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
                 work.catalogs.insert(catalog)
-                database = complete_database(database, catalog.name, catalog.locationUri, catalog.createTime)
+                database = complete_database(
+                    database, catalog.name, catalog.locationUri, catalog.createTime, self._warehouse.roots
+                )
                 work.databases.insert(catalog.name, database)
                 work.record(events.create_catalog(catalog.name), events.create_database(database_text(database)))
                 make_directory(catalog.locationUri)
@@ -106,7 +108,7 @@ class CatalogService:
 
     def _located(self, location: str) -> str:
         try:
-            return paths.normalise(location)
+            return self._warehouse.roots.admit(location, managed=True)
         except InvalidInputError as error:
             raise InvalidObjectError(str(error)) from None
 

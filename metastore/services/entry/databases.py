@@ -18,7 +18,7 @@ from metastore.services.files.directories import delete_directories, new_directo
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_database, missing_database
-from metastore.services.rules.table_data import data_of
+from metastore.services.rules.table_data import data_of, nobodys, places_of_table
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, PrincipalType
@@ -35,7 +35,7 @@ class DatabaseService:
         self._clock = clock
 
     def bootstrap(self) -> None:
-        """Makes the default catalog and database where they are missing."""
+        """Makes the default catalog and database where they are missing; learns where databases lie."""
         database = Database(
             name=DEFAULT_DATABASE, description="Default Hive database", ownerName="public", ownerType=PrincipalType.ROLE
         )
@@ -43,6 +43,8 @@ class DatabaseService:
             catalog = Catalog(DEFAULT_CATALOG, "Default catalog for Hive", self._warehouse.root, self._clock())
             work.catalogs.insert(catalog, if_not_exists=True)
             work.databases.insert(DEFAULT_CATALOG, self._completed(work, DEFAULT_CATALOG, database), if_not_exists=True)
+            if not self._warehouse.roots.named:
+                self._warehouse.roots.add(work.databases.locations())
 
     def create(self, catalog: str, database: Database) -> None:
         """Raises AlreadyExistsError, InvalidObjectError, NotFoundError (of the catalog)."""
@@ -111,8 +113,11 @@ class DatabaseService:
                 raise InvalidOperationError(
                     f"Cannot drop database {name}: tables of other databases depend on its tables: {', '.join(outside)}"
                 )
+            kept: list[str] = []
             for table in tables:
-                doomed += data_of(work, table) if delete_data else []
+                own = data_of(work, table) if delete_data else []
+                doomed += own
+                kept += [] if own else places_of_table(work, table)
                 work.tables.delete(table.ref.id)
             work.functions.delete_of(stored.id)
             work.databases.delete(stored.id)
@@ -120,6 +125,7 @@ class DatabaseService:
             database = stored.encoded.decode()
             if delete_data:
                 doomed.append(database.locationUri)
+            doomed = nobodys(work, self._warehouse.roots, doomed, kept)
             work.record(*[table_events.drop_table(table_text(table.encoded.decode())) for table in tables])
             work.record(events.drop_database(database_text(database)))
         delete_directories(self._warehouse, doomed)
@@ -132,4 +138,4 @@ class DatabaseService:
             if stored is None:
                 raise NotFoundError(f"No catalog {catalog}")
             home = stored.locationUri
-        return complete_database(database, catalog, home, self._clock())
+        return complete_database(database, catalog, home, self._clock(), self._warehouse.roots)

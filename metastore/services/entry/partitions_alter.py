@@ -15,6 +15,7 @@ from metastore.services.clock import Clock
 from metastore.services.files.moves import Move, moved, relocate
 from metastore.services.files.open_writes import follow_directory
 from metastore.services.rules.events import alter_partitions, befores, table_text
+from metastore.services.rules.locations import admit_descriptors, places_of
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import (
     PartitionRules,
@@ -67,6 +68,8 @@ class PartitionAlterService:
             pairs = zip(names, new, strict=True)
             changed = [self._successor(rules, there[name], partition, name) for name, partition in pairs]
             check_distinct(changed)
+            staying = {place for each in there.values() for place in places_of(each.partition.sd)}
+            admit_descriptors(self._warehouse.roots, rules.table, [each.partition.sd for each in changed], staying)
             kept = leaves_data([(there[each.name].partition, each.partition) for each in changed], context or {})
             if updates_statistics(context or {}):
                 self._recount([(there[each.name], each) for each in changed], counted)
@@ -91,6 +94,8 @@ class PartitionAlterService:
                     raise InvalidOperationError(f"alter is not possible: partition {old_name} doesn't exist")
                 before = befores(there)
                 changed = self._successor(rules, there[0], new, rules.name(new.values))
+                kept = places_of(there[0].partition.sd)
+                admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
                 move = _move(rules.table, there[0], changed)
                 forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
                 work.partitions_write.update(stored.ref, [changed])

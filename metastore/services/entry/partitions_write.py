@@ -14,9 +14,10 @@ from metastore.services.clock import Clock
 from metastore.services.files.directories import delete_directories, new_directories
 from metastore.services.files.retirement import retire_dropped
 from metastore.services.rules.events import objects, table_text
+from metastore.services.rules.locations import admit_descriptors
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, updates_statistics
-from metastore.services.rules.table_data import owns_data
+from metastore.services.rules.table_data import nobodys, owns_data
 from metastore.services.rules.tables import fill_statistics, has_statistics
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import named
@@ -58,6 +59,7 @@ class PartitionWriteService:
                 struct = stored.encoded.decode()
                 rules, now = PartitionRules(struct), self._clock()
                 adding = [rules.prepare(partition, now) for partition in new]
+                admit_descriptors(self._warehouse.roots, struct, [each.partition.sd for each in adding])
                 check_distinct(adding)
                 if if_not_exists:
                     there = set(work.partitions.names(stored.ref, named([each.name for each in adding])).decode())
@@ -128,7 +130,7 @@ class PartitionWriteService:
             doomed: list[str] = []
             if delete_data and owns_data(struct):
                 places = [place for each in dropped.encoded.decode() for place in _places(each)]
-                doomed = retire_dropped(work, stored, dropped.names, places)
+                doomed = retire_dropped(work, stored, dropped.names, nobodys(work, self._warehouse.roots, places))
             work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
             follow_dropped(work, stored, struct)
         if doomed:

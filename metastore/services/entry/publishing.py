@@ -15,6 +15,7 @@ from metastore.services.clock import Clock
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import befores, table_text, write_partitions
+from metastore.services.rules.locations import admit_descriptors, places_of
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.rules.tables import DDL_TIME
@@ -24,6 +25,7 @@ from metastore.storage.repositories.partitions_write import NamedPartition, firs
 from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
+from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import FileLayout, PublishMode, PublishPartition, PublishResult
 
@@ -50,8 +52,9 @@ class Publication(NamedTuple):
 class PublishingService:
     """One call, one transaction (law 2 of the house: data first, catalog last)."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, roots: Roots, clock: Clock) -> None:
         self._store = store
+        self._roots = roots
         self._clock = clock
 
     def publish(self, publications: Sequence[Publication]) -> list[PublishResult]:
@@ -85,7 +88,7 @@ class PublishingService:
                 _forget_counts_of_all(work, get_table(work, table, lock="change"))
         else:
             result = self._publish_table(work, get_table(work, table, lock="change"), entries)
-        result.replaced = retire(work, stored, query_id, [*result.replaced, *retired], _places(entries))
+        result.replaced = retire(work, stored, query_id, [*result.replaced, *retired], _places(entries), self._roots)
         return result
 
     def _publish_partitions(
@@ -95,6 +98,7 @@ class PublishingService:
         names = [rules.name(entry.values) for entry in entries]
         there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
         before = befores(list(there.values()))
+        kept = {place for each in there.values() for place in places_of(each.partition.sd)}
         replaced: list[str] = []
         overwritten: list[int] = []
         published: list[NamedPartition] = []
@@ -106,6 +110,7 @@ class PublishingService:
                 overwritten.append(old.id)
                 replaced += replaced_places(old.partition.sd, published[-1].partition.sd)
         check_distinct(published)
+        admit_descriptors(self._roots, table, [each.partition.sd for each in published], kept)
         new = sorted(each.name for each in published if each.id is None)
         ids = work.partitions_write.insert(stored.ref, [each for each in published if each.id is None])
         versions = {name: first_version(own_id) for name, own_id in zip(new, ids, strict=True)}
@@ -148,6 +153,7 @@ class PublishingService:
             table.parameters |= entry.parameters or {}
             _place(table.sd, entry)
             work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
+        admit_descriptors(self._roots, table, [table.sd], places_of(old))
         table.parameters[DDL_TIME] = str(self._clock())
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         after = table_text(table)

@@ -16,10 +16,11 @@ from metastore.services.clock import Clock
 from metastore.services.files.directories import delete_directories, new_directories
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
+from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.materialized_views import add_sources, check_no_views
 from metastore.services.rules.privileges import add_privileges
-from metastore.services.rules.table_data import data_of
+from metastore.services.rules.table_data import data_of, nobodys
 from metastore.services.rules.tables import fill_statistics, has_statistics, is_view, prepare
 from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.queries.filters import table_condition
@@ -27,6 +28,7 @@ from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
@@ -57,7 +59,7 @@ class TableService:
         check_unmarked(table)
         try:
             with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
-                database_id = _place(work, table)
+                database_id = _place(work, table, self._warehouse.roots)
                 if update_statistics and not table.partitionKeys and not has_statistics(table.parameters):
                     fill_statistics([table], self._warehouse)
                 table_id = work.tables.insert(database_id, table)
@@ -74,7 +76,7 @@ class TableService:
         """The table as `create` would store it; nothing is. Raises InvalidObjectError."""
         table = prepare(table, database, self._clock())
         with self._store.read() as work:
-            _place(work, table)
+            _place(work, table, self._warehouse.roots)
         return table
 
     def get(self, table: TableName) -> EncodedStruct[Table]:
@@ -125,15 +127,20 @@ class TableService:
                 work.tables.delete(each.ref.id)
                 forget_dropped(work, each.encoded.decode())
                 work.record(table_events.drop_table(table_text(each.encoded.decode())))
+            doomed = nobodys(work, self._warehouse.roots, doomed)
         delete_directories(self._warehouse, doomed)
 
 
-def _place(work: UnitOfWork, table: Table) -> int:
-    """Gives a new table its location; returns its database's id. Raises InvalidObjectError without a database."""
+def _place(work: UnitOfWork, table: Table, roots: Roots) -> int:
+    """Gives a new table its location; returns its database's id.
+
+    Raises InvalidObjectError without a database, InvalidInputError for a location where it must not lie.
+    """
     stored = work.databases.find(DatabaseName(table.catName, table.dbName))
     if stored is None:
         raise InvalidObjectError(f"database {table.dbName} not found")
     if not is_view(table):
-        location = table.sd.location or paths.table_location(stored.encoded.decode().locationUri, table.tableName)
-        table.sd.location = paths.require_not_root(location)
+        place = paths.table_location(stored.encoded.decode().locationUri, table.tableName)
+        table.sd.location = table.sd.location or place
+        admit_table(roots, table)
     return stored.id

@@ -26,6 +26,7 @@ from metastore.services.clock import Clock
 from metastore.services.files.moves import Move, moved, relocate
 from metastore.services.files.open_writes import follow_move
 from metastore.services.rules.events import table_text
+from metastore.services.rules.locations import admit_table
 from metastore.services.rules.partitions import check_version, updates_statistics
 from metastore.services.rules.tables import DDL_TIME, MANAGED, fill_statistics, is_true, is_view, normalise
 from metastore.storage.references import StoredTable, TableRef
@@ -102,8 +103,7 @@ class TableAlterService:
         new = normalise(new, database)
         if (values := new.sd.skewedInfo.skewedColValues) != old.sd.skewedInfo.skewedColValues:
             check_count(len(values), new.parameters, f"{database}.{new.tableName}")
-        if not is_view(new) and new.sd.location:
-            new.sd.location = paths.require_not_root(new.sd.location)
+        admit_table(self._warehouse.roots, new, old)
         new.parameters.setdefault(DDL_TIME, str(self._clock()))
         if updates_statistics(context) and not new.partitionKeys and not is_view(new):
             fill_statistics([new], self._warehouse)

@@ -50,12 +50,28 @@ class TruncationService:
                 )
             if partitions is None and not table.partitionKeys:
                 doomed, events = self._table(work, stored, table)
+                own = None
             else:
-                doomed, events = self._partitions(work, stored, table, partitions)
+                own, doomed, events = self._partitions(work, stored, table, partitions)
+            if delete_data:
+                self._check_alone(work, stored, doomed, own)
             for location in doomed if delete_data else ():
                 # What writers have in there is not the table's yet: they publish, or fail, as if they came later.
                 self._warehouse.empty_directory(location, OWN_DIRECTORIES)
             work.record(*events)
+
+    def _check_alone(
+        self, work: UnitOfWork, stored: StoredTable, places: Sequence[str], partition_ids: Sequence[int] | None
+    ) -> None:
+        """Raises InvalidOperationError where others' files would go, too."""
+        for place in places:
+            self._warehouse.roots.require_below(place)
+        leading = self._warehouse.roots.canonical(places)
+        used = work.locations.others([*places, *leading.values()], stored.ref.id, partition_ids)
+        if used:
+            raise InvalidOperationError(
+                f"Cannot truncate {stored.ref.database}.{stored.ref.name}: other objects lie in {next(iter(used))}"
+            )
 
     def _table(self, work: UnitOfWork, stored: StoredTable, table: Table) -> tuple[list[str], Iterable[Event]]:
         doomed, before = _directories(table.sd), table_text(table)
@@ -66,7 +82,7 @@ class TruncationService:
 
     def _partitions(
         self, work: UnitOfWork, stored: StoredTable, table: Table, names: Sequence[str] | None
-    ) -> tuple[list[str], Iterable[Event]]:
+    ) -> tuple[list[int], list[str], Iterable[Event]]:
         chosen = work.partitions.select_stored(stored.ref, None if names is None else named(names), lock=True)
         missing = set(names or ()) - {each.name for each in chosen}
         if missing:
@@ -78,7 +94,11 @@ class TruncationService:
         changed = [NamedPartition(each.name, each.partition, each.id) for each in chosen]
         work.partitions_write.update(stored.ref, changed)
         work.column_statistics.delete(stored.ref.id, [each.id for each in chosen], None, None)
-        return doomed, alter_partitions(table_text(table), before, changed, truncated=True)
+        return (
+            [each.id for each in chosen],
+            doomed,
+            alter_partitions(table_text(table), before, changed, truncated=True),
+        )
 
 
 def _directories(sd: StorageDescriptor) -> list[str]:

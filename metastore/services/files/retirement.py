@@ -6,20 +6,17 @@ from collections.abc import Iterable
 from typing import Final
 
 from metastore.services.files.open_writes import root_of
+from metastore.services.rules.locations import places_of
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
+from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 DEFAULT_DIRECTORY: Final = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
 REPLACED: Final = "replaced"
 DROPPED: Final = "dropped"
-
-
-def places_of(sd: StorageDescriptor) -> list[str]:
-    """Where rows lie: the location and those of skewed values."""
-    return [each for each in (sd.location, *sd.skewedInfo.skewedColValueLocationMaps.values()) if each]
 
 
 def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
@@ -42,11 +39,14 @@ def _default_place(sd: StorageDescriptor) -> list[str]:
 
 
 def retire(
-    work: UnitOfWork, stored: StoredTable, query_id: str, replaced: Iterable[str], current: Iterable[str]
+    work: UnitOfWork, stored: StoredTable, query_id: str, replaced: Iterable[str], current: Iterable[str], roots: Roots
 ) -> list[str]:
-    """Retires those of the locations to which nothing refers, now that `current` ones are published; returns them."""
+    """Retires those of the locations to which nothing refers, now that `current` ones are published; returns them.
+
+    What lies outside of the roots is left to its owner.
+    """
     back = [paths.canonical(each) for each in current]
-    places = [paths.require_not_root(each) for each in dict.fromkeys(replaced)]
+    places = roots.holding(paths.require_not_root(each) for each in dict.fromkeys(replaced))
     used = work.locations.referred(places)
     unused = [each for each in places if not used.get(paths.canonical(each), UNUSED).itself]
     work.retired_locations.forget(back)

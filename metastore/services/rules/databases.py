@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from metastore.errors import InvalidInputError, InvalidObjectError
 from metastore.warehouse import paths
+from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalType
 
 DEFAULT_DATABASE = "default"
 
 
-def complete_database(database: Database, catalog: str, home: str, now: int) -> Database:
+def complete_database(database: Database, catalog: str, home: str, now: int, roots: Roots) -> Database:
     """Fills gaps. `home` is the place of its catalog, `now` in seconds since 1970. Raises InvalidObjectError."""
     database.catalogName = catalog
     database.parameters = database.parameters or {}
@@ -19,7 +20,7 @@ def complete_database(database: Database, catalog: str, home: str, now: int) -> 
     try:
         # A default database lies in the warehouse itself, which may be a bucket.
         is_default = database.name == DEFAULT_DATABASE
-        database.locationUri = paths.normalise(location) if is_default else paths.require_not_root(location)
+        database.locationUri = roots.admit(location if is_default else paths.require_not_root(location), managed=True)
     except InvalidInputError as error:
         raise InvalidObjectError(str(error)) from None
     return database

@@ -53,6 +53,10 @@ class Databases:
         found = self._connection.execute(_matching(databases.c.encoded, catalog, pattern)).scalars()
         return whole_list(Database, [Fields(bytes(encoded)) for encoded in found])
 
+    def locations(self) -> list[str]:
+        """Where databases lie, each place once."""
+        return list(self._connection.execute(select(databases.c.location).distinct()).scalars())
+
     def count(self, catalog: str) -> int:
         query = select(func.count()).select_from(databases).where(databases.c.catalog == catalog)
         return self._connection.execute(query).scalar_one()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, TextClause, text
 
+from metastore.storage.postgres.arrays import number_array_literal
 from metastore.storage.schema.base import INDEXED_LENGTH
 from metastore.warehouse import paths
 
@@ -47,6 +48,14 @@ def _query(*relations: tuple[str, str]) -> str:
 
 
 _REFERRED = text(_query(("databases", ""), ("tables", ""), ("partitions", ""), ("skewed_locations", "")))
+_OTHERS = text(
+    _query(
+        ("databases", ""),
+        ("tables", " AND r.id <> :table_id"),
+        ("partitions", " AND (r.table_id <> :table_id OR NOT (:whole OR r.id = ANY (cast(:own AS bigint[]))))"),
+        ("skewed_locations", " AND r.table_id <> :table_id"),
+    )
+)
 _WRITTEN = text(_query((_WRITTEN_BY, _OF_OTHERS)))
 _RETIRED = text(_query(("retired_locations", "")))
 
@@ -62,6 +71,12 @@ class Locations:
         pairs = [(each, spelling) for each in _canonical(locations) for spelling in paths.spellings(each)]
         return self._read(_REFERRED, pairs)
 
+    def others(self, locations: Iterable[str], table_id: int, partition_ids: Sequence[int] | None) -> Mapping[str, Use]:
+        """As `referred`, but by this table, with all of its partitions (None) or with these."""
+        pairs = [(each, spelling) for each in _canonical(locations) for spelling in paths.spellings(each)]
+        own = number_array_literal(partition_ids or ())
+        return self._read(_OTHERS, pairs, table_id=table_id, whole=partition_ids is None, own=own)
+
     def written(self, locations: Iterable[str], query_id: str = "") -> Mapping[str, Use]:
         """By open writes other than this one, as their own or shared."""
         return self._read(_WRITTEN, [(each, each) for each in _canonical(locations)], query_id=query_id)
@@ -70,7 +85,7 @@ class Locations:
         """By what was replaced and is not removed yet."""
         return self._read(_RETIRED, [(each, each) for each in _canonical(locations)])
 
-    def _read(self, query: TextClause, pairs: Sequence[tuple[str, str]], **more: str) -> dict[str, Use]:
+    def _read(self, query: TextClause, pairs: Sequence[tuple[str, str]], **more: Any) -> dict[str, Use]:
         if not pairs:
             return {}
         asked = {"locations": [pair[0] for pair in pairs], "spellings": [pair[1] for pair in pairs]}

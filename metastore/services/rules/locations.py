@@ -1,0 +1,42 @@
+"""Where tables and partitions may lie: what is managed inside of the roots, what is external, wherever files are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from metastore.services.rules.tables import EXTERNAL, is_view, table_type
+from metastore.warehouse import paths
+from metastore.warehouse.roots import Roots
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
+
+
+def admit_table(roots: Roots, table: Table, old: Table | None = None) -> None:
+    """Normalises and checks the places of a table, new or changed from `old`; what stays as it was may stay.
+
+    Raises InvalidInputError.
+    """
+    if not is_view(table) and table.sd.location:
+        kept = places_of(old.sd) if old and is_managed(table) <= is_managed(old) else []
+        admit_descriptors(roots, table, [table.sd], kept)
+        table.sd.location = paths.normalise(table.sd.location)
+
+
+def admit_descriptors(roots: Roots, table: Table, new: Iterable[StorageDescriptor], kept: Collection[str] = ()) -> None:
+    """Checks the places of a table or its partitions, but those that are `kept`. Raises InvalidInputError."""
+    inside, managed = f"{table.sd.location}/", is_managed(table)
+    for sd in new:
+        for place in places_of(sd):
+            # Where the table may lie, so may what is in it.
+            if place not in kept and ("/.." in place or not place.startswith(inside)):
+                # Rows of a skewed value may lie elsewhere: there, they are never touched.
+                roots.admit(paths.require_not_root(place), managed=managed and place == sd.location)
+
+
+def places_of(sd: StorageDescriptor) -> list[str]:
+    """Where rows lie: the location and those of skewed values."""
+    return [each for each in (sd.location, *sd.skewedInfo.skewedColValueLocationMaps.values()) if each]
+
+
+def is_managed(table: Table) -> bool:
+    """Whether the server makes and deletes its files. External ones are their owner's."""
+    return not is_view(table) and table_type(table) != EXTERNAL

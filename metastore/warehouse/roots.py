@@ -1,0 +1,111 @@
+"""Where the server itself makes, counts, moves and deletes: below some roots, and nowhere else.
+
+Places are compared as what they are: spellings are one (`paths.canonical`), links on the local disk are followed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from string import ascii_letters, digits
+from typing import Final
+
+from metastore.errors import InvalidInputError, InvalidOperationError
+from metastore.warehouse import paths
+
+SETTING: Final = "METASTORE_LOCATIONS"
+# `file:`, and what the extras of pyproject.toml bring: s3, gcs, azure, hdfs.
+SERVED: Final = ("file", "s3", "gs", "abfs", "hdfs")
+_AUTHORITY: Final = frozenset(f"{ascii_letters}{digits}.-_:@[]")
+
+
+class Roots:
+    """The places below which all is the metastore's: the warehouse, and others."""
+
+    def __init__(self, warehouse: str, others: Iterable[str] = ()) -> None:
+        """`warehouse` and `others` are paths or URIs; any of their schemes is served."""
+        named = list(others)
+        self.warehouse, self.named = paths.normalise(warehouse), bool(named)
+        self._resolved: list[str] = []
+        self.add([warehouse, *named])
+
+    def add(self, locations: Iterable[str]) -> None:
+        """More roots."""
+        self._resolved = list(dict.fromkeys([*self._resolved, *map(_Resolver().canonical, locations)]))
+        self._schemes = {*SERVED, *(paths.parse(each).identity[0] for each in self._resolved)}
+
+    def holding(self, locations: Iterable[str]) -> list[str]:
+        """Those of the locations that are a root or lie below one."""
+        resolver = _Resolver()
+        return [each for each in locations if self._holds(resolver.canonical(each))]
+
+    def canonical(self, locations: Iterable[str]) -> dict[str, str]:
+        """Where the locations lead, as one text for all ways to write it."""
+        resolver = _Resolver()
+        return {each: resolver.canonical(each) for each in locations}
+
+    def require(self, locations: Iterable[str]) -> None:
+        """Raises InvalidOperationError for a location that is neither a root nor below one."""
+        given = list(locations)
+        outside = next(iter(set(given) - set(self.holding(given))), None)
+        if outside is not None:
+            raise InvalidOperationError(f"{self._outside(outside)}: the server touches nothing there")
+
+    def require_below(self, location: str) -> None:
+        """Raises InvalidOperationError for a root, for what a root lies in, and for what lies below none."""
+        place = _Resolver().canonical(location)
+        lying_in = [each for each in self._resolved if place == each or paths.is_below(each, place)]
+        if paths.is_root(place) or lying_in:
+            what = "the warehouse" if self._resolved[0] in lying_in else f"what {SETTING} names,"
+            lies = f"{what} {lying_in[0]} lies there" if lying_in else "it is the root of a file system"
+            raise InvalidOperationError(f"location {location} is not deleted or moved: {lies}")
+        self.require([location])
+
+    def admit(self, location: str, *, managed: bool) -> str:
+        """The location, normalised, if something may be registered there. No file system is asked.
+
+        `managed`: what the server makes and deletes itself. Raises InvalidInputError, with the rule and the setting.
+        """
+        normal = paths.normalise(location)
+        scheme, authority, _ = paths.parse(normal).identity
+        if scheme not in self._schemes:
+            raise InvalidInputError(
+                f"location {location} is not served: its scheme is {scheme}, but must be one of "
+                f"{', '.join(sorted(self._schemes))}; name a root of another scheme in {SETTING}"
+            )
+        if (scheme == "file" and authority) or authority in (".", "..") or not _AUTHORITY.issuperset(authority):
+            raise InvalidInputError(f"location {location} has the authority {authority!r}: write {scheme}:/path")
+        if managed and not self.holding([normal]):
+            raise InvalidInputError(f"{self._outside(location)}: managed data must lie there")
+        return normal
+
+    def _holds(self, place: str) -> bool:
+        return any(place == each or paths.is_below(place, each) for each in self._resolved)
+
+    def _outside(self, location: str) -> str:
+        return (
+            f"location {location} is outside of {', '.join(self._resolved)}, where the server keeps data "
+            f"(the warehouse and {SETTING})"
+        )
+
+
+class _Resolver:
+    """Follows symbolic links of local locations; each directory is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {"/": "/"}
+
+    def canonical(self, location: str) -> str:
+        """The canonical text of where a location leads."""
+        place = paths.parse(location)
+        scheme, authority, path = place.identity
+        if scheme == "file" and not authority:
+            return f"file:{self._real(path)}"
+        return paths.canonical(location)
+
+    def _real(self, path: str) -> str:
+        if path not in self._known:
+            above, name = os.path.split(path)
+            inside = os.path.join(self._real(above), name)  # noqa: PTH118 - called for each of thousands of partitions
+            self._known[path] = os.path.realpath(inside) if os.path.islink(inside) else inside  # noqa: PTH114
+        return self._known[path]

@@ -1,0 +1,235 @@
+"""Hostile locations: nothing outside of the roots is asked, made, counted, moved or deleted, whoever names it how."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import descriptor, partition, skewed, table, unique
+from thrift_idl.gen.hive_metastore.ttypes import Catalog, CreateCatalogRequest, Database, MetaException
+from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, PublishRequest
+
+KEYS = [("ds", "string")]
+PURGED = {"EXTERNAL": "TRUE", "external.table.purge": "true"}
+
+
+class Listener:
+    """Waits for requests, and counts them."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.requests = 0
+        self._thread = threading.Thread(target=self._listen)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while True:
+            connection, _ = self._socket.accept()
+            first = connection.recv(100)
+            connection.close()
+            if first == b"end":
+                return
+            self.requests += 1
+
+    def close(self) -> int:
+        """Stops; returns how many asked."""
+        with socket.create_connection(("127.0.0.1", self.port)) as last:
+            last.send(b"end")
+        self._thread.join()
+        self._socket.close()
+        return self.requests
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    waiting = Listener()
+    yield waiting
+    assert waiting.close() == 0
+
+
+@pytest.fixture
+def confined(
+    database_url: str, start_metastore: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Server:
+    """A server whose only root is its warehouse, and whose home and working folder are watched."""
+    (tmp_path / "outside" / "home").mkdir(parents=True)
+    (tmp_path / "outside" / "precious").write_text("12345")
+    monkeypatch.setenv("HOME", str(tmp_path / "outside" / "home"))
+    monkeypatch.chdir(tmp_path / "outside")
+    return start_metastore(database_url, "--locations", "")
+
+
+@pytest.fixture
+def client(confined: Server) -> Iterator[Any]:
+    with connected(confined) as client:
+        client.create_database(Database("db"))
+        client.create_table(table("db", "p", KEYS))
+        client.add_partition(partition("db", "p", ["0"]))
+        client.create_table(table("db", "plain"))
+        yield client
+
+
+def below(folder: Path | str) -> list[str]:
+    """All that is in a folder, with its size."""
+    return sorted(f"{each} {each.lstat().st_size}" for each in Path(folder).rglob("*") if each.is_file())
+
+
+def hostile(warehouse: str, outside: Path, port: int) -> list[str]:
+    path = warehouse.removeprefix("file:")
+    at, up = f"127.0.0.1:{port}", os.path.relpath(outside, path)
+    return [
+        *(f"{scheme}://{at}/x/y" for scheme in ("http", "https", "ftp", "webhdfs", "sftp", "smb", "git", "dask")),
+        *(f"{scheme}://x/y" for scheme in ("memory", "github", "zip", "tar", "reference", "data", "jar", "nowhere")),
+        f"simplecache::http://{at}/x",
+        f"filecache::file:{outside}/a",
+        f"{outside}/a",
+        f"file:{outside}/a",
+        f"local:{outside}/a",
+        f"local://{outside}/a",
+        f"LOCAL://localhost{outside}/a",
+        f"file:{path}/../../../{outside}/a",
+        f"{path}/{up}/a",
+        f"file:///{path}//{up}//a",
+        "file://~/a",
+        "file://../a",
+        "file://./a",
+        "file://home/a",
+        f"file://{at}/a",
+        f"{path}/link/a",
+        f"{path}/link",
+        "/etc/metastore_hostile",
+        "s3://../a",
+        "s3a://bucket@/a b",
+        "file:relative",
+        "~/a",
+        "no uri at all",
+        "file:/",
+        "s3a://",
+        ":",
+        "%2fetc",
+    ]
+
+
+def test_nothing_managed_lies_outside(confined: Server, client: Any, tmp_path: Path, listener: Listener) -> None:
+    path, outside = Path(confined.warehouse.removeprefix("file:")), tmp_path / "outside"
+    (path / "link").symlink_to(outside)
+    before, made = below(outside), sorted(each.name for each in path.iterdir())
+    plain, part = client.get_table("db", "plain"), client.get_partition("db", "p", ["0"])
+    for place in hostile(confined.warehouse, outside, listener.port):
+        moved, elsewhere = table("db", "plain", sd=descriptor(place)), partition("db", "p", ["0"], sd=descriptor(place))
+        entry = PublishPartition(["0"], PublishMode.OVERWRITE, place, [])
+        for call, arguments in {
+            client.create_table: (table("db", "t", sd=descriptor(place)),),
+            client.create_database: (Database("d", None, place),),
+            client.create_catalog: (CreateCatalogRequest(Catalog("c", None, place)),),
+            client.alter_database: ("db", Database("db", None, place)),
+            client.add_partition: (partition("db", "p", ["1"], sd=descriptor(place)),),
+            client.add_partitions: ([partition("db", "p", ["1"], sd=descriptor(place))],),
+            client.alter_table: ("db", "plain", moved),
+            client.alter_partition: ("db", "p", elsewhere),
+            client.publish: (PublishRequest("db", "p", "q", [entry]),),
+        }.items():
+            with pytest.raises(Exception, match=r"locat|authority|scheme") as raised:
+                call(*arguments)
+            assert "\n" not in str(raised.value.message), (place, call)
+    assert below(outside) == before
+    assert sorted(each.name for each in path.iterdir()) == made
+    assert not Path("/etc/metastore_hostile").exists()
+    assert client.get_all_tables("db") == ["p", "plain"]
+    assert client.get_table("db", "plain") == plain
+    assert client.get_partition("db", "p", ["0"]) == part
+
+
+def test_a_refusal_names_the_location_the_rule_and_the_setting(client: Any) -> None:
+    with pytest.raises(
+        MetaException, match=r"location file:/etc/x is outside of file:/.*/warehouse.*METASTORE_LOCATIONS"
+    ):
+        client.create_table(table("db", "t", sd=descriptor("/etc/x")))
+    with pytest.raises(
+        MetaException, match=r"location ftp://h/x is not served: its scheme is ftp.*METASTORE_LOCATIONS"
+    ):
+        client.create_table(table("db", "t", parameters=PURGED, sd=descriptor("ftp://h/x")))
+
+
+@pytest.mark.parametrize("parameters", [PURGED, {"EXTERNAL": "TRUE"}])
+def test_what_is_external_elsewhere_is_never_touched(client: Any, tmp_path: Path, parameters: dict[str, str]) -> None:
+    outside = tmp_path / "outside"
+    place = outside / "data" / "ds=1"
+    place.mkdir(parents=True)
+    (place / "rows").write_text("rows")
+    before = below(outside)
+    sd = descriptor(f"file:{place.parent}", skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
+    client.create_table(table("db", "e", KEYS, parameters=dict(parameters), sd=sd))
+    client.create_table(table("db", "flat", parameters=dict(parameters), sd=descriptor(f"file:{place}")))
+    client.create_table(table("db", "new", parameters=dict(parameters), sd=descriptor(f"file:{outside}/new")))
+    client.create_table(table("db", "s3", parameters=dict(parameters), sd=descriptor("s3a://elsewhere/x")))
+    client.add_partitions([partition("db", "e", [each]) for each in ("1", "2")])
+    found = [client.get_table("db", "flat"), client.get_partition("db", "e", ["1"])]
+    assert not any("numFiles" in each.parameters for each in found)
+    for name in ("flat", "e"):
+        with pytest.raises(MetaException):
+            client.truncate_table("db", name, None)
+    client.drop_partition("db", "e", ["1"], True)
+    for name in ("e", "flat", "new", "s3"):
+        client.drop_table("db", name, True)
+    assert below(outside) == before
+    assert not (outside / "new").exists()
+
+
+@pytest.mark.parametrize("spelling", ["local:{}", "local://{}", "{}", "file://localhost{}", "{}/x/..", "{}/self"])
+def test_the_warehouse_survives(confined: Server, client: Any, spelling: str) -> None:
+    warehouse = Path(confined.warehouse.removeprefix("file:"))
+    (warehouse / "self").symlink_to(warehouse)
+    (warehouse / "db.db" / "plain" / "rows").write_text("rows")
+    before = below(warehouse)
+    name = unique()
+    client.create_table(table("db", name, sd=descriptor(spelling.format(warehouse))))
+    with pytest.raises(MetaException, match="the warehouse"):
+        client.truncate_table("db", name, None)
+    client.drop_table("db", name, True)
+    assert below(warehouse) == before
+
+
+@pytest.mark.parametrize("spelling", ["local:{}", "{}//", "file:{}", "{}/../other.db"])
+def test_what_others_lie_in_is_not_deleted(confined: Server, client: Any, spelling: str) -> None:
+    """The folder of a database, and that of another table; external data in a database's folder."""
+    warehouse = Path(confined.warehouse.removeprefix("file:"))
+    client.create_database(Database("other"))
+    client.create_table(table("other", "t", KEYS))
+    (warehouse / "other.db" / "t" / "rows").write_text("rows")
+    client.create_table(table("db", "above", sd=descriptor(spelling.format(warehouse / "other.db"))))
+    client.create_table(table("db", "same", sd=descriptor(spelling.format(warehouse / "other.db").rstrip("/") + "/t")))
+    before = below(warehouse)
+    for name in ("above", "same"):
+        with pytest.raises(MetaException, match="other objects lie in"):
+            client.truncate_table("db", name, None)
+        client.drop_table("db", name, True)
+    assert below(warehouse) == before
+    client.create_table(table("other", "e", parameters={"EXTERNAL": "TRUE"}))
+    (warehouse / "other.db" / "e" / "rows").write_text("rows")
+    client.drop_database("other", True, True)
+    assert below(warehouse / "other.db") == [f"{warehouse}/other.db/e/rows 4"]
+
+
+def test_places_of_databases_are_roots_where_none_are_named(
+    database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
+) -> None:
+    place = tmp_path / "place"
+    with connected(start_metastore(database_url, "--locations", str(place))) as client:
+        client.create_database(Database("d", None, str(place)))
+    with connected(start_metastore(database_url, "--locations", "")) as client:
+        client.create_table(table("d", "t"))
+        assert (place / "t").is_dir()
+        client.drop_table("d", "t", True)
+        assert not (place / "t").exists()
+    elsewhere = start_metastore(database_url, "--locations", str(tmp_path / "other"))
+    with connected(elsewhere) as client, pytest.raises(MetaException, match="METASTORE_LOCATIONS"):
+        client.create_table(table("d", "t"))
