@@ -8,6 +8,8 @@ from typing import Any
 
 from tests.contract.recording import Struct
 
+WHOLE = "answer"  # what the field is called where answers differ as a whole
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -19,9 +21,8 @@ class Finding:
     ours: Any
 
     def __str__(self) -> str:
-        return (
-            f"{self.step} | {self.field or 'answer'}\n      real: {_short(self.real)}\n      ours: {_short(self.ours)}"
-        )
+        """As it would stand in `differences/`."""
+        return f"    {self.step} | {self.field or WHOLE}\n        Hive: {self.real!r}\n        ours: {self.ours!r}\n"
 
 
 def compare(scenario: str, real: dict[str, Any], ours: dict[str, Any]) -> list[Finding]:
@@ -56,8 +57,3 @@ def _differences(real: Any, ours: Any, at: str) -> Iterator[tuple[str, Any, Any]
 
 def _same_but_for_order(real: list[Any], ours: list[Any]) -> bool:
     return sorted(map(repr, real)) == sorted(map(repr, ours))
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 400 else text[:400] + "…"

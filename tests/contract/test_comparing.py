@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.contract.comparing import compare
-from tests.contract.differences import Difference
+from tests.contract.differences import DIFFERENCES, Difference, listed
 from tests.contract.recording import Struct
 
 RAISED = {"raises": "MetaException"}
@@ -44,13 +44,35 @@ def test_other_steps_are_a_difference() -> None:
     assert found.step == "scenario/steps"
 
 
-def test_a_listed_difference_covers_what_it_names_only() -> None:
+def test_a_listed_difference_covers_what_it_says_of_both_sides_only() -> None:
     (found,) = compare("scenario", {"step: x": thing(a=1)}, {"step: x": thing(a=2)})
-    assert Difference("scenario/step: *", "Thing.*", "").covers(found)
-    assert Difference("*", "*.a", "", real="1").covers(found)
-    assert not Difference("*", "*.a", "", real="2").covers(found)
-    assert not Difference("scenario/other", "*", "").covers(found)
-    (broken,) = compare("scenario", {"step": True}, {"step": {"raises": "hung up"}})
-    assert not Difference("*", "*", "").covers(broken)
-    assert Difference("*", "*", "", breaks=True).covers(broken)
-    assert not Difference("*", "", "").covers(found)
+    assert Difference("scenario/step: x", "Thing.a", "1", "2").covers(found)
+    assert Difference("scenario/…", "….a", "1", "…").covers(found)
+    assert not Difference("scenario/step: x", "Thing.a", "2", "2").covers(found)
+    assert not Difference("scenario/step: x", "Thing.a", "1", "1").covers(found)
+    assert not Difference("scenario/other", "Thing.a", "1", "2").covers(found)
+    assert not Difference("scenario/step: x", "answer", "1", "2").covers(found)
+
+
+def test_what_is_found_can_be_listed_as_it_is_printed() -> None:
+    found = compare("scenario", {"a": [], "b (*)": thing(a="x | y")}, {"a": RAISED, "b (*)": thing(a="\n…[")})
+    differences = list(listed("# Title\n\n## because\n\n" + "\n".join(map(str, found))))
+    assert {each.why for each in differences} == {"because"}
+    assert [[each.covers(one) for each in differences] for one in found] == [[True, False], [False, True]]
+
+
+def test_a_long_answer_goes_on_in_lines_that_are_indented_further() -> None:
+    (difference,) = listed("# T\n\n## w\n\n    s/a | answer\n        Hive: [1,\n              2]\n        ours: []\n")
+    assert difference == Difference("s/a", "answer", "[1, 2]", "[]", "w")
+
+
+@pytest.mark.parametrize(
+    "block", ["    a | b", "    a | b\n        ours: 1", "    a\n        Hive: 1\n        ours: 2"]
+)
+def test_a_block_that_lacks_something_is_no_difference(block: str) -> None:
+    with pytest.raises(ValueError, match="not a difference"):
+        list(listed(f"# T\n\n## w\n\n{block}\n"))
+
+
+def test_no_listed_difference_leaves_a_side_open() -> None:
+    assert [str(each) for each in DIFFERENCES if "…" in {each.real, each.ours} or not each.why] == []
