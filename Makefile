@@ -34,8 +34,9 @@ bench-zipf: $(READY)  ## Measure list bucketing beside other layouts; writes doc
 interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop
 
-generate: $(READY)  ## Generate thrift_idl/gen anew (needs Debian's thrift-compiler)
+generate: $(READY)  ## Generate thrift_idl/gen and its types anew (needs Debian's thrift-compiler)
 	@thrift_idl/generate.sh
+	@.venv/bin/python -m thrift_idl.stubs
 
 clean:  ## Remove the virtual environment, caches and builds
 	@rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse

@@ -273,7 +273,8 @@ class MetastoreClient:
         self.close()
 
     def _raw_table(self, database: str, table: str) -> hive.Table:
-        return self._call("get_table", database, table, repeat=True, faults=_NO_TABLE)
+        found: hive.Table = self._call("get_table", database, table, repeat=True, faults=_NO_TABLE)
+        return found
 
     def _call(self, method: str, *args: Any, repeat: bool, faults: Faults) -> Any:
         """One call, tried once more than there are addresses: the first may meet a server that has gone meanwhile."""

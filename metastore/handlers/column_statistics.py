@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.domain.names import TableName
-from metastore.encoding.binary import EncodedList, EncodedMap
+from metastore.encoding.binary import EncodedMap
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import table_name
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
@@ -137,8 +137,7 @@ class ColumnStatisticsHandlers:
             lastAnalyzed=found.analyzed_at,
             catName=name.catalog,
         )
-        columns: EncodedList[object] = found.columns
-        return ColumnStatistics(statsDesc=described, statsObj=columns, engine=_ENGINE)
+        return ColumnStatistics(statsDesc=described, statsObj=found.columns, engine=_ENGINE)
 
 
 def _one_or_all(column: str | None) -> list[str] | None:

@@ -68,10 +68,10 @@ class _Reading(threading.local):
 _reading = _Reading()
 
 
-class _Descriptor(StorageDescriptor):  # type: ignore[misc] # it has no types
+class _Descriptor(StorageDescriptor):
     """Made by Thrift's decoder where a storage descriptor begins."""
 
-    def __new__(cls) -> StorageDescriptor:
+    def __new__(cls) -> StorageDescriptor:  # type: ignore[misc] # the decoder goes on with what it gets
         return _reading.columns.begin()
 
 

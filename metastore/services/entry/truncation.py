@@ -19,7 +19,7 @@ from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
-from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
 _COUNTS = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCoded")
 
@@ -107,7 +107,7 @@ def _directories(sd: StorageDescriptor) -> list[str]:
     return [sd.location, *(each for each in elsewhere if not paths.is_below(each, sd.location))] if sd.location else []
 
 
-def _empty(owner: Table) -> None:
+def _empty(owner: Table | Partition) -> None:
     """Of a table or partition: Hive's statistics say zero, and no skewed value has a directory any more."""
     owner.parameters |= {name: "0" for name in _COUNTS if name in owner.parameters}
     owner.parameters["COLUMN_STATS_ACCURATE"] = '{"BASIC_STATS":"true"}'

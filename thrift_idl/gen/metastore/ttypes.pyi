@@ -1,0 +1,420 @@
+"""Written by thrift_idl/stubs.py from the generated code. Do not edit: run  make generate."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from thrift_idl.fields import Encoded, Field
+
+import thrift_idl.gen.hive_metastore.ttypes
+
+class PredicateOperator:
+    UNKNOWN: int
+    TRUE: int
+    FALSE: int
+    NULL: int
+    AND: int
+    OR: int
+    NOT: int
+    EQUAL: int
+    LESS: int
+    LESS_OR_EQUAL: int
+    GREATER: int
+    GREATER_OR_EQUAL: int
+    IN: int
+    IS_NULL: int
+    NULL_SAFE_EQUAL: int
+    STARTS_WITH: int
+    TEXT_IN: int
+    _VALUES_TO_NAMES: ClassVar[dict[int, str]]
+    _NAMES_TO_VALUES: ClassVar[dict[str, int]]
+
+class PublishMode:
+    APPEND: int
+    OVERWRITE: int
+    CREATE: int
+    _VALUES_TO_NAMES: ClassVar[dict[int, str]]
+    _NAMES_TO_VALUES: ClassVar[dict[str, int]]
+
+class DependencyDirection:
+    UP: int
+    DOWN: int
+    _VALUES_TO_NAMES: ClassVar[dict[int, str]]
+    _NAMES_TO_VALUES: ClassVar[dict[str, int]]
+
+class PredicateNode:
+    op: Field[int]
+    column: Field[str]
+    values: Field[list[str]]
+    operands: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, op: int | None = ..., column: str | None = ..., values: list[str] | Encoded[list[str]] | None = ..., operands: int | None = ...) -> None: ...
+
+class ScanRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    predicate: Field[list[PredicateNode]]
+    catName: Field[str]
+    withTotals: Field[bool]
+    state: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., predicate: list[PredicateNode] | Encoded[list[PredicateNode]] | None = ..., catName: str | None = ..., withTotals: bool | None = ..., state: str | None = ...) -> None: ...
+
+class ScanValuesRequest:
+    scan: Field[ScanRequest]
+    columns: Field[list[str]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, scan: ScanRequest | Encoded[ScanRequest] | None = ..., columns: list[str] | Encoded[list[str]] | None = ...) -> None: ...
+
+class ScanValues:
+    texts: Field[list[str]]
+    state: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, texts: list[str] | Encoded[list[str]] | None = ..., state: str | None = ...) -> None: ...
+
+class ScanDirectory:
+    location: Field[str]
+    skewedValue: Field[list[str]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, location: str | None = ..., skewedValue: list[str] | Encoded[list[str]] | None = ...) -> None: ...
+
+class ScanPartition:
+    values: Field[list[str]]
+    directories: Field[list[ScanDirectory]]
+    version: Field[int]
+    storageIndex: Field[int]
+    directoriesTotal: Field[int]
+    location: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, values: list[str] | Encoded[list[str]] | None = ..., directories: list[ScanDirectory] | Encoded[list[ScanDirectory]] | None = ..., version: int | None = ..., storageIndex: int | None = ..., directoriesTotal: int | None = ..., location: str | None = ...) -> None: ...
+
+class ScanStorage:
+    columns: Field[list[thrift_idl.gen.hive_metastore.ttypes.FieldSchema]]
+    inputFormat: Field[str]
+    serializationLib: Field[str]
+    serdeParameters: Field[dict[str, str]]
+    numBuckets: Field[int]
+    bucketCols: Field[list[str]]
+    prunedFiles: Field[list[str]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, columns: list[thrift_idl.gen.hive_metastore.ttypes.FieldSchema] | Encoded[list[thrift_idl.gen.hive_metastore.ttypes.FieldSchema]] | None = ..., inputFormat: str | None = ..., serializationLib: str | None = ..., serdeParameters: dict[str, str] | Encoded[dict[str, str]] | None = ..., numBuckets: int | None = ..., bucketCols: list[str] | Encoded[list[str]] | None = ..., prunedFiles: list[str] | Encoded[list[str]] | None = ...) -> None: ...
+
+class ScanBuckets:
+    columns: Field[list[thrift_idl.gen.hive_metastore.ttypes.FieldSchema]]
+    count: Field[int]
+    bucketingVersion: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, columns: list[thrift_idl.gen.hive_metastore.ttypes.FieldSchema] | Encoded[list[thrift_idl.gen.hive_metastore.ttypes.FieldSchema]] | None = ..., count: int | None = ..., bucketingVersion: str | None = ...) -> None: ...
+
+class ScanPlan:
+    partitions: Field[list[ScanPartition]]
+    storages: Field[list[ScanStorage]]
+    partitionsTotal: Field[int]
+    directoriesTotal: Field[int]
+    tableVersion: Field[int]
+    writeToken: Field[str]
+    highestWrite: Field[int]
+    openWrites: Field[list[int]]
+    buckets: Field[ScanBuckets]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, partitions: list[ScanPartition] | Encoded[list[ScanPartition]] | None = ..., storages: list[ScanStorage] | Encoded[list[ScanStorage]] | None = ..., partitionsTotal: int | None = ..., directoriesTotal: int | None = ..., tableVersion: int | None = ..., writeToken: str | None = ..., highestWrite: int | None = ..., openWrites: list[int] | Encoded[list[int]] | None = ..., buckets: ScanBuckets | Encoded[ScanBuckets] | None = ...) -> None: ...
+
+class BeginWriteRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    catName: Field[str]
+    leaseMillis: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., catName: str | None = ..., leaseMillis: int | None = ...) -> None: ...
+
+class WriteLease:
+    queryId: Field[str]
+    leaseMillis: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, queryId: str | None = ..., leaseMillis: int | None = ...) -> None: ...
+
+class Rename:
+    source: Field[str]
+    target: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, source: str | None = ..., target: str | None = ...) -> None: ...
+
+class RenewWriteRequest:
+    queryId: Field[str]
+    locations: Field[list[str]]
+    shared: Field[list[str]]
+    renames: Field[list[Rename]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, queryId: str | None = ..., locations: list[str] | Encoded[list[str]] | None = ..., shared: list[str] | Encoded[list[str]] | None = ..., renames: list[Rename] | Encoded[list[Rename]] | None = ...) -> None: ...
+
+class RenewWriteResult:
+    granted: Field[list[bool]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, granted: list[bool] | Encoded[list[bool]] | None = ...) -> None: ...
+
+class SkewedLocation:
+    value: Field[list[str]]
+    location: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, value: list[str] | Encoded[list[str]] | None = ..., location: str | None = ...) -> None: ...
+
+class PublishPartition:
+    values: Field[list[str]]
+    mode: Field[int]
+    location: Field[str]
+    skewedLocations: Field[list[SkewedLocation]]
+    expectedVersion: Field[int]
+    parameters: Field[dict[str, str]]
+    skewedColNames: Field[list[str]]
+    skewedColValues: Field[list[list[str]]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, values: list[str] | Encoded[list[str]] | None = ..., mode: int | None = ..., location: str | None = ..., skewedLocations: list[SkewedLocation] | Encoded[list[SkewedLocation]] | None = ..., expectedVersion: int | None = ..., parameters: dict[str, str] | Encoded[dict[str, str]] | None = ..., skewedColNames: list[str] | Encoded[list[str]] | None = ..., skewedColValues: list[list[str]] | Encoded[list[list[str]]] | None = ...) -> None: ...
+
+class FileLayout:
+    inputFormat: Field[str]
+    numBuckets: Field[int]
+    bucketCols: Field[list[str]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, inputFormat: str | None = ..., numBuckets: int | None = ..., bucketCols: list[str] | Encoded[list[str]] | None = ...) -> None: ...
+
+class PublishRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    queryId: Field[str]
+    partitions: Field[list[PublishPartition]]
+    catName: Field[str]
+    retired: Field[list[str]]
+    layout: Field[FileLayout]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., queryId: str | None = ..., partitions: list[PublishPartition] | Encoded[list[PublishPartition]] | None = ..., catName: str | None = ..., retired: list[str] | Encoded[list[str]] | None = ..., layout: FileLayout | Encoded[FileLayout] | None = ...) -> None: ...
+
+class PublishResult:
+    versions: Field[list[int]]
+    replaced: Field[list[str]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, versions: list[int] | Encoded[list[int]] | None = ..., replaced: list[str] | Encoded[list[str]] | None = ...) -> None: ...
+
+class CleanRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    catName: Field[str]
+    dryRun: Field[bool]
+    graceMillis: Field[int]
+    unregistered: Field[bool]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., catName: str | None = ..., dryRun: bool | None = ..., graceMillis: int | None = ..., unregistered: bool | None = ...) -> None: ...
+
+class CleanedLocation:
+    location: Field[str]
+    reason: Field[str]
+    files: Field[int]
+    bytes: Field[int]
+    queryId: Field[str]
+    error: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, location: str | None = ..., reason: str | None = ..., files: int | None = ..., bytes: int | None = ..., queryId: str | None = ..., error: str | None = ...) -> None: ...
+
+class CleanResult:
+    locations: Field[list[CleanedLocation]]
+    waiting: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, locations: list[CleanedLocation] | Encoded[list[CleanedLocation]] | None = ..., waiting: int | None = ...) -> None: ...
+
+class CreateDependentTableRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    partitionKeys: Field[list[thrift_idl.gen.hive_metastore.ttypes.FieldSchema]]
+    baseDbName: Field[str]
+    baseTableName: Field[str]
+    catName: Field[str]
+    ifNotExists: Field[bool]
+    parameters: Field[dict[str, str]]
+    owner: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., partitionKeys: list[thrift_idl.gen.hive_metastore.ttypes.FieldSchema] | Encoded[list[thrift_idl.gen.hive_metastore.ttypes.FieldSchema]] | None = ..., baseDbName: str | None = ..., baseTableName: str | None = ..., catName: str | None = ..., ifNotExists: bool | None = ..., parameters: dict[str, str] | Encoded[dict[str, str]] | None = ..., owner: str | None = ...) -> None: ...
+
+class SetDependencyRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    baseDbName: Field[str]
+    baseTableName: Field[str]
+    catName: Field[str]
+    partitions: Field[list[list[str]]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., baseDbName: str | None = ..., baseTableName: str | None = ..., catName: str | None = ..., partitions: list[list[str]] | Encoded[list[list[str]]] | None = ...) -> None: ...
+
+class DependenciesRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    direction: Field[int]
+    catName: Field[str]
+    values: Field[list[str]]
+    transitive: Field[bool]
+    basePartitions: Field[bool]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., direction: int | None = ..., catName: str | None = ..., values: list[str] | Encoded[list[str]] | None = ..., transitive: bool | None = ..., basePartitions: bool | None = ...) -> None: ...
+
+class TableDependency:
+    dbName: Field[str]
+    tableName: Field[str]
+    baseDbName: Field[str]
+    baseTableName: Field[str]
+    current: Field[bool]
+    partitions: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., baseDbName: str | None = ..., baseTableName: str | None = ..., current: bool | None = ..., partitions: int | None = ...) -> None: ...
+
+class PartitionDependency:
+    dbName: Field[str]
+    tableName: Field[str]
+    partitionName: Field[str]
+    values: Field[list[str]]
+    baseDbName: Field[str]
+    baseTableName: Field[str]
+    baseSpec: Field[str]
+    basePartitionsTotal: Field[int]
+    basePartitions: Field[list[str]]
+    fresh: Field[bool]
+    version: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., partitionName: str | None = ..., values: list[str] | Encoded[list[str]] | None = ..., baseDbName: str | None = ..., baseTableName: str | None = ..., baseSpec: str | None = ..., basePartitionsTotal: int | None = ..., basePartitions: list[str] | Encoded[list[str]] | None = ..., fresh: bool | None = ..., version: int | None = ...) -> None: ...
+
+class Dependencies:
+    tables: Field[list[TableDependency]]
+    partitions: Field[list[PartitionDependency]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, tables: list[TableDependency] | Encoded[list[TableDependency]] | None = ..., partitions: list[PartitionDependency] | Encoded[list[PartitionDependency]] | None = ...) -> None: ...
+
+class WaitRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    values: Field[list[str]]
+    catName: Field[str]
+    dependencies: Field[bool]
+    timeoutMillis: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., values: list[str] | Encoded[list[str]] | None = ..., catName: str | None = ..., dependencies: bool | None = ..., timeoutMillis: int | None = ...) -> None: ...
+
+class ConflictException(Exception):
+    message: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, message: str | None = ...) -> None: ...
