@@ -8,8 +8,7 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from metastore.background.cleaners import cleaner
-from metastore.background.cleaning import cleaning
+from metastore.background.cleaning import clean_events, clean_warehouse
 from metastore.background.timeouts import timeouts
 from metastore.background.timer import Timer
 from metastore.errors import UnavailableError
@@ -108,8 +107,8 @@ class Application:
         timeout = timedelta(seconds=settings.txn_timeout)
         self._timers = (
             timeouts(TimeoutService(self._store, timeout), timeout),
-            cleaner(self.notifications, settings.event_time_to_live),
-            cleaning(self.cleaning, settings.clean_interval),
+            clean_events(self.notifications, settings.event_time_to_live),
+            clean_warehouse(self.cleaning, settings.clean_interval),
         )
         self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
         handlers = self._handlers(settings, warehouse, timeout)

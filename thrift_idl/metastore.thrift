@@ -48,7 +48,7 @@ struct ScanRequest {
   2: required string tableName,
   3: optional list<PredicateNode> predicate,   // none: everything
   4: optional string catName,
-  5: optional bool withTotals = false,         // count the table's partitions too: costs more on very large tables
+  // 5 was the wish for totals that nobody read
   6: optional string state,                    // as ScanValues had it: ConflictException if it is another by now
 }
 
@@ -67,10 +67,9 @@ struct ScanValues {
   2: required string state,
 }
 
-/** A directory to read. `skewedValue` is unset for a directory that holds more than one value (plain or default). */
+/** A directory to read. */
 struct ScanDirectory {
   1: required string location,
-  2: optional list<string> skewedValue,
 }
 
 /**
@@ -84,7 +83,6 @@ struct ScanPartition {
   2: required list<ScanDirectory> directories,
   3: required i64 version,
   4: optional i32 storageIndex,                // into ScanPlan.storages
-  5: required i32 directoriesTotal,            // before pruning: skewed values with a location, and the default directory
   6: required string location,
 }
 
@@ -109,8 +107,6 @@ struct ScanBuckets {
 struct ScanPlan {
   1: required list<ScanPartition> partitions,  // ascending by partition name
   2: required list<ScanStorage> storages,
-  3: optional i64 partitionsTotal,             // of the whole table, where asked for
-  4: required i64 directoriesTotal,            // of the partitions that were kept by their values
   5: required i64 tableVersion,
   // Which writes this plan sees. A file whose name holds "<writeToken>-<number>" is hidden if the number is above
   // highestWrite or among openWrites; every other file is visible, whoever wrote it.

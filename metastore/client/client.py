@@ -125,14 +125,13 @@ class MetastoreClient:
         table: str,
         predicate: Sequence[structs.PredicateNode] | None = None,
         *,
-        with_totals: bool = False,
         state: str | None = None,
     ) -> structs.ScanPlan:
         """What must be read; `predicate` in postfix order, None for everything. Raises NoSuchTableError.
 
         ValuesChangedError where the list of partitions is not in that state of `scan_values` any more.
         """
-        request = convert.scan_request(database, table, predicate, with_totals=with_totals, state=state)
+        request = convert.scan_request(database, table, predicate, state=state)
         faults: Faults = {**_NO_TABLE, ours.ConflictException: errors.ValuesChangedError}
         return convert.scan_plan_of(self._call("plan_scan", request, repeat=True, faults=faults))
 

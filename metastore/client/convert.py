@@ -124,12 +124,11 @@ def scan_request(
     table: str,
     predicate: Sequence[structs.PredicateNode] | None,
     *,
-    with_totals: bool = False,
     state: str | None = None,
 ) -> ours.ScanRequest:
     """A request; `predicate` None asks for everything."""
     nodes = None if predicate is None else [_node(node) for node in predicate]
-    return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, withTotals=with_totals, state=state)
+    return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, state=state)
 
 
 def _node(node: structs.PredicateNode) -> ours.PredicateNode:
@@ -143,8 +142,6 @@ def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:
     return structs.ScanPlan(
         partitions=tuple(_scan_partition(partition) for partition in plan.partitions),
         storages=tuple(_scan_storage(storage) for storage in plan.storages),
-        partitions_total=plan.partitionsTotal,
-        directories_total=plan.directoriesTotal,
         table_version=plan.tableVersion,
         writes=structs.VisibleWrites(plan.writeToken, plan.highestWrite, tuple(plan.openWrites or ())),
         buckets=_scan_buckets(plan.buckets) if plan.buckets else None,
@@ -159,16 +156,10 @@ def _scan_partition(partition: ours.ScanPartition) -> structs.ScanPartition:
     return structs.ScanPartition(
         values=tuple(partition.values),
         location=partition.location,
-        directories=tuple(_scan_directory(directory) for directory in partition.directories),
-        directories_total=partition.directoriesTotal,
+        directories=tuple(structs.ScanDirectory(directory.location) for directory in partition.directories),
         version=partition.version,
         storage=partition.storageIndex,
     )
-
-
-def _scan_directory(directory: ours.ScanDirectory) -> structs.ScanDirectory:
-    value = None if directory.skewedValue is None else tuple(directory.skewedValue)
-    return structs.ScanDirectory(directory.location, value)
 
 
 def _scan_storage(storage: ours.ScanStorage) -> structs.ScanStorage:

@@ -128,10 +128,9 @@ class PredicateNode(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScanDirectory:
-    """A directory to read; `skewed_value` is None where rows of several values lie (plain or default directory)."""
+    """A directory to read."""
 
     location: str
-    skewed_value: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,6 @@ class ScanPartition:
     values: tuple[str, ...]
     location: str
     directories: tuple[ScanDirectory, ...]
-    directories_total: int
     version: int
     storage: int | None
 
@@ -193,12 +191,10 @@ class ScanBuckets:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """What a query must read. `partitions_total` is known where it was asked for; `buckets` are the table's own."""
+    """What a query must read. `buckets` are the table's own."""
 
     partitions: tuple[ScanPartition, ...]
     storages: tuple[ScanStorage, ...]
-    partitions_total: int | None
-    directories_total: int
     table_version: int
     writes: VisibleWrites = VisibleWrites()
     buckets: ScanBuckets | None = None

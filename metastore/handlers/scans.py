@@ -17,8 +17,7 @@ class ScanHandlers:
 
     def plan_scan(self, request: ScanRequest) -> ScanPlan:
         name = table_name(request.dbName, request.tableName, request.catName)
-        totals = bool(request.withTotals)
-        return self._scans.plan(name, request.predicate or [], with_totals=totals, state=request.state)
+        return self._scans.plan(name, request.predicate or [], state=request.state)
 
     def scan_values(self, request: ScanValuesRequest) -> ScanValues:
         scan = required("scan", request.scan)

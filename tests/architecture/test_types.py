@@ -19,7 +19,7 @@ from thrift_idl.gen.metastore.ttypes import ScanRequest
 table = Table(tableName="t", parameters={"a": "b"}, partitionKeys=[])
 table.owner = None
 GetTableResult(table=EncodedStruct(Table, b""))
-ScanRequest("db", "t", withTotals=True)
+ScanRequest("db", "t", catName="hive")
 error: Exception = NoSuchObjectException("gone")
 """
 WRONG = {

@@ -31,7 +31,6 @@ class ScanService:
         table: TableName,
         nodes: Sequence[PostfixNode],
         *,
-        with_totals: bool,
         state: str | None = None,
     ) -> ScanPlan:
         """What must be read. Raises NotFoundError, InvalidInputError for a malformed predicate.
@@ -48,12 +47,11 @@ class ScanService:
                 raise InvalidOperationError(f"{table} is a view: scan the tables that its text reads")
             if stored.ref.keys:
                 rows, writes = work.partitions.select_scan(stored.ref, scan_condition(predicate, stored.ref.keys))
-                total = work.partitions.count(stored.ref) if with_totals else None
                 # Asked behind them: what is as it was, has not changed in between.
                 if state is not None and work.partition_values.state(stored.ref) != state:
                     raise ConflictError(f"Partitions of {table} have come or gone since their values were read")
             else:
-                rows, total = [_whole_table(stored)], 1
+                rows = [_whole_table(stored)]
             struct = stored.encoded.decode()
             own = struct.sd
             descriptors = work.partitions.descriptors(rows, own)
@@ -64,8 +62,6 @@ class ScanService:
         return ScanPlan(
             partitions=partitions,
             storages=[_storage(sd, shapes[number]) for number, sd in descriptors.items()],
-            partitionsTotal=total,
-            directoriesTotal=sum(partition.directoriesTotal for partition in partitions),
             tableVersion=stored.ref.version,
             writeToken=stored.ref.write_token,
             highestWrite=writes.highest,
@@ -95,33 +91,29 @@ def _shape(sd: StorageDescriptor, table_types: Mapping[str, str], predicate: Exp
 
 
 def _partition(row: ScanRow, shape: _Shape, storage: int) -> ScanPartition:
-    kept, total = _directories(row.location, row.skewed_locations, shape)
     return ScanPartition(
         values=row.values,
-        directories=kept,
+        directories=_directories(row.location, row.skewed_locations, shape),
         version=row.version,
         storageIndex=storage,
-        directoriesTotal=total,
         location=row.location,
     )
 
 
-def _directories(
-    location: str, places: Mapping[tuple[str, ...], str], shape: _Shape
-) -> tuple[list[ScanDirectory], int]:
-    """The directories to read, and how many there are. A value without rows has no directory."""
+def _directories(location: str, places: Mapping[tuple[str, ...], str], shape: _Shape) -> list[ScanDirectory]:
+    """Lists the directories to read. A value without rows has no directory."""
     if shape.skew is None:
-        return [ScanDirectory(location=location)], 1
+        return [ScanDirectory(location)]
     kept = [
-        ScanDirectory(location=place, skewedValue=list(value))
+        ScanDirectory(place)
         for value, place in places.items()
         # A directory for a value that is not declared was made for another list: nothing is known of it.
         if value in shape.kept or value not in shape.skew.values
     ]
     if shape.keeps_default:
         default = paths.join(location, *[DEFAULT_DIRECTORY] * len(shape.skew.columns))
-        kept.append(ScanDirectory(location=default))
-    return kept, len(places) + 1
+        kept.append(ScanDirectory(default))
+    return kept
 
 
 def _whole_table(stored: StoredTable) -> ScanRow:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, any_, cast, delete, literal, select, text, update
+from sqlalchemy import BigInteger, Connection, any_, cast, delete, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.encoding.binary import EncodedList
@@ -24,7 +24,6 @@ from metastore.storage.references import TableRef
 from metastore.storage.schema import (
     partitions,
     skewed_locations,
-    tables,
 )
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
@@ -178,10 +177,6 @@ class PartitionsWrite:
     def announce(self) -> None:
         """Wakes who waits for a partition: one has come in another way than by `insert`."""
         self._connection.execute(text(f"SELECT pg_notify('{CHANNEL}', '')"))
-
-    def touch_table(self, table: TableRef) -> None:
-        """Raises the table's version: what a scan of it reads has changed."""
-        self._connection.execute(update(tables).where(tables.c.id == table.id).values(version=tables.c.version + 1))
 
     def _arrays(self, table: TableRef, named: Sequence[NamedPartition]) -> dict[str, Any]:
         kinds = table.key_kinds

@@ -16,7 +16,7 @@ OURS, SPARKS = "000001_0_query-7-00000.parquet", "00001_0_part-00000-1c5d-4b_000
 def partition(kind: str, version: str | None) -> Mapping[str, Any]:
     """Of a table without partitions, of four buckets by one column of this type."""
     declared = ScanBuckets((Column("a", kind),), 4, version)
-    known = bucketing("d.t", declared, [], ScanPartition((), "file:/t", (), 1, 1, 0), [])
+    known = bucketing("d.t", declared, [], ScanPartition((), "file:/t", (), 1, 0), [])
     assert known is not None
     return known
 

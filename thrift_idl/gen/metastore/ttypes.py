@@ -150,7 +150,6 @@ class ScanRequest(TBase):
      - tableName
      - predicate
      - catName
-     - withTotals
      - state
 
     """
@@ -160,17 +159,15 @@ class ScanRequest(TBase):
         'tableName',
         'predicate',
         'catName',
-        'withTotals',
         'state',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, predicate=None, catName=None, withTotals=False, state=None,):
+    def __init__(self, dbName=None, tableName=None, predicate=None, catName=None, state=None,):
         self.dbName = dbName
         self.tableName = tableName
         self.predicate = predicate
         self.catName = catName
-        self.withTotals = withTotals
         self.state = state
 
 
@@ -219,23 +216,20 @@ class ScanValues(TBase):
 
 class ScanDirectory(TBase):
     """
-    A directory to read. `skewedValue` is unset for a directory that holds more than one value (plain or default).
+    A directory to read.
 
     Attributes:
      - location
-     - skewedValue
 
     """
 
     __slots__ = (
         'location',
-        'skewedValue',
     )
 
 
-    def __init__(self, location=None, skewedValue=None,):
+    def __init__(self, location=None,):
         self.location = location
-        self.skewedValue = skewedValue
 
 
 class ScanPartition(TBase):
@@ -250,7 +244,6 @@ class ScanPartition(TBase):
      - directories
      - version
      - storageIndex
-     - directoriesTotal
      - location
 
     """
@@ -260,17 +253,15 @@ class ScanPartition(TBase):
         'directories',
         'version',
         'storageIndex',
-        'directoriesTotal',
         'location',
     )
 
 
-    def __init__(self, values=None, directories=None, version=None, storageIndex=None, directoriesTotal=None, location=None,):
+    def __init__(self, values=None, directories=None, version=None, storageIndex=None, location=None,):
         self.values = values
         self.directories = directories
         self.version = version
         self.storageIndex = storageIndex
-        self.directoriesTotal = directoriesTotal
         self.location = location
 
 
@@ -339,8 +330,6 @@ class ScanPlan(TBase):
     Attributes:
      - partitions
      - storages
-     - partitionsTotal
-     - directoriesTotal
      - tableVersion
      - writeToken
      - highestWrite
@@ -352,8 +341,6 @@ class ScanPlan(TBase):
     __slots__ = (
         'partitions',
         'storages',
-        'partitionsTotal',
-        'directoriesTotal',
         'tableVersion',
         'writeToken',
         'highestWrite',
@@ -362,11 +349,9 @@ class ScanPlan(TBase):
     )
 
 
-    def __init__(self, partitions=None, storages=None, partitionsTotal=None, directoriesTotal=None, tableVersion=None, writeToken=None, highestWrite=None, openWrites=None, buckets=None,):
+    def __init__(self, partitions=None, storages=None, tableVersion=None, writeToken=None, highestWrite=None, openWrites=None, buckets=None,):
         self.partitions = partitions
         self.storages = storages
-        self.partitionsTotal = partitionsTotal
-        self.directoriesTotal = directoriesTotal
         self.tableVersion = tableVersion
         self.writeToken = writeToken
         self.highestWrite = highestWrite
@@ -981,7 +966,7 @@ ScanRequest.thrift_spec = (
     (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
     (3, TType.LIST, 'predicate', (TType.STRUCT, [PredicateNode, None], False), None, ),  # 3
     (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
-    (5, TType.BOOL, 'withTotals', None, False, ),  # 5
+    None,  # 5
     (6, TType.STRING, 'state', 'UTF8', None, ),  # 6
 )
 all_structs.append(ScanValuesRequest)
@@ -1000,7 +985,6 @@ all_structs.append(ScanDirectory)
 ScanDirectory.thrift_spec = (
     None,  # 0
     (1, TType.STRING, 'location', 'UTF8', None, ),  # 1
-    (2, TType.LIST, 'skewedValue', (TType.STRING, 'UTF8', False), None, ),  # 2
 )
 all_structs.append(ScanPartition)
 ScanPartition.thrift_spec = (
@@ -1009,7 +993,7 @@ ScanPartition.thrift_spec = (
     (2, TType.LIST, 'directories', (TType.STRUCT, [ScanDirectory, None], False), None, ),  # 2
     (3, TType.I64, 'version', None, None, ),  # 3
     (4, TType.I32, 'storageIndex', None, None, ),  # 4
-    (5, TType.I32, 'directoriesTotal', None, None, ),  # 5
+    None,  # 5
     (6, TType.STRING, 'location', 'UTF8', None, ),  # 6
 )
 all_structs.append(ScanStorage)
@@ -1035,8 +1019,8 @@ ScanPlan.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'partitions', (TType.STRUCT, [ScanPartition, None], False), None, ),  # 1
     (2, TType.LIST, 'storages', (TType.STRUCT, [ScanStorage, None], False), None, ),  # 2
-    (3, TType.I64, 'partitionsTotal', None, None, ),  # 3
-    (4, TType.I64, 'directoriesTotal', None, None, ),  # 4
+    None,  # 3
+    None,  # 4
     (5, TType.I64, 'tableVersion', None, None, ),  # 5
     (6, TType.STRING, 'writeToken', 'UTF8', None, ),  # 6
     (7, TType.I64, 'highestWrite', None, None, ),  # 7
