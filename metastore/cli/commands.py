@@ -90,7 +90,7 @@ def serve(**options: Any) -> int:
 @metastore.group(invoke_without_command=True, no_args_is_help=False)
 @click.pass_context
 def db(context: click.Context) -> None:
-    """The schema of the database."""
+    """The database: its schema, and whether it is sound."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -111,6 +111,19 @@ def current(**options: Any) -> None:
     from metastore.cli.database import current as show_current
 
     click.echo(show_current(Settings.from_environment(options)))
+
+
+@db.command()
+@click.option("--show", default=10, show_default=True, help="differences that are named of each kind, at most")
+@settings_options("database_url", "data_dir")
+def verify(show: int, **options: Any) -> int:
+    """Check that what clients read says what queries find, row by row; the status is 1 where it does not.
+
+    Servers may be running. A table is shown: the kinds of rows, how many there are, how many are wrong.
+    """
+    from metastore.cli.database import show_verified
+
+    return show_verified(Settings.from_environment(options), show)
 
 
 @metastore.command()

@@ -17,7 +17,7 @@ def is_terminal() -> bool:
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
     """A table on a terminal; elsewhere one line a row, its cells separated by tabs."""
-    cells = [[_printable(cell or "") for cell in row] for row in rows]
+    cells = [[printable(cell or "") for cell in row] for row in rows]
     if not is_terminal():
         for row in cells:
             print(*row, sep="\t")  # noqa: T201
@@ -28,6 +28,6 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str |
     Console().print(grid)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Control characters, which names and values may hold, must not reach the terminal."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -9,11 +9,11 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
 
 from thrift.protocol import fastbinary
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
-from thrift.Thrift import TType
+from thrift.Thrift import TException, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 T = TypeVar("T")
@@ -50,6 +50,22 @@ def decode(struct: type[T], data: bytes) -> T:
     decoded.read(TBinaryProtocolAccelerated(TMemoryBuffer(data), fallback=False))
     whole: T = decoded
     return whole
+
+
+def decode_strictly(struct: type[T], data: bytes) -> T:
+    """As `decode`, of bytes that may be damaged: no size in them is believed that is larger than they are.
+
+    Raises ValueError where they are not one whole struct.
+    """
+    decoded, buffer, size = cast(Any, struct()), TMemoryBuffer(data), len(data)
+    limits = {"string_length_limit": size, "container_length_limit": size}
+    try:
+        decoded.read(TBinaryProtocolAccelerated(buffer, fallback=False, **limits))
+    except (TException, EOFError, TypeError, OverflowError) as error:
+        raise ValueError(str(error) or type(error).__name__) from error
+    if (rest := size - buffer.cstringio_buf.tell()) > 0:
+        raise ValueError(f"{rest} bytes are left over")
+    return cast(T, decoded)
 
 
 class _Listed:

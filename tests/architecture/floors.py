@@ -15,7 +15,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("storage.mapping",),
         ("storage.queries",),
         ("storage.repositories",),
-        ("storage.unit_of_work",),
+        ("storage.unit_of_work", "storage.verification"),
         ("services.clock", "services.rules"),
         ("services.files",),
         ("services.cascade",),

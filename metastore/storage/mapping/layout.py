@@ -85,14 +85,24 @@ def descriptor_of(tail: Tail) -> StorageDescriptor:
     return decode(StorageDescriptor, _SKEWED_INFO + tail)
 
 
+def closed(head: OpenHead | bytes) -> bytes:
+    """Returns a head by itself as a whole struct."""
+    return head + _CLOSING
+
+
+def closed_fields(fields: Fields | bytes) -> bytes:
+    """Returns fields as a whole struct."""
+    return fields + STOP
+
+
 def own_part(struct: type[T], head: OpenHead) -> T:
     """Decodes a head by itself: the struct without what its tail shares."""
-    return decode(struct, head + _CLOSING)
+    return decode(struct, closed(head))
 
 
 def own_parts(struct: type[T], heads: Sequence[OpenHead]) -> list[T]:
     """Decodes many heads by themselves, several times as fast as one by one."""
-    return decode_list(struct, [head + _CLOSING for head in heads])
+    return decode_list(struct, [closed(head) for head in heads])
 
 
 def whole_table(head: OpenHead, tail: Tail) -> EncodedStruct[Table]:
@@ -123,7 +133,7 @@ def some_fields(struct: Any, chosen: Specification) -> Fields:
 
 def whole(struct: type[T], fields: Fields) -> EncodedStruct[T]:
     """Returns a struct of these fields as it is sent."""
-    return EncodedStruct(struct, fields + STOP)
+    return EncodedStruct(struct, closed_fields(fields))
 
 
 def whole_list(struct: type[T], fields: Sequence[Fields]) -> EncodedList[T]:

@@ -1,0 +1,213 @@
+"""A row that was changed in SQL is found and named, whatever its kind and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Table, event, text
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.types import BigInteger, Boolean, Integer, LargeBinary
+
+from metastore.app import Application
+from metastore.cli.commands import run
+from metastore.storage.schema import metadata
+from metastore.storage.verification.verify import KINDS, verify, verify_within
+from tests.fixtures.application import called
+from tests.fixtures.database import execute
+from tests.wire.builders import descriptor, partition, skewed, table
+from tests.wire.statistics import longs
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AddPrimaryKeyRequest,
+    Catalog,
+    ColumnStatistics,
+    ColumnStatisticsDesc,
+    CreateCatalogRequest,
+    Database,
+    FieldSchema,
+    Function,
+    FunctionType,
+    PrincipalType,
+    SetPartitionsStatsRequest,
+    SQLPrimaryKey,
+    Type,
+)
+
+# What a row has beside its bytes: identities, versions, what other rows or the server itself decide.
+APART = {
+    "databases": {"id", "version"},
+    "tables": {"id", "database_id", "descriptor_id", "version", "write_token"},
+    "partitions": {"id", "table_id", "version"},
+    "column_statistics": {"table_id", "partition_id", "engine", "analyzed_at"},
+    "table_constraints": {"id", "table_id", "position", "parent_table_id"},
+    "functions": {"id", "database_id"},
+    "types": set(),
+    "column_lists": {"id"},
+    "storage_formats": {"id"},
+    "skew_specifications": {"id"},
+    "storage_descriptors": {"id", "columns_id", "format_id", "skew_id"},
+}
+NAMES = {"descriptor_id": "shape"}
+"""How columns are called whose value is an identity, not in the bytes."""
+
+
+@pytest.fixture
+def full(application: Application) -> Application:
+    """A database with one row of each kind at least."""
+    call = partial(called, application)
+    call("create_catalog", CreateCatalogRequest(Catalog("other", "", "file:/other")))
+    call("create_database", Database("db", "d", ownerName="o", ownerType=PrincipalType.USER, createTime=1))
+    sd = descriptor(skewedInfo=skewed(["a"], [["1"], ["2"]]))
+    sd.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/one", ("2",): "file:/two"}
+    views = {"viewOriginalText": "v", "viewExpandedText": "w", "rewriteEnabled": True}
+    call("create_table", table("db", "t", [("ds", "int")], sd=sd, **views))
+    part = partition("db", "t", ["1"], sd=sd)
+    part.sd.location = "file:/part"
+    call("add_partition", part)
+    described = ColumnStatistics(ColumnStatisticsDesc(True, "db", "t"), [longs("a", 1, 2)], engine="hive")
+    call("set_aggr_stats_for", SetPartitionsStatsRequest([described], engine="hive"))
+    call("add_primary_key", AddPrimaryKeyRequest([SQLPrimaryKey("db", "t", "a", 1, "key", False, True, False)]))
+    call("create_function", Function("f", "db", "org.F", "o", functionType=FunctionType.JAVA, resourceUris=[]))
+    call("create_type", Type("ty", fields=[FieldSchema("a", "int", None)]))
+    return application
+
+
+def change(rows: Table, column: str) -> str:
+    """SQL that gives a column another value, of one row."""
+    kind = rows.c[column].type
+    if isinstance(kind, Boolean):
+        return f'SET "{column}" = NOT "{column}"'
+    if isinstance(kind, Integer | BigInteger):
+        return f'SET "{column}" = coalesce("{column}", 0) + 1'
+    if isinstance(kind, JSONB):
+        return f"""SET "{column}" = '{{"changed": "in SQL"}}'"""
+    if isinstance(kind, ARRAY):
+        return f"""SET "{column}" = array_append("{column}", 'changed')"""
+    if isinstance(kind, LargeBinary):
+        return f"""SET "{column}" = "{column}" || '\\x00'::bytea"""
+    if column == "catalog":
+        return "SET catalog = 'other'"
+    if column == "kind":
+        return "SET kind = 'xx'"
+    return f"""SET "{column}" = coalesce("{column}", '') || 'changed'"""
+
+
+def test_a_sound_database_has_no_differences(full: Application) -> None:
+    found = list(verify(full._store._engine, 10))
+    assert [each.kind for each in found] == [kind.name for kind in KINDS]
+    assert all(each.rows for each in found), "one of each kind is there"
+    assert not any(each.wrong or each.differences for each in found)
+
+
+@contextmanager
+def undone(application: Application) -> Iterator[Connection]:
+    """A transaction of which nothing stays."""
+    with application._store._engine.connect() as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")
+        yield connection
+        connection.rollback()
+
+
+def test_a_change_of_any_column_is_found(full: Application) -> None:
+    """Of any kind of row; the object is named, and so is the column."""
+    for kind in (each.name for each in KINDS):
+        rows = metadata.tables[kind]
+        for column in (column.name for column in rows.c if column.name not in APART[kind]):
+            with undone(full) as connection:
+                changed = f"UPDATE {kind} {change(rows, column)} WHERE ctid = (SELECT max(ctid) FROM {kind})"
+                assert connection.execute(text(changed)).rowcount == 1
+                found = {each.kind: each for each in verify_within(connection, 10)}[kind]
+            assert (found.wrong, column) == (1, column), f"a change of {kind}.{column} is not found"
+            assert {each.column for each in found.differences} & {NAMES.get(column, column), ""}
+
+
+@pytest.mark.parametrize(
+    ("statement", "difference"),
+    [
+        (
+            "UPDATE partitions SET location = 'file:/elsewhere'",
+            "partitions hive.db.t/ds=1: the column location is 'file:/elsewhere', its bytes say 'file:/part'",
+        ),
+        ("UPDATE tables SET encoded = substr(encoded, 1, 9)", "tables hive.db.t: its bytes cannot be read ("),
+        (
+            "UPDATE skewed_locations SET location = 'file:/x' WHERE partition_id IS NULL AND value = '{1}'",
+            "tables hive.db.t: the column skewed_locations is [[['1'], 'file:/x'], [['2'], 'file:/two']], ",
+        ),
+        ("DELETE FROM skewed_locations WHERE partition_id IS NOT NULL", "partitions hive.db.t/ds=1: the column skewed"),
+        ("DELETE FROM skew_values WHERE position = 1", "skew_specifications "),
+        ("UPDATE functions SET name = 'g'", "functions hive.db.g: the column name is 'g', its bytes say 'f'"),
+        (
+            "UPDATE column_statistics SET column_name = 'x'",
+            "column_statistics hive.db.t x (hive): the column column_na",
+        ),
+        ("UPDATE column_lists SET encoded = encoded || '\\x00'", "storage_descriptors "),
+    ],
+)
+def test_the_difference_is_told(full: Application, statement: str, difference: str) -> None:
+    with undone(full) as connection:
+        connection.execute(text(statement))
+        told = [str(each) for kind in verify_within(connection, 10) for each in kind.differences]
+    assert [each for each in told if each.startswith(difference)], told
+
+
+def test_as_many_differences_are_named_as_are_asked_for(full: Application) -> None:
+    called(full, "add_partitions", [partition("db", "t", [str(number)]) for number in range(2, 22)])
+    with undone(full) as connection:
+        connection.execute(text("UPDATE partitions SET create_time = create_time + 1"))
+        found = {each.kind: each for each in verify_within(connection, 3)}["partitions"]
+    assert (found.rows, found.wrong, len(found.differences)) == (21, 21, 3)
+
+
+def test_it_sees_one_moment_while_others_change_the_database(full: Application) -> None:
+    verified = verify(full._store._engine, 10)
+    first = next(verified)
+    called(full, "drop_table", "db", "t", False)
+    rest = {each.kind: each for each in verified}
+    assert (first.kind, rest["tables"].rows, rest["partitions"].rows) == ("databases", 1, 1)
+    assert not any(each.wrong for each in rest.values())
+
+
+def test_rows_come_in_pieces(full: Application) -> None:
+    """From a cursor of the server's: a million partitions do not fit into memory."""
+    cursors = []
+
+    def note(_: Any, cursor: Any, statement: str, *__: Any) -> None:
+        if statement.startswith("SELECT"):
+            cursors.append(cursor.name)
+
+    engine = full._store._engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        list(verify(engine, 10))
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    assert len(cursors) == len(KINDS)
+    assert all(cursors)
+
+
+def test_the_command_shows_kinds_and_names_what_is_wrong(
+    full: Application, database_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["db", "verify", "--database-url", database_url]
+    assert run(command) == 0
+    shown = capsys.readouterr()
+    assert ["partitions", "1", "0"] in [line.split("\t") for line in shown.out.splitlines()]
+    assert shown.err == ""
+
+    execute(database_url, "UPDATE partitions SET location = E'file:/else\nwhere'")
+    assert run(command) == 1
+    shown = capsys.readouterr()
+    assert ["partitions", "1", "1"] in [line.split("\t") for line in shown.out.splitlines()]
+    difference, mend = shown.err.splitlines()
+    assert difference.startswith("metastore: partitions hive.db.t/ds=1: the column location is 'file:/else\\nwhere', ")
+    assert "1 row contradicts" in mend
+    assert run([*command, "--show", "0"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_database_without_schema_is_refused(empty_database_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["db", "verify", "--database-url", empty_database_url]) == 1
+    assert "metastore db upgrade" in capsys.readouterr().err
