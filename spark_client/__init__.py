@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from spark_client.buckets.check import BucketProblem, check_buckets
-from spark_client.buckets.join import by_bucket
+from spark_client.joins.by_bucket import by_bucket
+from spark_client.joins.skew_join import skew_join
 from spark_client.scan.report import ScanReport, scan_report
 from spark_client.session import Session, session
-from spark_client.skew.find import find_skew, survey_skew
-from spark_client.skew.join import skew_join
-from spark_client.skew.suggestion import HeavyValue, SkewSuggestion
-from spark_client.write.directory_names import register_directory_function
+from spark_client.survey.check_buckets import BucketProblem, check_buckets
+from spark_client.survey.find_skew import find_skew, survey_skew
+from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
+from spark_client.table.directory_names import register_directory_function
 from spark_client.write.result import WriteResult, WrittenPartition
 from spark_client.writer import write
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
+from spark_client.errors import SessionError
 
 
 def _go_on(step: str) -> None:
@@ -21,3 +23,25 @@ class Context:
     spark: SparkSession
     metastore: MetastoreClient
     on_step: Callable[[str], None] = _go_on
+
+    def spark_sql(self, text: str) -> DataFrame:
+        """Runs a statement that is Spark's own, past the statements of this library."""
+        return SparkSession.sql(self.spark, text)
+
+
+class MetastoreSession(SparkSession):  # type: ignore[misc] # PySpark's types are not looked into
+    """A SparkSession that knows its metastore. `started`: the one that was started last, stopped or not."""
+
+    started: ClassVar[MetastoreSession | None] = None
+    metastore: MetastoreClient
+
+
+def context_of(spark: SparkSession, otherwise: str) -> Context:
+    """Returns a session with its metastore, or with that of the session that was started last.
+
+    Raises SessionError with the text of `otherwise` where none was started.
+    """
+    known = spark if isinstance(spark, MetastoreSession) else MetastoreSession.started
+    if known is None:
+        raise SessionError(otherwise)
+    return Context(spark, known.metastore)

@@ -7,22 +7,28 @@ refuses are taken out of `sql` before it sees them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from metastore.client import MetastoreClient
-from spark_client import dependencies, descriptions, hive_statements, jvm, tables
-from spark_client.context import Context
+from spark_client import jvm
+from spark_client.context import Context, MetastoreSession
 from spark_client.errors import InvalidStatementError, SessionError
+from spark_client.joins.skew_join import split_hinted
 from spark_client.scan.planner import Planner
-from spark_client.skew.join import split_hinted
-from spark_client.statements import concatenate as concatenating
-from spark_client.statements import creating, dependent, described
-from spark_client.statements.skewed import parse
-from spark_client.write.concatenate import concatenate
-from spark_client.write_questions import WriteQuestions
+from spark_client.statements.grammar import concatenate as concatenating
+from spark_client.statements.grammar import creating
+from spark_client.statements.grammar import dependent_tables as dependent
+from spark_client.statements.grammar import descriptions as described
+from spark_client.statements.grammar.skewed_tables import parse
+from spark_client.statements.run import creating as hive_statements
+from spark_client.statements.run import dependent_tables as dependencies
+from spark_client.statements.run import descriptions
+from spark_client.statements.run import skewed_tables as tables
+from spark_client.statements.run.concatenate import concatenate
+from spark_client.write.handlers import WriteQuestions
 
 _SETTINGS = {
     "spark.sql.catalogImplementation": "hive",
@@ -34,10 +40,8 @@ _SETTINGS = {
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
 
-class Session(SparkSession):  # type: ignore[misc] # PySpark's types are not looked into
-    """A SparkSession on a metastore. `started`: the one that `session` made last, stopped or not."""
-
-    started: ClassVar[Session | None] = None
+class Session(MetastoreSession):
+    """A SparkSession on a metastore, whose `sql` knows more statements than Spark's."""
 
     def __init__(
         self,
@@ -96,7 +100,7 @@ def session(
         SessionError: Spark already runs on another metastore.
     """
     metastore = MetastoreClient(uris)
-    running = Session.started
+    running = MetastoreSession.started
     if running is not None and running.sparkContext._jsc is not None:  # noqa: SLF001 - the only way to know
         return _another(running, metastore, conf or {})
     settings = {
@@ -112,15 +116,15 @@ def session(
     options = _options(settings, context.defaultParallelism)
     java_session = context._jvm.org.apache.spark.sql.classic.SparkSession(context._jsc.sc(), options)  # noqa: SLF001
     jvm.install(java_session, context._gateway, _handlers(context, metastore))  # noqa: SLF001
-    Session.started = Session(context, java_session, metastore=metastore)
-    return Session.started
+    MetastoreSession.started = started = Session(context, java_session, metastore=metastore)
+    return started
 
 
-def _another(running: Session, metastore: MetastoreClient, conf: Mapping[str, Any]) -> Session:
+def _another(running: MetastoreSession, metastore: MetastoreClient, conf: Mapping[str, Any]) -> Session:
     ours, theirs = (", ".join(map(str, client.addresses)) for client in (metastore, running.metastore))
     if ours != theirs:
         raise SessionError(f"Spark already runs on the metastore {theirs}; stop() that session before one on {ours}")
-    new = running.newSession()
+    new: Session = running.newSession()
     for key, value in conf.items():
         new.conf.set(key, _text(value))
     return new

@@ -8,17 +8,17 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from spark_client.analysis import analyzed
-from spark_client.clauses import resolve
-from spark_client.context import Context
-from spark_client.creating import create_as_select
-from spark_client.errors import InvalidInsertError, SessionError
-from spark_client.session import Session
-from spark_client.tables import refresh
+from spark_client.context import context_of
+from spark_client.errors import InvalidInsertError
+from spark_client.jvm.catalog import analyzed, refresh
+from spark_client.jvm.sql_text import literal, quote
+from spark_client.statements.run.clauses import resolve
+from spark_client.table.settings import parse_size
+from spark_client.write.create_as_select import create_as_select
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.result import WriteResult
-from spark_client.write.rows import literal, quote
-from spark_client.write.settings import parse_size
+
+_NO_METASTORE = "there is no metastore to write to: start a session with spark_client.session(…)"
 
 
 def write(data: DataFrame) -> Writer:
@@ -95,7 +95,7 @@ class Target:
         """
         if self.partition or self.columns is not None:
             raise InvalidInsertError("create() takes its columns from the rows: neither partition nor columns")
-        context = _context(self.data)
+        context = context_of(self.data.sparkSession, _NO_METASTORE)
         keys = [name.lower() for name in partitioned_by]
         fields = {field.name.lower(): field.dataType.simpleString() for field in self.data.schema.fields}
         if not fields.keys() >= set(keys) or len(fields) < len(self.data.columns):
@@ -114,7 +114,7 @@ class Target:
         )
 
     def _insert(self, **how: Any) -> WriteResult:
-        context = _context(self.data)
+        context = context_of(self.data.sparkSession, _NO_METASTORE)
         database, name = resolve(context, self.table)
         insert = Insert(
             f"{database}.{name}",
@@ -127,16 +127,6 @@ class Target:
         (result,) = insert_all(context, [insert])
         refresh(context.spark, database, name)
         return result
-
-
-def _context(data: DataFrame) -> Context:
-    """The metastore is that of the session that the rows come from, or of the one that was started last."""
-    session = data.sparkSession
-    if isinstance(session, Session):
-        return Context(session, session.metastore)
-    if Session.started is None:
-        raise SessionError("there is no metastore to write to: start a session with spark_client.session(…)")
-    return Context(session, Session.started.metastore)
 
 
 def _text(value: object) -> str | None:

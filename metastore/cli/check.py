@@ -76,5 +76,5 @@ def _is_open(name: str, plan: ScanPlan) -> bool:
 
 def _ask(name: str, uri: str, master: str) -> list[Finding]:
     """What the Spark client finds. Raises MetastoreError with its text where it refuses."""
-    reply = ask_client(_COMMAND, "spark_client.buckets", name, f"--uri={uri}", f"--master={master}")
+    reply = ask_client(_COMMAND, "spark_client.commands.check_buckets", name, f"--uri={uri}", f"--master={master}")
     return [(each["partition"], each["problem"]) for each in reply["problems"]]

@@ -17,7 +17,7 @@ def suggest(uri: str, name: str, columns: str | None, *, share: float, limit: in
     """Prints the heavy values of `columns`, or of each column for itself, and the statement that declares them."""
     options = {"uri": uri, "columns": columns, "share": share, "limit": limit, "master": master}
     arguments = [f"--{option}={value}" for option, value in options.items() if value is not None]
-    found = ask_client(_COMMAND, "spark_client.skew", name, *arguments)["suggestions"]
+    found = ask_client(_COMMAND, "spark_client.commands.suggest_skew", name, *arguments)["suggestions"]
     if columns is None:
         print_table(
             f"Columns of {name}, by what directories of heavy values save",

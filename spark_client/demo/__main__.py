@@ -19,11 +19,11 @@ from pathlib import Path
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
 
 from metastore.client import MetastoreClient  # noqa: E402
-from spark_client import Session, session  # noqa: E402
 from spark_client.demo import flights  # noqa: E402
 from spark_client.demo.questions import ask, questions  # noqa: E402
 from spark_client.demo.screen import Screen  # noqa: E402
 from spark_client.errors import SparkClientError, first_line  # noqa: E402
+from spark_client.session import Session, session  # noqa: E402
 
 _HEAVY = 10
 _RARE = "ANC"

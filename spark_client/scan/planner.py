@@ -8,8 +8,8 @@ from typing import Any
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import ScanPartition, ScanPlan, ScanStorage
-from spark_client.buckets.scanning import bucketing, chosen_files, declaration
 from spark_client.errors import InvalidStatementError, UnreadableTableError, ValuesChangedError
+from spark_client.scan.buckets import bucketing, chosen_files, declaration
 from spark_client.scan.predicate import Term, conjunction, terms, texts_in, texts_not_in
 
 _NATIVE = ("parquet", "orc")

@@ -1,1 +1,1 @@
-"""The Hive statements that Spark's own parser refuses: text to frozen dataclass."""
+"""The statements that Spark's parser refuses: `grammar` reads them, `run` carries them out, a noun each."""

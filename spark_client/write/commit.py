@@ -10,11 +10,12 @@ from typing import Self
 from metastore.client.structs import PublishPartition, Skew, Table
 from spark_client.context import Context
 from spark_client.errors import PublishConflictError
-from spark_client.write.adoption import QUERY_ID, Adopter, Adoption, final_locations, own_directory, table_root
-from spark_client.write.files import FILE_ERRORS, Files, is_below, parent
+from spark_client.jvm.files import FILE_ERRORS, Files
+from spark_client.table.paths import is_below, parent
+from spark_client.table.settings import is_in_place, lease_seconds
 from spark_client.write.journal import Journal
 from spark_client.write.lease import Lease
-from spark_client.write.settings import is_in_place, lease_seconds
+from spark_client.write.placement import QUERY_ID, Adopter, Adoption, final_locations, own_directory, table_root
 from spark_client.write.snapshot import Snapshot, Values, same_layout, take_snapshot, with_publications
 from spark_client.write.staging import StagedFile
 

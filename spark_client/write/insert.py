@@ -16,17 +16,18 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from spark_client.buckets.writing import write_buckets
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError, first_line
+from spark_client.table.directory_names import check_distinct, directory_path
+from spark_client.table.hive_settings import dynamic_partitions
+from spark_client.table.partition_spec import resolve_partition
+from spark_client.table.settings import max_file_size
+from spark_client.write.buckets import write_buckets
 from spark_client.write.commit import Commit, Write
-from spark_client.write.directory_names import check_distinct, directory_path
-from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files, dynamic_partitions
-from spark_client.write.partition_spec import resolve_partition
+from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files
 from spark_client.write.publication import publish
 from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
-from spark_client.write.settings import max_file_size
 from spark_client.write.skew_choice import Choice, choose, is_auto
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import Values, other_skews, take_snapshot

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from metastore.client.structs import Rename
 from spark_client.errors import WriteFailedError
-from spark_client.write.adoption import Adoption
-from spark_client.write.files import FILE_ERRORS, Files, parent
+from spark_client.jvm.files import FILE_ERRORS, Files
+from spark_client.table.paths import parent
+from spark_client.write.placement import Adoption
 
 _log = logging.getLogger(__name__)
 # Renames in one call of the JVM's.

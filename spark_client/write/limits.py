@@ -11,25 +11,15 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import SparkSession
 
 from spark_client.errors import InvalidInsertError
-from spark_client.write.names import task_of
-from spark_client.write.partition_spec import DynamicPartitions
+from spark_client.table.hive_settings import is_true, number, setting
+from spark_client.table.names import task_of
 from spark_client.write.staging import StagedFile
 
-_ENABLED = "hive.exec.dynamic.partition"
-_MODE = "hive.exec.dynamic.partition.mode"
 _MAX_PARTITIONS = "hive.exec.max.dynamic.partitions"
 _MAX_PER_WRITER = "hive.exec.max.dynamic.partitions.pernode"
 _MAX_FILES = "hive.exec.max.created.files"
 _ERROR_ON_EMPTY = "hive.error.on.empty.partition"
 _WHITELIST = "hive.metastore.partition.name.whitelist.pattern"
-
-
-def dynamic_partitions(spark: SparkSession) -> DynamicPartitions:
-    """What the session allows. Raises InvalidInsertError for a mode that Hive does not know."""
-    mode = _setting(spark, _MODE, "nonstrict").lower()
-    if mode not in ("strict", "nonstrict"):
-        raise InvalidInsertError(f"{_MODE} is {mode!r}; it can be strict or nonstrict")
-    return DynamicPartitions(enabled=_is_true(spark, _ENABLED, "true"), strict=mode == "strict")
 
 
 def check_dynamic_partitions(spark: SparkSession, staged: Sequence[StagedFile]) -> None:
@@ -39,24 +29,24 @@ def check_dynamic_partitions(spark: SparkSession, staged: Sequence[StagedFile]) 
     a limit that somebody has set is applied.
     """
     touched = {file.values for file in staged}
-    limit = _number(spark, _MAX_PARTITIONS, 1000)
+    limit = number(spark, _MAX_PARTITIONS, 1000)
     if len(touched) > limit:
         raise InvalidInsertError(
             f"Number of dynamic partitions created is {len(touched)}, which is more than {limit}. "
             f"To solve this try to set {_MAX_PARTITIONS} to at least {len(touched)}."
         )
-    if not touched and _is_true(spark, _ERROR_ON_EMPTY, "false"):
+    if not touched and is_true(spark, _ERROR_ON_EMPTY, "false"):
         raise InvalidInsertError(
             f"This query creates no partitions. To turn off this error, set {_ERROR_ON_EMPTY}=false."
         )
-    if per_writer := _number(spark, _MAX_PER_WRITER, 0):
+    if per_writer := number(spark, _MAX_PER_WRITER, 0):
         _check_writers(staged, per_writer)
     check_characters(spark, {value for values in touched for value in values})
 
 
 def check_files(spark: SparkSession, staged: Sequence[StagedFile]) -> None:
     """Refuses more files than `hive.exec.max.created.files`. Raises InvalidInsertError."""
-    limit = _number(spark, _MAX_FILES, 100_000)
+    limit = number(spark, _MAX_FILES, 100_000)
     if len(staged) > limit:
         raise InvalidInsertError(
             f"total number of created files now is {len(staged)}, which exceeds {limit}; raise {_MAX_FILES}, or let "
@@ -79,7 +69,7 @@ def _check_writers(staged: Sequence[StagedFile], limit: int) -> None:
 
 def check_characters(spark: SparkSession, values: Iterable[str]) -> None:
     """Refuses values of partitions that the session's pattern does not match. Raises InvalidInsertError."""
-    pattern = _setting(spark, _WHITELIST, "")
+    pattern = setting(spark, _WHITELIST, "")
     if not pattern:
         return
     try:
@@ -92,19 +82,3 @@ def check_characters(spark: SparkSession, values: Iterable[str]) -> None:
                 f"Partition value '{value}' contains a character not matched by whitelist pattern '{pattern}'.  "
                 f"(configure with {_WHITELIST})"
             )
-
-
-def _setting(spark: SparkSession, name: str, default: str) -> str:
-    return (spark.conf.get(name, default) or default).strip()
-
-
-def _is_true(spark: SparkSession, name: str, default: str) -> bool:
-    return _setting(spark, name, default).lower() == "true"
-
-
-def _number(spark: SparkSession, name: str, default: int) -> int:
-    text = _setting(spark, name, str(default))
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInsertError(f"{name} is {text!r}, which is no number") from None

@@ -18,8 +18,8 @@ from spark_client.errors import (
     WriteFailedError,
     WriteUncertainError,
 )
-from spark_client.write.adoption import QUERY_ID, Adoption
 from spark_client.write.commit import Commit
+from spark_client.write.placement import QUERY_ID, Adoption
 
 # An append that meets another writer looks again and goes on, as one of them always gets through.
 _ATTEMPTS = 64

@@ -12,22 +12,13 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Column, Table
 from spark_client.errors import InvalidInsertError, first_line
-from spark_client.write.directory_names import FUNCTION, MAX_NAME, has_own_names
-from spark_client.write.names import DEFAULT_PARTITION, ESCAPED, value_path
-from spark_client.write.partition_spec import PartitionSpec, place_columns
+from spark_client.jvm.sql_text import quote
+from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
+from spark_client.table.names import DEFAULT_PARTITION, ESCAPED, value_path
+from spark_client.table.partition_spec import PartitionSpec, place_columns
 
 _CHAR = re.compile(r"char\((\d+)\)")
 _TEXT_TYPE = re.compile(r"(string|varchar|char)\b")
-
-
-def quote(name: str) -> str:
-    """The name as an identifier of Spark SQL."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def literal(text: str) -> str:
-    """The text as a constant of Spark SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> dict[str, str]:

@@ -13,11 +13,11 @@ from pyspark.sql.types import StructField
 
 from metastore.client.structs import NOT_SKEWED, Skew, Table
 from spark_client.errors import InvalidInsertError
-from spark_client.skew.keys import is_simple, key_of, values_of
-from spark_client.skew.limits import MAX_VALUES_SETTING, max_values
-from spark_client.skew.sketch import DEFAULT_SHARE, Sketch
-from spark_client.write.names import DEFAULT_PARTITION
-from spark_client.write.rows import quote
+from spark_client.jvm.sql_text import quote
+from spark_client.table.names import DEFAULT_PARTITION
+from spark_client.table.sketch import DEFAULT_SHARE, Sketch
+from spark_client.table.skew_keys import is_simple, key_of, values_of
+from spark_client.table.skew_limits import MAX_VALUES_SETTING, max_values
 from spark_client.write.skewed_directory import is_in, partition_key
 from spark_client.write.snapshot import Values
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Buckets, Partition, PublishPartition, Skew, Storage, Table
-from spark_client.write.names import DEFAULT_PARTITION
+from spark_client.table.names import DEFAULT_PARTITION
 
 Values = tuple[str, ...]
 

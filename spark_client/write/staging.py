@@ -14,11 +14,12 @@ from pyspark.sql.types import StringType, StructType
 
 from metastore.client.structs import Storage, Table
 from spark_client.errors import InvalidInsertError
-from spark_client.write.directory_names import has_own_names
-from spark_client.write.file_options import file_options
-from spark_client.write.files import Files, name_of, parent
-from spark_client.write.names import DEFAULT_PARTITION, unescape
-from spark_client.write.rows import quote
+from spark_client.jvm.files import Files
+from spark_client.jvm.sql_text import quote
+from spark_client.table.directory_names import has_own_names
+from spark_client.table.file_options import file_options
+from spark_client.table.names import DEFAULT_PARTITION, unescape
+from spark_client.table.paths import name_of, parent
 
 _ROOM, _SPLITS = 0.9, 6
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, NoSuchPartitionError
+from spark_client.table.partition_spec import PartitionSpec
 from spark_client.write.commit import Commit, Write
 from spark_client.write.insert import failures_as_one_line
-from spark_client.write.partition_spec import PartitionSpec
 from spark_client.write.publication import publish
 from spark_client.write.rows import normalise_static
 from spark_client.write.snapshot import take_snapshot

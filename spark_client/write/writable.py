@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from metastore.client.structs import Table
 from spark_client.errors import InvalidInsertError
-from spark_client.write.adoption import layout_problem
-from spark_client.write.directory_names import FUNCTION, has_own_names
+from spark_client.table.directory_names import FUNCTION, has_own_names
+from spark_client.table.skew_layout import layout_problem
 from spark_client.write.staging import file_format
 
 

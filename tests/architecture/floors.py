@@ -36,13 +36,13 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("statements.grammar",),
         ("statements.run",),
         ("session",),
-        ("serve",),
+        ("writer",),
         ("commands", "demo"),
     ],
 }
 
 # Packages whose rooms do not stand on these floors yet: the test of their floors must fail until they do.
-UNFINISHED = {"spark_client": "its rooms still import each other in circles"}
+UNFINISHED: dict[str, str] = {}
 
 # Rooms whose modules do not know each other: what two of them need has a place on a lower floor.
 STRANGERS = ("metastore.storage.repositories", "metastore.services.entry", "migrations.versions")
@@ -72,6 +72,6 @@ WALLS: dict[str, tuple[str, ...]] = {
     "metastore.storage": ("metastore.transport", "metastore.client"),
     "metastore.transport": ("sqlalchemy", "metastore.errors", "metastore.domain"),
     "metastore.warehouse": ("sqlalchemy", "thrift", "metastore.domain", "metastore.settings"),
-    "spark_client.statements": (*WORLD, "pyspark", "py4j", "thrift", "thrift_idl"),
+    "spark_client.statements.grammar": (*WORLD, "pyspark", "py4j", "thrift", "thrift_idl"),
     "spark_client.scan.predicate": (*WORLD, "pyspark", "py4j", "thrift", "thrift_idl"),
 }

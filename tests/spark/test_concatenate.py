@@ -9,8 +9,8 @@ import pytest
 
 from spark_client import Session, errors
 from spark_client.context import Context
-from spark_client.statements.concatenate import Concatenate
-from spark_client.write.concatenate import EXTERNAL_TOO, FILE_SIZE, concatenate
+from spark_client.statements.grammar.concatenate import Concatenate
+from spark_client.statements.run.concatenate import EXTERNAL_TOO, FILE_SIZE, concatenate
 from tests.spark.tables import DEFAULT, directories, layout
 
 SKEWED = "SKEWED BY (x) ON (1, 2, 9) STORED AS DIRECTORIES"

@@ -12,10 +12,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from spark_client import Session
-from spark_client.analysis import analyzed
 from spark_client.context import Context
-from spark_client.creating import create_as_select
 from spark_client.errors import InvalidInsertError, PublishConflictError, SparkClientError, TableExistsError
+from spark_client.jvm.catalog import analyzed
+from spark_client.write.create_as_select import create_as_select
 from tests.spark.tables import files_below, folder
 
 

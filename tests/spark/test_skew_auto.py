@@ -7,7 +7,7 @@ import pytest
 from metastore.client.structs import Partition
 from spark_client import Session, scan_report
 from spark_client.errors import InvalidInsertError
-from spark_client.skew.join import skew_join
+from spark_client.joins.skew_join import skew_join
 from tests.spark.tables import DEFAULT, directories, layout
 
 AUTO = "TBLPROPERTIES ('skew.auto'='true', 'skew.auto.columns'='x', 'skew.auto.share'='0.1')"

@@ -16,8 +16,8 @@ from metastore.client import MetastoreClient
 from metastore.domain.skew import flat_prefix
 from spark_client import Session, scan_report
 from spark_client.errors import InvalidStatementError
-from spark_client.write.files import MARK
-from spark_client.write.names import DEFAULT_PARTITION, flat_prefixes, is_flat
+from spark_client.jvm.files import MARK
+from spark_client.table.names import DEFAULT_PARTITION, flat_prefixes, is_flat
 from tests.clients import list_bucketed
 from tests.spark.tables import folder
 

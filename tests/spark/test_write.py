@@ -11,9 +11,9 @@ import pytest
 from metastore.client.structs import NOT_SKEWED, PublishMode, Skew, Table
 from spark_client import errors
 from spark_client.context import Context
-from spark_client.write.files import MARK
+from spark_client.jvm.files import MARK
+from spark_client.table.names import DEFAULT_PARTITION
 from spark_client.write.insert import insert_into
-from spark_client.write.names import DEFAULT_PARTITION
 from tests.spark.tables import (
     DEFAULT,
     ORC,

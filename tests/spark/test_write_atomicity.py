@@ -17,9 +17,10 @@ from metastore.client import MetastoreClient
 from metastore.client.structs import Publication, PublishResult, Table
 from spark_client import errors
 from spark_client.context import Context
-from spark_client.write import journal, settings
+from spark_client.table import settings
+from spark_client.table.settings import IN_PLACE, MODE
+from spark_client.write import journal
 from spark_client.write.insert import Insert, insert_all, insert_into
-from spark_client.write.settings import IN_PLACE, MODE
 from tests.spark.tables import change_skew, files_below, folder, frame, make_table, skewed
 
 SCHEMA = "id long, x int, m int"

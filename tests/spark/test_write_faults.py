@@ -13,7 +13,7 @@ from metastore.client import MetastoreClient
 from metastore.client.structs import Table
 from spark_client import errors
 from spark_client.context import Context
-from spark_client.write.files import Files
+from spark_client.jvm.files import Files
 from spark_client.write.insert import insert_into
 from tests.bench.writing.files import unreferenced
 from tests.spark.tables import files_below, folder, frame, make_table, skewed

@@ -8,8 +8,8 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
-from spark_client.write.adoption import table_root
-from spark_client.write.files import MARK
+from spark_client.jvm.files import MARK
+from spark_client.write.placement import table_root
 
 
 def unreferenced(spark: SparkSession, metastore: MetastoreClient, database: str, table: str) -> list[str]:

@@ -12,9 +12,9 @@ from typing import Any
 import spark_client
 from spark_client import errors
 from spark_client.context import Context
+from spark_client.jvm.files import MARK
 from spark_client.session import Session
 from spark_client.write.commit import Commit
-from spark_client.write.files import MARK
 from spark_client.write.insert import insert_into
 from tests.interop.report import Report
 

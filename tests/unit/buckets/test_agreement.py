@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from metastore.client.structs import Buckets
 from metastore.domain import buckets as server
-from spark_client.buckets import names, rules
 from spark_client.errors import UnreadableTableError
+from spark_client.table import bucket_names as names
+from spark_client.table import bucket_rules as rules
 
 FILES = st.one_of(
     st.from_regex(r"0?\d{1,3}_\d(_copy_1|\.gz|)", fullmatch=True),

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.client.structs import NOT_BUCKETED, Buckets
-from spark_client.buckets.rules import (
+from spark_client.errors import InvalidInsertError, UnreadableTableError
+from spark_client.table.bucket_rules import (
     bucket_numbers,
     bucketing_version,
     buckets_of_hashes,
     creates_empty_files,
     mismatch,
 )
-from spark_client.errors import InvalidInsertError, UnreadableTableError
 
 PRESTO = "20180102_030405_00641_x1y2z_bucket-{:05d}"
 

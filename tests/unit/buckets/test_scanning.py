@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from metastore.client.structs import Column, ScanBuckets, ScanPartition
-from spark_client.buckets.scanning import bucketing, chosen_files
+from spark_client.scan.buckets import bucketing, chosen_files
 
 OURS, SPARKS = "000001_0_query-7-00000.parquet", "00001_0_part-00000-1c5d-4b_00001.c000.snappy.parquet"
 

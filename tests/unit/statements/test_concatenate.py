@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.concatenate import Concatenate, parse
+from spark_client.statements.grammar.concatenate import Concatenate, parse
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.creating import CreateTableAsSelect, ShowCreateDatabase, parse
+from spark_client.statements.grammar.creating import CreateTableAsSelect, ShowCreateDatabase, parse
 
 
 def test_the_statement_of_hives_design() -> None:

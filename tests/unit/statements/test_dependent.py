@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.dependent import CreateDependentTable, DependsOn, DropCascade, OfTable, parse
+from spark_client.statements.grammar.dependent_tables import (
+    CreateDependentTable,
+    DependsOn,
+    DropCascade,
+    OfTable,
+    parse,
+)
 
 
 def test_create() -> None:

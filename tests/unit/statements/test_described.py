@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_client.statements.described import DescribeTable, ShowCreateTable, parse
+from spark_client.statements.grammar.descriptions import DescribeTable, ShowCreateTable, parse
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.skew_clause import SkewedBy
-from spark_client.statements.skewed import (
+from spark_client.statements.grammar.skew_clause import SkewedBy
+from spark_client.statements.grammar.skewed_tables import (
     AlterTableNotSkewed,
     AlterTableSkewed,
     CreateSkewedTable,

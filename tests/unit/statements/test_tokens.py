@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_client.statements.tokens import tokens
+from spark_client.statements.grammar.tokens import tokens
 
 
 def _texts(text: str) -> list[str]:

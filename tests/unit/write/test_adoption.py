@@ -18,9 +18,9 @@ from metastore.client.structs import (
     Storage,
     Table,
 )
-from spark_client.write.adoption import Adopter, Adoption, final_locations, own_directory, table_root
-from spark_client.write.files import is_below, name_of, parent
-from spark_client.write.names import skew_directories, value_path
+from spark_client.table.names import skew_directories, value_path
+from spark_client.table.paths import is_below, name_of, parent
+from spark_client.write.placement import Adopter, Adoption, final_locations, own_directory, table_root
 from spark_client.write.snapshot import Existing, Values
 from spark_client.write.staging import StagedFile
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metastore.client.structs import Column, Storage, Table
 from spark_client.errors import InvalidInsertError
-from spark_client.write.directory_names import (
+from spark_client.table.directory_names import (
     FUNCTION,
     MAX_NAME,
     check_distinct,
@@ -16,7 +16,7 @@ from spark_client.write.directory_names import (
     has_own_names,
     register_directory_function,
 )
-from spark_client.write.names import DEFAULT_PARTITION, value_path
+from spark_client.table.names import DEFAULT_PARTITION, value_path
 
 LONGEST_COLUMN = "c" * 128
 

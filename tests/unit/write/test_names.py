@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_client.write.names import (
+from spark_client.table.names import (
     DEFAULT_DIRECTORY,
     DEFAULT_PARTITION,
     escape,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spark_client.errors import InvalidInsertError
-from spark_client.write.names import DEFAULT_PARTITION
-from spark_client.write.partition_spec import place_columns, resolve_partition
+from spark_client.table.names import DEFAULT_PARTITION
+from spark_client.table.partition_spec import place_columns, resolve_partition
 
 
 def test_the_clause_is_put_into_the_tables_order() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from metastore.client.structs import Buckets, Column, Skew, Storage, Table
 from spark_client.errors import InvalidInsertError
-from spark_client.write.directory_names import FUNCTION
+from spark_client.table.directory_names import FUNCTION
 from spark_client.write.writable import check_writable
 
 TABLE = Table("db", "t", (Column("x", "int"),), (), "file:/t", Storage("…MapredParquetInputFormat", "", ""))

@@ -1,0 +1,1 @@
+"""What the command line starts in a process of its own."""

@@ -1,0 +1,1 @@
+"""Joins that Spark does better by what the metastore knows: heavy keys apart, buckets without a shuffle."""

@@ -1,0 +1,1 @@
+"""From the text of a statement to a frozen dataclass. Pure."""

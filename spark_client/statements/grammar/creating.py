@@ -1,0 +1,117 @@
+"""What Hive and its partners say of databases and new tables, and Spark's parser refuses. Pure.
+
+CREATE TABLE … AS SELECT with columns and types of its own: Hive's design of dynamic partitions ("CTAS"), and Doris.
+SHOW CREATE DATABASE: Hive, Doris.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from spark_client.errors import InvalidStatementError
+from spark_client.statements.grammar.reader import Reader
+from spark_client.statements.grammar.tokens import tokens
+
+_SUSPICIOUS = re.compile(r"\bcreate\s+(?:external\s+)?(?:table|database|schema)\b", re.IGNORECASE)
+# Where a query begins that no AS stands before; WITH begins clauses of CREATE TABLE, too.
+_QUERY = ("SELECT", "FROM", "VALUES", "MAP", "REDUCE")
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableAsSelect:
+    """CREATE TABLE with types, and AS `query`. `keys`: how many partition columns it names.
+
+    `head` ends behind the table's name, `columns` (None: there are none) are in brackets, `rest` ends before AS.
+    """
+
+    table: str
+    head: str
+    columns: str | None
+    rest: str
+    query: str
+    keys: int
+    has_format: bool
+
+    def definition(self, columns: str) -> str:
+        """The CREATE TABLE without its query; `columns`: (name type, …), where the statement itself has none."""
+        return f"{self.head} {self.columns or columns} {self.rest}"
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateDatabase:
+    """SHOW CREATE DATABASE, or SCHEMA; the name as written."""
+
+    database: str
+
+
+Statement = CreateTableAsSelect | ShowCreateDatabase
+
+
+def parse(text: str) -> Statement | None:
+    """The statement, or None where it is Spark's. Raises InvalidStatementError for SHOW CREATE DATABASE of nothing."""
+    if not _SUSPICIOUS.search(text):
+        return None
+    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    if reader.take("SHOW", "CREATE", "DATABASE") or reader.take("SHOW", "CREATE", "SCHEMA"):
+        return _show(reader)
+    if reader.take("CREATE", "TABLE") or reader.take("CREATE", "EXTERNAL", "TABLE"):
+        try:
+            return _create(text, reader)
+        except InvalidStatementError:
+            return None  # Brackets that are not closed: Spark's parser says where.
+    return None
+
+
+def _show(reader: Reader) -> ShowCreateDatabase:
+    name = reader.multipart_name()
+    if name is None:
+        raise InvalidStatementError("SHOW CREATE DATABASE needs the name of a database")
+    reader.expect_end()
+    return ShowCreateDatabase(name)
+
+
+def _create(text: str, reader: Reader) -> CreateTableAsSelect | None:
+    reader.take("IF", "NOT", "EXISTS")
+    name = reader.multipart_name()
+    if name is None:
+        return None
+    head, first = text[: reader.end], reader.peek()
+    columns = reader.brackets() if first is not None and first.says("(") else None
+    behind, keys, is_typed, has_format = reader.end, 0, columns is not None, False
+    while (word := reader.peek()) is not None:
+        if (word.says("AS") and not reader.follows("STORED")) or word.says(*_QUERY):
+            reader.take("AS")
+            query = reader.peek()
+            if query is None or not is_typed:
+                return None
+            rest = text[behind : word.start].strip()
+            return CreateTableAsSelect(name, head, columns, rest, text[query.start :].rstrip("; \n"), keys, has_format)
+        if word.says("("):
+            reader.skip_brackets()
+        elif reader.take("PARTITIONED", "BY"):
+            keys, typed = _keys(reader)
+            is_typed = is_typed or typed
+        elif word.says("USING") and not reader.take("USING", "HIVE"):
+            return None
+        else:
+            has_format = has_format or word.says("STORED", "USING")
+            if not word.says("USING"):
+                reader.next()
+    return None
+
+
+def _keys(reader: Reader) -> tuple[int, bool]:
+    """How many columns PARTITIONED BY names, and whether they have types."""
+    opening = reader.peek()
+    if opening is None or not opening.says("("):
+        return 0, False
+    reader.next()
+    count, words, typed = 1, 0, False
+    while not (token := reader.next()).says(")") or token.depth > opening.depth:
+        if token.says(",") and token.depth == opening.depth + 1:
+            count, words = count + 1, 0
+        else:
+            words += 1
+            typed = typed or words > 1
+    return count, typed

@@ -1,0 +1,238 @@
+"""The statements about dependent tables: text in, frozen dataclasses out. Pure.
+
+Grammar: the final proposal of Hive's "Dependent Tables". CREATE DEPENDENT TABLE and DEPENDS ON are claimed here; of the
+statements that every table has (ADD PARTITION, SHOW PARTITIONS, DESCRIBE EXTENDED …), only the name is read: they are
+the dependent table's if the table is one, and otherwise left to Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from spark_client.errors import InvalidStatementError
+from spark_client.statements.grammar.reader import Reader
+from spark_client.statements.grammar.tokens import tokens
+
+_SUSPICIOUS = re.compile(
+    r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|delete|update|merge|cascade|alter|show)\b",
+    re.IGNORECASE,
+)
+
+
+_WRITING = (
+    ("INSERT", "INTO"),
+    ("INSERT", "OVERWRITE"),
+    ("TRUNCATE",),
+    ("DELETE", "FROM"),
+    ("UPDATE",),
+    ("MERGE", "INTO"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDependentTable:
+    """CREATE DEPENDENT TABLE. Names as written; `keys` with a type, or None for the base's; `comment` a literal."""
+
+    table: str
+    keys: tuple[tuple[str, str | None], ...]
+    base: str
+    if_not_exists: bool
+    comment: str | None
+    properties: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DependsOn:
+    """ALTER TABLE … [PARTITION (…)] DEPENDS ON TABLE …; `partition` is the clause as written, with its brackets."""
+
+    table: str
+    base: str
+    partition: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OfTable:
+    """A statement that every table has: Spark's parser knows it."""
+
+    table: str
+    kind: str  # ADD, DROP, RENAME (of partitions), ALTER, SHOW, SHOW CREATE, DESCRIBE, or WRITE, which is refused
+    statement: str
+    partition: str | None = None
+    behind: int = field(default=0, compare=False)  # where its text goes on behind ALTER TABLE or ALTER VIEW
+
+
+@dataclass(frozen=True, slots=True)
+class DropCascade:
+    """DROP TABLE … CASCADE: with all that depends on the table. Spark's parser does not know it."""
+
+    table: str
+    if_exists: bool
+
+
+Statement = CreateDependentTable | DependsOn | OfTable | DropCascade
+
+
+def parse(text: str) -> Statement | None:
+    """The statement, or None where it is Spark's. Raises InvalidStatementError for a broken clause."""
+    if not _SUSPICIOUS.search(text):
+        return None
+    words = [token for token in tokens(text) if not token.says(";") or token.depth]
+    reader = Reader(text, words)
+    if reader.take("CREATE", "DEPENDENT", "TABLE"):
+        return _create(reader)
+    if reader.take("ALTER", "TABLE") or reader.take("ALTER", "VIEW"):
+        return _alter(text, reader)
+    if reader.take("SHOW", "CREATE", "TABLE"):
+        return _show_create(text, reader)
+    if reader.take("SHOW", "PARTITIONS"):
+        return _of_table(text, "SHOW", reader.multipart_name())
+    if reader.take("DESCRIBE") or reader.take("DESC"):
+        return _describe(text, reader)
+    if reader.take("DROP", "TABLE") or reader.take("DROP", "VIEW"):
+        return _drop(reader)
+    return _write(text, reader)
+
+
+def _drop(reader: Reader) -> DropCascade | None:
+    """DROP TABLE [IF EXISTS] … [PURGE] CASCADE: dropped data never go to a trash."""
+    if_exists = reader.take("IF", "EXISTS")
+    table = reader.multipart_name()
+    reader.take("PURGE")
+    if table is None or not reader.take("CASCADE"):
+        return None
+    reader.expect_end()
+    return DropCascade(table, if_exists)
+
+
+def _show_create(text: str, reader: Reader) -> OfTable | None:
+    table = reader.multipart_name()
+    reader.take("AS", "SERDE")
+    return OfTable(table, "SHOW CREATE", text) if table and reader.peek() is None else None
+
+
+def _create(reader: Reader) -> CreateDependentTable:
+    if_not_exists = reader.take("IF", "NOT", "EXISTS")
+    table = _name(reader)
+    comment, properties = _options(reader)
+    reader.expect("PARTITIONED")
+    reader.expect("BY")
+    keys = _keys(reader)
+    base = _base(reader)
+    more, more_properties = _options(reader)
+    reader.expect_end()
+    return CreateDependentTable(table, keys, base, if_not_exists, comment or more, (*properties, *more_properties))
+
+
+def _options(reader: Reader) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+    """COMMENT '…' and TBLPROPERTIES ('a' = 'b', …), in any order."""
+    comment, properties = None, list[tuple[str, str]]()
+    while True:
+        if reader.take("COMMENT"):
+            comment = reader.literal()
+        elif reader.take("TBLPROPERTIES"):
+            reader.expect("(")
+            while not reader.take(")"):
+                if properties:
+                    reader.expect(",")
+                key = reader.literal()
+                reader.expect("=")
+                properties.append((key, reader.literal()))
+        else:
+            return comment, tuple(properties)
+
+
+def _keys(reader: Reader) -> tuple[tuple[str, str | None], ...]:
+    """(ds STRING, hr)"""
+    keys: list[tuple[str, str | None]] = []
+    reader.expect("(")
+    while not reader.take(")"):
+        if keys:
+            reader.expect(",")
+        keys.append((reader.identifier(), _type(reader)))
+    return tuple(keys)
+
+
+def _type(reader: Reader) -> str | None:
+    """A type with its brackets, up to the comma or bracket that ends the column."""
+    first = reader.peek()
+    while (token := reader.peek()) is not None and not token.says(",", ")"):
+        if token.says("("):
+            reader.skip_brackets()
+        else:
+            reader.next()
+    return reader.text_from(first) if first and first is not token else None
+
+
+def _base(reader: Reader) -> str:
+    reader.expect("DEPENDS")
+    reader.expect("ON")
+    reader.take("TABLE")
+    return _name(reader)
+
+
+def _alter(text: str, reader: Reader) -> Statement | None:
+    behind = reader.end
+    table = reader.multipart_name()
+    if table is None:
+        return None
+    if reader.take("ADD", "PARTITION") or reader.take("ADD", "IF", "NOT", "EXISTS", "PARTITION"):
+        return OfTable(table, "ADD", text, behind=behind)
+    if reader.take("DROP", "PARTITION") or reader.take("DROP", "IF", "EXISTS", "PARTITION"):
+        return OfTable(table, "DROP", text, behind=behind)
+    partition = _partition(reader)
+    if reader.take("RENAME", "TO", "PARTITION"):
+        return OfTable(table, "RENAME", text, behind=behind) if partition else None
+    if any(reader.take(*words) for words in (("RENAME", "TO"), ("SET", "TBLPROPERTIES"), ("UNSET", "TBLPROPERTIES"))):
+        return OfTable(table, "ALTER", text, behind=behind)
+    following = reader.peek()
+    if following is None or not following.says("DEPENDS"):
+        return None
+    base = _base(reader)
+    reader.expect_end()
+    return DependsOn(table, base, partition)
+
+
+def _describe(text: str, reader: Reader) -> OfTable | None:
+    """DESCRIBE EXTENDED of a whole table or partition; not of a column, and not as JSON."""
+    reader.take("TABLE")
+    if not (reader.take("EXTENDED") or reader.take("FORMATTED")):
+        return None
+    table = reader.multipart_name()
+    partition = _partition(reader)
+    if table is None or reader.peek() is not None:
+        return None
+    return OfTable(table, "DESCRIBE", text, partition)
+
+
+def _write(text: str, reader: Reader) -> OfTable | None:
+    """INSERT, LOAD, TRUNCATE and such: what they write to."""
+    if any(reader.take(*words) for words in _WRITING):
+        reader.take("TABLE")
+        return _of_table(text, "WRITE", reader.multipart_name())
+    if reader.take("LOAD", "DATA"):
+        while reader.peek() is not None:
+            if reader.take("INTO", "TABLE"):
+                return _of_table(text, "WRITE", reader.multipart_name())
+            reader.next()
+    return None
+
+
+def _partition(reader: Reader) -> str | None:
+    """PARTITION (…), as written from its bracket on."""
+    if not reader.take("PARTITION"):
+        return None
+    opening = reader.peek()
+    reader.skip_brackets()
+    return reader.text_from(opening) if opening else None
+
+
+def _of_table(text: str, kind: str, table: str | None) -> OfTable | None:
+    return OfTable(table, kind, text) if table else None
+
+
+def _name(reader: Reader) -> str:
+    name = reader.multipart_name()
+    if name is None:
+        raise InvalidStatementError("expected a table's name in a statement about dependent tables")
+    return name

@@ -1,0 +1,45 @@
+"""DESCRIBE EXTENDED and SHOW CREATE TABLE, which say more of a skewed table than Spark. Text in, dataclass out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from spark_client.statements.grammar.reader import Reader
+from spark_client.statements.grammar.tokens import tokens
+
+_SUSPICIOUS = re.compile(r"\b(?:extended|formatted|create)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTable:
+    """DESCRIBE EXTENDED or FORMATTED of a table, or of the partition that the clause (with its brackets) names."""
+
+    table: str
+    partition: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateTable:
+    """SHOW CREATE TABLE, with AS SERDE or without."""
+
+    table: str
+
+
+def parse(text: str) -> DescribeTable | ShowCreateTable | None:
+    """The statement, or None where it is Spark's alone: of a column, AS JSON, and all others."""
+    if not _SUSPICIOUS.search(text):
+        return None
+    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    if reader.take("SHOW", "CREATE", "TABLE"):
+        table = reader.multipart_name()
+        reader.take("AS", "SERDE")
+        return ShowCreateTable(table) if table and reader.peek() is None else None
+    if not (reader.take("DESCRIBE") or reader.take("DESC")):
+        return None
+    reader.take("TABLE")
+    if not (reader.take("EXTENDED") or reader.take("FORMATTED")):
+        return None
+    table = reader.multipart_name()
+    partition = reader.brackets() if reader.take("PARTITION") else None
+    return DescribeTable(table, partition) if table and reader.peek() is None else None

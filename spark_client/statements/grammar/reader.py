@@ -1,0 +1,122 @@
+"""Reads tokens one after the other, and says where something else was expected. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spark_client.errors import InvalidStatementError
+from spark_client.statements.grammar.tokens import Token
+
+
+class Reader:
+    """A place in the tokens of one statement."""
+
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+        self._text = text
+        self._tokens = tokens
+        self._next = 0
+
+    @property
+    def end(self) -> int:
+        """Where the last token that was read ends in the text."""
+        return self._tokens[self._next - 1].end
+
+    def text_from(self, token: Token) -> str:
+        """The text from that token on, as written, up to the last one that was read."""
+        return self._text[token.start : self.end]
+
+    def peek(self) -> Token | None:
+        """The next token; it stays the next."""
+        return self._tokens[self._next] if self._next < len(self._tokens) else None
+
+    def next(self) -> Token:
+        """The next token."""
+        token = self.peek()
+        if token is None:
+            raise self._expected("more")
+        self._next += 1
+        return token
+
+    def take(self, *words: str) -> bool:
+        """Reads these words if they are the next, and nothing otherwise."""
+        ahead = self._tokens[self._next : self._next + len(words)]
+        if len(ahead) < len(words) or not all(token.says(word) for token, word in zip(ahead, words, strict=True)):
+            return False
+        self._next += len(words)
+        return True
+
+    def follows(self, word: str) -> bool:
+        """Whether the token before the next one is this word."""
+        return self._next > 0 and self._tokens[self._next - 1].says(word)
+
+    def expect(self, word: str) -> None:
+        """Reads this word."""
+        if not self.take(word):
+            raise self._expected(repr(word))
+
+    def expect_end(self) -> None:
+        """There is nothing more."""
+        if self.peek() is not None:
+            raise self._expected("the end of the statement")
+
+    def identifier(self) -> str:
+        """A name, without its back quotes, in lower case."""
+        token = self.peek()
+        if token is None or token.kind not in ("word", "quoted"):
+            raise self._expected("a column name")
+        return self.next().name
+
+    def multipart_name(self) -> str | None:
+        """A table's name as written (`a.b`), or None if there is none here."""
+        first = self.peek()
+        while (token := self.peek()) is not None and token.kind in ("word", "quoted"):
+            self.next()
+            if not self.take("."):
+                return self._text[first.start : self.end] if first else None
+        return None
+
+    def literal(self) -> str:
+        """A constant as written: a number with its sign, a string, DATE '…', TRUE, FALSE or NULL."""
+        start = self._next
+        if self.take("-") or self.take("+"):
+            constants: tuple[str, ...] = ("number",)
+        elif self.take("DATE") or self.take("TIMESTAMP"):
+            constants = ("string",)
+        elif self.take("TRUE") or self.take("FALSE") or self.take("NULL"):
+            return self._text[self._tokens[start].start : self.end]
+        else:
+            constants = ("number", "string")
+        token = self.peek()
+        if token is None or token.kind not in constants:
+            raise self._expected("a constant")
+        self.next()
+        while token.kind == "string" and (more := self.peek()) is not None and more.kind == "string":
+            self.next()  # 'a' 'b' is one string
+        return self._text[self._tokens[start].start : self.end]
+
+    def brackets(self) -> str:
+        """A bracket with all that is in it, as written."""
+        opening = self.peek()
+        self.skip_brackets()
+        return self.text_from(opening) if opening else ""
+
+    def skip_brackets(self) -> bool:
+        """Reads a bracket with all that is in it."""
+        opening = self.peek()
+        self.expect("(")
+        while opening is not None:
+            token = self.next()
+            if token.says(")") and token.depth == opening.depth:
+                break
+        return True
+
+    def _expected(self, what: str) -> InvalidStatementError:
+        token = self.peek()
+        found = f"{token.text!r} at character {token.start + 1}" if token else "the end of the statement"
+        return InvalidStatementError(f"expected {what}, found {found}: {_around(self._text, token)}")
+
+
+def _around(text: str, token: Token | None) -> str:
+    """The part of the statement where it went wrong, on one line."""
+    place = token.start if token else len(text)
+    return "… " + " ".join(text[max(0, place - 40) : place + 20].split()) + " …"

@@ -1,0 +1,1 @@
+"""Carries out what `grammar` has read, by the same nouns."""

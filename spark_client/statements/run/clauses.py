@@ -1,0 +1,62 @@
+"""What Spark's own parser makes of the names, constants and PARTITION clauses of statements that it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from metastore.client.structs import Table
+from spark_client.context import Context
+from spark_client.errors import InvalidStatementError, NoSuchPartitionError, NoSuchTableError
+from spark_client.jvm.parser import clause, entries, identifier
+from spark_client.table.names import DEFAULT_PARTITION
+from spark_client.table.partition_spec import PartitionSpec
+from spark_client.write.rows import normalise_static
+
+
+def resolve(context: Context, name: str) -> tuple[str, str]:
+    """Database and table of a name as written. Raises NoSuchTableError for a name of another catalog."""
+    words = identifier(context, name)
+    if len(words) == 3 and words[0] == "spark_catalog":
+        words = words[1:]
+    if len(words) > 2:
+        raise NoSuchTableError(f"{name}: this works on tables of the session's own catalog only")
+    return (words[0] if len(words) == 2 else context.spark.catalog.currentDatabase()), words[-1]
+
+
+def partition_values(table: Table, spec: Any) -> list[str]:
+    """The values of a partition specification in the table's order, "" for those that are not given."""
+    given = {str(key).lower(): value for key, value in entries(spec)}
+    names = [column.name for column in table.partition_columns]
+    unknown = sorted(given.keys() - set(names))
+    if unknown:
+        raise InvalidStatementError(
+            f"{unknown[0]} is no partition column of {table.full_name}; these are {', '.join(names)}"
+        )
+    return ["" if name not in given else (given[name] or DEFAULT_PARTITION) for name in names]
+
+
+def whole_values(table: Table, spec: Any) -> Sequence[str]:
+    """As `partition_values`. Raises InvalidStatementError where one is not given."""
+    values = partition_values(table, spec)
+    missing = [column.name for column, value in zip(table.partition_columns, values, strict=True) if not value]
+    if missing:
+        raise InvalidStatementError(f"a partition of {table.full_name} needs a value of {', '.join(missing)}")
+    return values
+
+
+def typed_values(context: Context, table: Table, name: str, partition: str) -> tuple[str, ...]:
+    """The values of the one partition that a PARTITION clause names, as texts of their types: `03` on INT is `3`.
+
+    Raises InvalidStatementError, and InvalidInsertError where a value is none of its type.
+    """
+    spec = next(clause(context, name, partition))
+    columns = [column.name for column in table.partition_columns]
+    values = dict(zip(columns, whole_values(table, spec), strict=True))
+    return tuple(normalise_static(context.spark, table, PartitionSpec(values, ())).values())
+
+
+def no_such_partition(table: Table, spec: Any) -> NoSuchPartitionError:
+    """The error for a specification that no partition has."""
+    shown = ", ".join(f"{key}={value}" for key, value in entries(spec))
+    return NoSuchPartitionError(f"{table.full_name} has no partition ({shown})")

@@ -1,0 +1,86 @@
+"""What SHOW PARTITIONS, DESCRIBE EXTENDED and SHOW CREATE TABLE say of a dependent table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile, zip_longest
+
+from pyspark.sql import DataFrame
+
+from metastore.client.structs import Table
+from spark_client.context import Context
+from spark_client.jvm.parser import clause, parsed
+from spark_client.statements.grammar.dependent_tables import OfTable
+from spark_client.statements.run.clauses import no_such_partition, partition_values
+
+_DESCRIPTION = "col_name string, data_type string, comment string"
+# What is not the user's own among a table's properties.
+_INTERNAL = re.compile(r"dependent\.(?:table|on)|comment|transient_lastDdlTime|spark\.sql\..*|view\..*")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def show_partitions(context: Context, table: Table, statement: OfTable) -> DataFrame:
+    """Names, ascending; of a part of the values where the statement has one."""
+    pattern = parsed(context, statement.statement).pattern()
+    values = partition_values(table, pattern.get().spec()) if pattern.isDefined() else []
+    names = context.metastore.get_partition_names(table.database, table.name, values)
+    return context.spark.createDataFrame([(name,) for name in names], "partition string")
+
+
+def show_create(context: Context, table: Table) -> DataFrame:
+    """The statement that makes the table anew, without its partitions. New ones depend on the last base."""
+    found = context.metastore.get_dependencies(table.database, table.name, transitive=False)
+    base = next(each.base for each in found.tables if each.current)
+    keys = ", ".join(f"{_name(column.name)} {column.type.upper()}" for column in table.partition_columns)
+    comment = table.parameters.get("comment")
+    own = {key: value for key, value in table.parameters.items() if not _INTERNAL.fullmatch(key)}
+    properties = ",\n".join(f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(own.items()))
+    lines = [
+        f"CREATE DEPENDENT TABLE {_name(table.database)}.{_name(table.name)}",
+        *([f"COMMENT {_literal(comment)}"] if comment else []),
+        f"PARTITIONED BY ({keys})",
+        f"DEPENDS ON TABLE {'.'.join(map(_name, base.split('.')))}",
+        *([f"TBLPROPERTIES (\n{properties})"] if own else []),
+    ]
+    return context.spark.createDataFrame([("\n".join(lines) + "\n",)], "createtab_stmt string")
+
+
+def describe(context: Context, table: Table, statement: OfTable) -> DataFrame:
+    """What Spark says of the view, and every base partition that a partition depends on."""
+    values: list[str] = []
+    if statement.partition is not None:
+        (spec,) = clause(context, statement.table, statement.partition)
+        values = partition_values(table, spec)
+        if not context.metastore.get_partition_names(table.database, table.name, values):
+            raise no_such_partition(table, spec)
+    whole = f"DESCRIBE EXTENDED `{table.database}`.`{table.name}`"
+    own = [tuple(row) for row in context.spark_sql(whole).collect()]
+    rows = [*own, *_dependency_rows(context, table, values)]
+    return context.spark.createDataFrame(rows, _DESCRIPTION)
+
+
+def _dependency_rows(context: Context, table: Table, values: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """The bases of the table; behind them, a line for each base partition."""
+    first = list(takewhile(bool, values))
+    found = context.metastore.get_dependencies(table.database, table.name, first, transitive=False)
+    yield "", "", ""
+    yield "# Dependencies", "", ""
+    for base in found.tables:
+        yield base.base, f"{base.partitions} partitions", "and new partitions" if base.current else ""
+    yield "", "", ""
+    yield "# Partition Dependencies", "", ""
+    for each in found.partitions:
+        if not all(value in ("", own) for value, own in zip_longest(values, each.values, fillvalue="")):
+            continue
+        state = "fresh" if each.fresh else "stale"
+        for name in each.base_partitions or [f"{each.base_spec} (no partitions)"]:
+            yield each.partition, f"{each.base}@{name}", state
+
+
+def _name(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

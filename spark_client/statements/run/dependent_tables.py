@@ -1,0 +1,154 @@
+"""Carries out the statements about dependent tables. Queries need nothing: to Spark such a table is a view."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from metastore.client.structs import Table
+from spark_client.context import Context
+from spark_client.errors import InvalidStatementError, NoSuchTableError
+from spark_client.jvm.catalog import refresh
+from spark_client.jvm.parser import clause, elements, is_temporary, literal, parsed
+from spark_client.statements.grammar.dependent_tables import (
+    CreateDependentTable,
+    DependsOn,
+    DropCascade,
+    OfTable,
+    Statement,
+)
+from spark_client.statements.run.clauses import no_such_partition, partition_values, resolve, whole_values
+from spark_client.statements.run.dependent_rows import describe, show_create, show_partitions
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema
+from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
+
+MARK = "dependent.table"
+BASES = "dependent.on"
+
+
+def execute(context: Context, statement: Statement) -> DataFrame | None:
+    """The statement's rows, or None where it is about a table that is not dependent, and so Spark's.
+
+    Raises InvalidStatementError where it does not fit its table, and what the metastore raises.
+    """
+    if isinstance(statement, CreateDependentTable):
+        _create(context, statement)
+    elif isinstance(statement, DependsOn):
+        _depend(context, statement)
+    elif isinstance(statement, DropCascade):
+        _drop_cascade(context, statement)
+    else:
+        return _of_table(context, statement)
+    return _no_rows(context)
+
+
+def _create(context: Context, statement: CreateDependentTable) -> None:
+    properties = {literal(context, key): literal(context, value) for key, value in statement.properties}
+    if statement.comment is not None:
+        properties["comment"] = literal(context, statement.comment)
+    request = CreateDependentTableRequest(
+        *resolve(context, statement.table),
+        [FieldSchema(name, kind, None) for name, kind in statement.keys],
+        *resolve(context, statement.base),
+        ifNotExists=statement.if_not_exists,
+        parameters=properties,
+        owner=str(context.spark.sparkContext.sparkUser()),
+    )
+    context.metastore.create_dependent_table(request)
+
+
+def _depend(context: Context, statement: DependsOn) -> None:
+    dependent, base = resolve(context, statement.table), resolve(context, statement.base)
+    partitions = None
+    if statement.partition is not None:
+        table = context.metastore.get_table(*dependent)
+        partitions = [whole_values(table, spec) for spec in clause(context, statement.table, statement.partition)]
+    context.metastore.set_dependency(dependent, base, partitions)
+    refresh(context.spark, *dependent)
+
+
+def _drop_cascade(context: Context, statement: DropCascade) -> None:
+    """Drops a table and all that depends on it, in one transaction of the metastore."""
+    if is_temporary(context, statement.table):
+        raise InvalidStatementError(f"nothing depends on the temporary view {statement.table}: drop it without CASCADE")
+    try:
+        table = resolve(context, statement.table)
+        found = context.metastore.get_dependents(*table)
+    except NoSuchTableError:
+        if statement.if_exists:
+            return
+        raise
+    names = [".".join(f"`{part}`" for part in table), *dict.fromkeys(each.dependent for each in found.tables)]
+    for name in names:
+        if context.spark.catalog.isCached(name):
+            context.spark.catalog.uncacheTable(name)
+    context.metastore.drop_table(*table, cascade=True)
+
+
+def _of_table(context: Context, statement: OfTable) -> DataFrame | None:
+    if is_temporary(context, statement.table):
+        return None
+    try:
+        table = context.metastore.get_table(*resolve(context, statement.table))
+    except NoSuchTableError:
+        return None
+    if table.parameters.get(MARK) != "true":
+        return None
+    match statement.kind:
+        case "SHOW":
+            return show_partitions(context, table, statement)
+        case "SHOW CREATE":
+            return show_create(context, table)
+        case "DESCRIBE":
+            return describe(context, table, statement)
+        case "ALTER":
+            # Spark wants views to be called so.
+            return context.spark_sql(f"ALTER VIEW {_behind_kind(statement)}")
+        case "WRITE":
+            raise InvalidStatementError(
+                f"{table.full_name} is a dependent table and has no data of its own; write to {table.parameters[BASES]}"
+            )
+    change = {"ADD": _add, "DROP": _drop, "RENAME": _rename}[statement.kind]
+    change(context, table, statement)
+    refresh(context.spark, table.database, table.name)
+    return _no_rows(context)
+
+
+def _add(context: Context, table: Table, statement: OfTable) -> None:
+    plan = parsed(context, f"ALTER TABLE {_behind_kind(statement)}")
+    parts = list(elements(plan.parts()))
+    if any(part.location().isDefined() for part in parts):
+        raise InvalidStatementError(
+            f"{table.full_name} is a dependent table: its partitions have no LOCATION, "
+            f"they read {table.parameters[BASES]}"
+        )
+    values = [whole_values(table, part.spec()) for part in parts]
+    context.metastore.add_partitions(table.database, table.name, values, if_not_exists=plan.ifNotExists())
+
+
+def _drop(context: Context, table: Table, statement: OfTable) -> None:
+    plan = parsed(context, f"ALTER TABLE {_behind_kind(statement)}")
+    names: dict[str, None] = {}
+    for part in elements(plan.parts()):
+        values = partition_values(table, part.spec())
+        found = context.metastore.get_partition_names(table.database, table.name, values)
+        if not found and not plan.ifExists():
+            raise no_such_partition(table, part.spec())
+        names |= dict.fromkeys(found)
+    context.metastore.drop_partitions(table.database, table.name, list(names), if_exists=plan.ifExists())
+
+
+def _rename(context: Context, table: Table, statement: OfTable) -> None:
+    plan = parsed(context, f"ALTER TABLE {_behind_kind(statement)}")
+    old, new = (whole_values(table, spec.spec()) for spec in (getattr(plan, "from")(), plan.to()))
+    if not context.metastore.get_partition_names(table.database, table.name, old):
+        raise no_such_partition(table, getattr(plan, "from")().spec())
+    context.metastore.rename_partition(table.database, table.name, old, new)
+
+
+def _behind_kind(statement: OfTable) -> str:
+    """What comes after ALTER TABLE or ALTER VIEW: Spark's parser knows partitions of tables only."""
+    return statement.statement[statement.behind :]
+
+
+def _no_rows(context: Context) -> DataFrame:
+    return DataFrame(context.spark._jsparkSession.emptyDataFrame(), context.spark)  # noqa: SLF001

@@ -1,0 +1,169 @@
+"""What DESCRIBE EXTENDED says of a skewed table, and SHOW CREATE TABLE of a skewed or bucketed one: Spark's words, and
+Hive's for the skew. Of a bucketed table Spark itself shows USING, which would have Spark's own buckets.
+
+Hive: TextDescTableFormatter and DDLPlanUtils.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from metastore.client.structs import Buckets, Skew, Table
+from spark_client.context import Context
+from spark_client.errors import NoSuchTableError
+from spark_client.jvm.catalog import definition_of
+from spark_client.jvm.sql_text import quote
+from spark_client.statements.grammar.descriptions import DescribeTable, ShowCreateTable
+from spark_client.statements.run.clauses import resolve, typed_values
+from spark_client.statements.run.skew_rules import MARK, READ_BELOW
+from spark_client.table.bucket_rules import VERSION
+from spark_client.table.names import DEFAULT_PARTITION
+
+_SCHEMA = "col_name string, data_type string, comment string"
+_LAST_OF_STORAGE = "Storage Properties"
+# What Spark and the metastore themselves write into a table's parameters.
+_OWN = re.compile(
+    rf"spark\.sql\..*|transient_lastDdlTime|last_modified_.*|EXTERNAL|COLUMN_STATS_ACCURATE|comment|spark_query_id|{MARK}"
+    "|bucketing_version|(?:num|totalS|rawDataS).*"
+)
+_OWN_SERDE = ("serialization.format", READ_BELOW)
+_BY_INPUT_FORMAT = {"MapredParquetInputFormat": "PARQUET", "OrcInputFormat": "ORC"}
+
+
+def execute(context: Context, statement: DescribeTable | ShowCreateTable, text: str) -> DataFrame | None:
+    """The rows, or None where the statement is Spark's. `text` is the statement as written."""
+    try:
+        database, name = resolve(context, statement.table)
+        table = context.metastore.get_table(database, name)
+    except NoSuchTableError:
+        return None
+    if isinstance(statement, ShowCreateTable):
+        if not (table.skew.columns or table.buckets.count):
+            return None
+        kind = "EXTERNAL TABLE" if table.table_type == "EXTERNAL_TABLE" else "TABLE"
+        head = f"CREATE {kind} {quote(database)}.{quote(name)}"
+        shown = create_statement(context, head, table, "\n".join([format_clause(table), *_place(table)]))
+        return context.spark.createDataFrame([(shown,)], "createtab_stmt string")
+    skew = table.skew
+    if statement.partition is not None and table.partition_columns:
+        values = typed_values(context, table, statement.table, statement.partition)
+        partition = context.metastore.get_partition(database, name, values)
+        skew = partition.skew if partition else Skew()
+    if not skew.columns:
+        return None
+    rows = [tuple(row) for row in context.spark_sql(text).collect()]
+    return context.spark.createDataFrame(_inserted(rows, _skew_rows(skew, _warehouse(context))), _SCHEMA)
+
+
+def _inserted(rows: list[tuple[str, ...]], more: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Behind what is said of the storage."""
+    places = [number for number, row in enumerate(rows) if row[0] == _LAST_OF_STORAGE]
+    place = places[-1] + 1 if places else len(rows)
+    return [*rows[:place], *more, *rows[place:]]
+
+
+def _skew_rows(skew: Skew, warehouse: str) -> Iterator[tuple[str, str, str]]:
+    if skew.directories:
+        yield "Stored As SubDirectories", "Yes", ""
+    yield "Skewed Columns", _list(sorted(skew.columns)), ""
+    yield "Skewed Values", _list(map(_list, sorted(skew.values))), ""
+    if skew.locations:
+        places = {_list(value): place for value, place in sorted(skew.locations.items())}
+        yield "Skewed Value to Path", _map(places), ""
+        shortened = {value: place.removeprefix(warehouse) for value, place in places.items()}
+        yield "Skewed Value to Truncated Path", _map(shortened), ""
+
+
+def _warehouse(context: Context) -> str:
+    """What Hive leaves out of a path."""
+    return context.metastore.get_database("default").location.rstrip("/")
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"[{', '.join(texts)}]"
+
+
+def _map(entries: Mapping[str, str]) -> str:
+    return f"{{{', '.join(f'{key}={value}' for key, value in entries.items())}}}"
+
+
+def create_statement(context: Context, head: str, table: Table, options: str) -> str:
+    """A statement that makes a table like this one, skew included. `head` is CREATE TABLE and the name; `options`:
+    format, place and properties.
+    """
+    definition = definition_of(context, table)
+    keys = {column.name for column in table.partition_columns}
+    fields = list(_fields(context, definition))
+    lines = [f"{head} (", ",\n".join(f"  {text}" for column, text in fields if column not in keys) + ")"]
+    if "comment" in table.parameters:
+        lines.append(f"COMMENT {_text(table.parameters['comment'])}")
+    if keys:
+        lines.append(f"PARTITIONED BY ({', '.join(text for column, text in fields if column in keys)})")
+    lines += _clustered(table.buckets)
+    lines += _skewed(table.skew)
+    return "\n".join([*lines, options])
+
+
+def _fields(context: Context, definition: Any) -> Iterator[tuple[str, str]]:
+    """The columns by their names in lower case, as Spark writes them: with their comments, char and varchar."""
+    java: Any = context.spark._jvm  # noqa: SLF001
+    schema = java.org.apache.spark.sql.catalyst.util.CharVarcharUtils.getRawSchema(definition.schema())
+    for field in schema.fields():
+        yield str(field.name()).lower(), str(field.toDDL())
+
+
+def _clustered(buckets: Buckets) -> list[str]:
+    if not buckets.count:
+        return []
+    order = ", ".join(f"{quote(name)} {'ASC' if ascends else 'DESC'}" for name, ascends in buckets.order)
+    columns = ", ".join(map(quote, buckets.columns))
+    return [f"CLUSTERED BY ({columns}){f' SORTED BY ({order})' if order else ''} INTO {buckets.count} BUCKETS"]
+
+
+def _skewed(skew: Skew) -> list[str]:
+    if not skew.columns:
+        return []
+    values = ", ".join(f"({', '.join(map(_literal, value))})" for value in skew.values)
+    lines = [f"SKEWED BY ({', '.join(map(quote, skew.columns))})", f"  ON ({values})"]
+    return [*lines, "  STORED AS DIRECTORIES"] if skew.directories else lines
+
+
+def format_clause(table: Table) -> str:
+    """ROW FORMAT and STORED AS."""
+    storage = table.storage
+    serde = {key: value for key, value in storage.serde_parameters.items() if key not in _OWN_SERDE}
+    known = _BY_INPUT_FORMAT.get(storage.input_format.rpartition(".")[2])
+    if known and not serde:
+        return f"STORED AS {known}"
+    with_properties = f" WITH SERDEPROPERTIES ({_properties(serde)})" if serde else ""
+    return (
+        f"ROW FORMAT SERDE {_text(storage.serde)}{with_properties}\n"
+        f"STORED AS INPUTFORMAT {_text(storage.input_format)}\n  OUTPUTFORMAT {_text(storage.output_format)}"
+    )
+
+
+def _place(table: Table) -> Iterator[str]:
+    if table.table_type == "EXTERNAL_TABLE":
+        yield f"LOCATION {_text(table.location or '')}"
+    of_buckets = {VERSION} if table.buckets.count else set[str]()
+    own = {key: value for key, value in table.parameters.items() if key in of_buckets or not _OWN.fullmatch(key)}
+    if own:
+        yield f"TBLPROPERTIES ({_properties(own)})"
+
+
+def _properties(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{_text(key)} = {_text(value)}" for key, value in sorted(properties.items()))
+
+
+def _literal(text: str) -> str:
+    return "NULL" if text == DEFAULT_PARTITION else _text(text)
+
+
+def _text(text: str) -> str:
+    """As a literal of Spark SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{escaped}'"

@@ -1,0 +1,149 @@
+"""What a skew must be to fit its table, in Hive's words where it has any; values as texts of their columns' types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.errors import AnalysisException
+
+from metastore.client.structs import Column, Skew, Table
+from spark_client.context import Context
+from spark_client.errors import InvalidStatementError, first_line
+from spark_client.statements.grammar.skew_clause import SkewedBy
+from spark_client.table.directory_names import MAX_NAME
+from spark_client.table.names import DEFAULT_PARTITION, value_path
+from spark_client.table.skew_keys import as_hive_writes
+from spark_client.table.skew_layout import layout_problem
+from spark_client.table.skew_limits import DEFAULT_MAX_VALUES, MAX_VALUES, MAX_VALUES_SETTING, check_count, max_values
+
+# Spark's own ALTER TABLE forgets what it does not know, a table's skew among it, but keeps parameters. Partitions keep
+# their skew directories in any case, so this says for ever: ask before you read (ResolveHiveTables.java).
+MARK = "skewed.directories"
+# An option of Spark's readers among the serde's properties, for tables without partitions: with it, Spark alone reads
+# their directories, too; it has no such option for partitions (spark_client/jvm/files.py has another way).
+READ_BELOW = "recursiveFileLookup"
+# What Hive's pruner calls the default directory: no column can have it as a heavy value.
+DEFAULT_KEY = "HIVE_DEFAULT_LIST_BUCKETING_KEY"
+
+_PROVIDER = "spark.sql.sources.provider"
+_FORMATS = re.compile("parquet|orc", re.IGNORECASE)
+_TEXT = re.compile(r"string\b|(?:var)?char\((\d+)\)")
+_COMPLEX = re.compile(r"(array|map|struct|uniontype|binary|interval|void)\b")
+
+
+def with_skew(context: Context, table: Table, skewed_by: SkewedBy) -> Table:
+    """The table with this skew. Raises InvalidStatementError where it does not fit."""
+    types = {column.name: column.type for column in table.columns}
+    invalid = [name for name in skewed_by.columns if name not in types]
+    if invalid:
+        keys = {column.name for column in table.partition_columns} & set(invalid)
+        hint = f" ({', '.join(sorted(keys))} is a partition column)" if keys else ""
+        raise InvalidStatementError(
+            f"[Error 10203]: Invalid skewed column name: {', '.join(invalid)}{hint}; data columns of "
+            f"{table.full_name} are {', '.join(types)}"
+        )
+    for name in skewed_by.columns:
+        if _COMPLEX.match(types[name]):
+            raise InvalidStatementError(f"{table.full_name} cannot be skewed by {name}, which is of type {types[name]}")
+    check_own_format(table)
+    parameters = dict(table.parameters)
+    if skewed_by.directories:
+        _check_list_bucketing(table, skewed_by)
+        parameters[MARK] = "true"
+        if not table.partition_columns:
+            serde = {**table.storage.serde_parameters, READ_BELOW: "true"}
+            table = replace(table, storage=replace(table.storage, serde_parameters=serde))
+    values = typed(context, table.full_name, table.columns, skewed_by.columns, skewed_by.values)
+    if any(DEFAULT_KEY in value for value in values):
+        raise InvalidStatementError(
+            f"SKEWED BY of {table.full_name}: {DEFAULT_KEY} is Hive's name for all values that are not listed"
+        )
+    distinct = tuple(dict.fromkeys(values))
+    if skewed_by.directories:
+        _check_names(table, skewed_by.columns, distinct)
+    limit = max_values(table.parameters, context.spark.conf.get(MAX_VALUES_SETTING, None))
+    check_count(f"{table.full_name}, skewed by {', '.join(skewed_by.columns)},", len(distinct), limit)
+    if len(distinct) > DEFAULT_MAX_VALUES:  # the metastore knows nothing of the session
+        parameters.setdefault(MAX_VALUES, str(limit))
+    skew = Skew(skewed_by.columns, distinct, {}, skewed_by.directories)
+    return replace(table, skew=skew, parameters=parameters)
+
+
+def check_own_format(table: Table) -> None:
+    """Views, and tables that Spark or others keep in a way of their own, have no skew."""
+    provider = table.parameters.get(_PROVIDER, "hive")
+    if table.table_type.endswith("VIEW"):
+        raise InvalidStatementError(f"{table.full_name} is a view: it has no skew")
+    if provider != "hive" or table.parameters.get("table_type", "").upper() == "ICEBERG":
+        raise InvalidStatementError(
+            f"{table.full_name} is a table USING {provider if provider != 'hive' else 'iceberg'}, which keeps no skew; "
+            "make one STORED AS PARQUET or STORED AS ORC"
+        )
+
+
+def _check_list_bucketing(table: Table, skewed_by: SkewedBy) -> None:
+    """Hive's wiki, "List Bucketing Validation", as far as it is kept: docs/list-bucketing.md says what is, and why."""
+    where = f"{table.full_name} (skewed by {', '.join(skewed_by.columns)})"
+    if table.bucket_columns:
+        raise InvalidStatementError(
+            f"{where} is CLUSTERED BY {', '.join(table.bucket_columns)}, which STORED AS DIRECTORIES excludes"
+        )
+    if problem := layout_problem(table.parameters):
+        raise InvalidStatementError(f"{where}: {problem}")
+    if not _FORMATS.search(table.storage.serde):
+        raise InvalidStatementError(f"{where}: STORED AS DIRECTORIES needs STORED AS PARQUET or ORC")
+    if table.parameters.get("transactional", "").lower() == "true":
+        raise InvalidStatementError(f"{where} is transactional, which STORED AS DIRECTORIES excludes")
+
+
+def _check_names(table: Table, columns: Sequence[str], values: Sequence[Sequence[str]]) -> None:
+    """A value too long for the name of a directory would make each INSERT of it fail."""
+    for value in values:
+        longest = max(len(name.encode()) for name in value_path(columns, value).split("/"))
+        if longest > MAX_NAME:
+            raise InvalidStatementError(
+                f"{table.full_name}, skewed by {', '.join(columns)}: the directory of {', '.join(value)[:40]}… would "
+                f"have a name of {longest} bytes, and file systems take {MAX_NAME}"
+            )
+
+
+def typed(
+    context: Context, table: str, columns: Sequence[Column], names: Sequence[str], values: Sequence[Sequence[str]]
+) -> tuple[tuple[str, ...], ...]:
+    """SQL literals as texts of the columns' types: 1, 01 and '1' are 1 on INT. NULL is Hive's name for it.
+
+    Raises InvalidStatementError where a literal is none of its column's type.
+    """
+    types = {column.name: column.type for column in columns}
+    literals = dict.fromkeys((text, name) for value in values for text, name in zip(value, names, strict=True))
+    texts = dict(zip(literals, _cast(context, [(text, types[name]) for text, name in literals]), strict=True))
+    for (literal, name), text in texts.items():
+        if text is None:
+            raise InvalidStatementError(f"{table}, skewed by {name}: {literal} is no value of type {types[name]}")
+    return tuple(tuple(str(texts[text, name]) for text, name in zip(value, names, strict=True)) for value in values)
+
+
+def _cast(context: Context, literals: Sequence[tuple[str, str]]) -> list[str | None]:
+    columns = [
+        f"IF({literal} IS NULL, '{DEFAULT_PARTITION}', {_as_text(f'CAST({literal} AS STRING)', type_)}) AS c{number}"
+        for number, (literal, type_) in enumerate(literals)
+    ]
+    try:
+        row = context.spark.sql(f"SELECT {', '.join(columns)}").first()
+    except AnalysisException as error:
+        raise InvalidStatementError(f"SKEWED BY: {first_line(error)}") from error
+    texts = zip(row or (), literals, strict=True)
+    return [text if text in (None, DEFAULT_PARTITION) else as_hive_writes(text, type_) for text, (_, type_) in texts]
+
+
+def _as_text(text: str, type_: str) -> str:
+    """The expression that makes a text of any value the text of one of the type; null where it is none."""
+    found = _TEXT.match(type_)
+    if found is None:
+        return f"CAST(TRY_CAST({text} AS {type_}) AS STRING)"
+    if found[1] is None:
+        return text
+    cut = f"IF(LENGTH(RTRIM({text})) > {found[1]}, NULL, LEFT({text}, {found[1]}))"  # as Spark's writers cut blanks
+    return f"RTRIM({cut})" if type_.startswith("char") else cut

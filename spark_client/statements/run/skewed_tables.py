@@ -1,0 +1,127 @@
+"""Carries out the statements that make a skewed table or change its skew; each is one call to the metastore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from metastore.client.structs import NOT_SKEWED, Table
+from spark_client.context import Context
+from spark_client.errors import InvalidStatementError, NoSuchTableError, TableExistsError
+from spark_client.jvm.catalog import analyzed, as_spark_stores_it, refresh
+from spark_client.jvm.parser import default_format, parsed
+from spark_client.jvm.sql_text import quote
+from spark_client.statements.grammar.skewed_tables import (
+    AlterTableNotSkewed,
+    AlterTableSkewed,
+    CreateSkewedTable,
+    CreateTableLike,
+    SetSkewedLocation,
+    Statement,
+    parse,
+)
+from spark_client.statements.run.clauses import resolve
+from spark_client.statements.run.descriptions import create_statement, format_clause
+from spark_client.statements.run.skew_rules import check_own_format, with_skew
+from spark_client.statements.run.skewed_locations import set_locations
+
+_OF_SKEW = "skew."  # properties that belong to the skew: its layout, who chooses it
+
+
+def execute(context: Context, statement: Statement) -> bool:
+    """False where the statement is Spark's after all.
+
+    Raises InvalidStatementError where it does not fit its table, and what the metastore raises.
+    """
+    if isinstance(statement, CreateSkewedTable):
+        create(context, statement)
+    elif isinstance(statement, CreateTableLike):
+        return _create_like(context, statement)
+    elif isinstance(statement, SetSkewedLocation):
+        refresh(context.spark, *set_locations(context, statement))
+    else:
+        alter(context, statement)
+    return True
+
+
+def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[str, str] = MappingProxyType({})) -> None:
+    """The table as Spark understands the rest of the statement, with its skew, in one call: never one without it.
+
+    `inherited`: properties that it has unless the statement says others.
+    """
+    command = analyzed(context, _with_format(context, statement.statement))
+    if command.getClass().getSimpleName() != "CreateTableCommand":
+        raise InvalidStatementError(
+            f"{statement.table} cannot be SKEWED BY {', '.join(statement.skewed_by.columns)}: that is for CREATE TABLE "
+            "with columns and STORED AS PARQUET or STORED AS ORC, not for USING"
+        )
+    definition = command.table()
+    catalog = context.spark._jsparkSession.sessionState().catalog()  # noqa: SLF001
+    if catalog.tableExists(definition.identifier()):
+        if command.ignoreIfExists():
+            return
+        raise TableExistsError(f"Table or view {definition.identifier().unquotedString()} already exists")
+    table = as_spark_stores_it(context, definition)
+    table = replace(table, parameters={**inherited, **table.parameters})
+    table = with_skew(context, table, statement.skewed_by)
+    catalog.validateTableLocation(definition)
+    try:
+        context.metastore.create_table(table)
+    except TableExistsError:
+        if not command.ignoreIfExists():
+            raise
+
+
+def _with_format(context: Context, text: str) -> str:
+    """Where a CREATE TABLE says neither STORED AS nor USING, Spark would take a data source, which has no skew."""
+    said = parsed(context, text).tableSpec()
+    return text if said.provider().isDefined() or said.serde().isDefined() else f"{text}\n{default_format(context)}"
+
+
+def _create_like(context: Context, statement: CreateTableLike) -> bool:
+    """Hive's LIKE copies the skew; that of a table of another engine's is left to Spark."""
+    try:
+        source = context.metastore.get_table(*resolve(context, statement.source))
+    except NoSuchTableError:
+        return False
+    skewed_by = statement.skewed_by
+    if skewed_by is None and (statement.has_provider or not source.skew.columns):
+        return False
+    check_own_format(source)
+    options = statement.rest if statement.has_format else f"{format_clause(source)} {statement.rest}"
+    own = source if skewed_by is None else replace(source, skew=NOT_SKEWED)
+    text = create_statement(context, statement.head, own, options)
+    made = parse(text) if skewed_by is None else CreateSkewedTable(statement.table, text, skewed_by)
+    if isinstance(made, CreateSkewedTable):
+        create(context, made, {key: value for key, value in source.parameters.items() if key.startswith(_OF_SKEW)})
+    return True
+
+
+def alter(context: Context, statement: AlterTableSkewed | AlterTableNotSkewed) -> None:
+    """Changes the skew of a table; its partitions keep theirs."""
+    database, name = resolve(context, statement.table)
+    before = context.metastore.get_table(database, name)
+    check_own_format(before)
+    if isinstance(statement, AlterTableSkewed):
+        after = with_skew(context, before, statement.skewed_by)
+    elif not statement.keep_skew:
+        after = replace(before, skew=NOT_SKEWED)
+    elif not before.skew.columns:
+        raise InvalidStatementError(f"[Error 10196]: This operation is only valid on skewed table. {before.full_name}")
+    else:
+        after = replace(before, skew=replace(before.skew, directories=False))
+    _check_layout(context, before, after)
+    context.metastore.alter_table(after)
+    refresh(context.spark, database, name)
+
+
+def _check_layout(context: Context, before: Table, after: Table) -> None:
+    """The rows of a table without partitions lie where its own skew says: it must not say otherwise of them."""
+    if before.partition_columns or not (before.skew.directories or after.skew.directories):
+        return
+    if context.spark.table(f"{quote(before.database)}.{quote(before.name)}").limit(1).count():
+        raise InvalidStatementError(
+            f"{before.full_name} is not partitioned and its rows lie in the directories of its present skew; "
+            "TRUNCATE it first, or INSERT its rows into another table"
+        )

@@ -1,0 +1,1 @@
+"""Rules of one table: names of directories, skew, buckets, limits, PARTITION clauses, settings."""

@@ -1,0 +1,35 @@
+"""Hive's settings, looked for in the session (SET, `conf`) under the names that HiveConf gives them."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from spark_client.errors import InvalidInsertError
+from spark_client.table.partition_spec import DynamicPartitions
+
+_ENABLED = "hive.exec.dynamic.partition"
+_MODE = "hive.exec.dynamic.partition.mode"
+
+
+def dynamic_partitions(spark: SparkSession) -> DynamicPartitions:
+    """What the session allows. Raises InvalidInsertError for a mode that Hive does not know."""
+    mode = setting(spark, _MODE, "nonstrict").lower()
+    if mode not in ("strict", "nonstrict"):
+        raise InvalidInsertError(f"{_MODE} is {mode!r}; it can be strict or nonstrict")
+    return DynamicPartitions(enabled=is_true(spark, _ENABLED, "true"), strict=mode == "strict")
+
+
+def setting(spark: SparkSession, name: str, default: str) -> str:
+    return (spark.conf.get(name, default) or default).strip()
+
+
+def is_true(spark: SparkSession, name: str, default: str) -> bool:
+    return setting(spark, name, default).lower() == "true"
+
+
+def number(spark: SparkSession, name: str, default: int) -> int:
+    text = setting(spark, name, str(default))
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInsertError(f"{name} is {text!r}, which is no number") from None

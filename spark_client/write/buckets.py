@@ -1,0 +1,102 @@
+"""The rows of a bucketed table: written by bucket, in the table's order, to files whose names begin with the bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from metastore.client.structs import Rename, Table
+from spark_client.context import Context
+from spark_client.errors import InvalidInsertError
+from spark_client.jvm.files import Files
+from spark_client.jvm.sql_text import quote
+from spark_client.scan.buckets import UNPARTITIONED
+from spark_client.table.bucket_names import bucket_file, bucket_of
+from spark_client.table.bucket_rules import EMPTY_FILES, creates_empty_files, mismatch
+from spark_client.table.names import value_path
+from spark_client.table.paths import name_of, parent
+from spark_client.write.bucket_hash import bucket_number
+from spark_client.write.commit import Write
+from spark_client.write.empty_buckets import add_empty_files
+from spark_client.write.snapshot import Snapshot, Values
+from spark_client.write.staging import StagedFile, write_staging
+
+
+def write_buckets(
+    context: Context,
+    write: Write,
+    rows: DataFrame,
+    snapshot: Snapshot,
+    directory: str,
+    query_id: str,
+    max_size: int | None = None,
+) -> tuple[StagedFile, ...]:
+    """As `write_staging`, but files are in the partitions' directories already, and have their last names.
+
+    A partition that is appended to keeps its own number of buckets. Buckets without rows have files only where the
+    session or the table asks for it. Raises InvalidInsertError.
+    """
+    table = write.table
+    kept = {} if write.overwrite else {values: existing.buckets.count for values, existing in snapshot.items()}
+    number = bucket_number(table, rows, _by_count(table, kept))
+    staged = write_staging(table, rows, number, directory, query_id, _order(table), max_size)
+    files = Files(context.spark)
+    if not write.overwrite:
+        _check_partitions(files, table, staged, snapshot)
+    named = _named(files, staged, directory)
+    if not creates_empty_files(context.spark.conf.get(EMPTY_FILES, None), table.parameters):
+        return named
+    counts = {file.values: kept.get(file.values, table.buckets.count) for file in named}
+    if write.static_partition is not None and (write.overwrite or write.static_partition not in snapshot):
+        counts.setdefault(write.static_partition, table.buckets.count)
+    return add_empty_files(context.spark, table, named, counts, directory, query_id)
+
+
+def _by_count(table: Table, kept: dict[Values, int]) -> list[tuple[int, list[Values]]]:
+    """The counts that are not the table's, each with its partitions."""
+    groups: dict[int, list[Values]] = {}
+    for values, count in kept.items():
+        if count and count != table.buckets.count:
+            groups.setdefault(count, []).append(values)
+    return list(groups.items())
+
+
+def _order(table: Table) -> list[Column]:
+    """SORTED BY, as Hive sorts: ascending with nulls first, descending with nulls last."""
+    columns = [(F.col(quote(name)), ascends) for name, ascends in table.buckets.order]
+    return [column.asc_nulls_first() if ascends else column.desc_nulls_last() for column, ascends in columns]
+
+
+def _check_partitions(files: Files, table: Table, staged: Iterable[StagedFile], snapshot: Snapshot) -> None:
+    names = [column.name for column in table.partition_columns]
+    appended = sorted({file.values for file in staged} & snapshot.keys())
+    present = files.names([snapshot[values].location for values in appended])
+    for values, files_of in zip(appended, present, strict=True):
+        name = value_path(names, values) or UNPARTITIONED
+        text = mismatch(table.full_name, table.buckets, snapshot[values].buckets, name)
+        if snapshot[values].skew.is_list_bucketed:
+            text = f"Hive table ({table.full_name}) is bucketed but partition ({name}) has skew directories"
+        if untold := [file for file in files_of if bucket_of(file) is None]:
+            text = f"Hive table ({table.full_name}) has a file whose name tells no bucket, '{untold[0]}', in partition "
+            text += f"({name}), and so all its buckets are told by the order of names, which more files would change"
+        if text:
+            raise InvalidInsertError(f"{text}; INSERT OVERWRITE it")
+
+
+def _named(files: Files, staged: Sequence[StagedFile], directory: str) -> tuple[StagedFile, ...]:
+    """The files of each bucket's directory one directory higher, with the bucket before their names."""
+    moved = [
+        replace(
+            file,
+            location=f"{parent(parent(file.location))}/{bucket_file(file.directory, name_of(file.location))}",
+            directory=0,
+        )
+        for file in staged
+    ]
+    pairs = zip(staged, moved, strict=True)
+    files.rename([Rename(before.location, after.location) for before, after in pairs])
+    files.prune({parent(file.location) for file in staged}, directory)
+    return tuple(moved)

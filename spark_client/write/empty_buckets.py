@@ -1,0 +1,61 @@
+"""Files without rows for buckets without rows: readers of the original scheme want one for each bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import SparkSession
+
+from metastore.client.structs import Rename, Table
+from spark_client.jvm.files import Files
+from spark_client.table.bucket_names import bucket_file, bucket_of
+from spark_client.table.file_options import file_options
+from spark_client.table.names import value_path
+from spark_client.table.paths import name_of, parent
+from spark_client.write.bucket_hash import data_schema
+from spark_client.write.snapshot import Values
+from spark_client.write.staging import StagedFile, file_format
+
+
+def add_empty_files(
+    spark: SparkSession,
+    table: Table,
+    staged: Sequence[StagedFile],
+    counts: Mapping[Values, int],
+    directory: str,
+    query_id: str,
+) -> tuple[StagedFile, ...]:
+    """The files of a write, and one for each bucket that none of them holds, in each partition of `counts`."""
+    present = {(file.values, bucket_of(name_of(file.location))) for file in staged}
+    missing = [
+        (values, bucket)
+        for values, count in counts.items()
+        for bucket in range(count)
+        if (values, bucket) not in present
+    ]
+    if not missing:
+        return tuple(staged)
+    files, place = Files(spark), f"{directory}/_empty_{query_id}"
+    template, size = _template(spark, files, table, place)
+    ending = name_of(template).partition(".")[2]
+    keys = [column.name for column in table.partition_columns]
+    places = {values: f"{directory}/{value_path(keys, values)}".rstrip("/") for values in counts}
+    places |= {file.values: parent(file.location) for file in staged}
+    added = [
+        StagedFile(f"{places[values]}/{bucket_file(bucket, f'{query_id}-empty.{ending}')}", values, 0, size, 0)
+        for values, bucket in missing
+    ]
+    files.make_directories({parent(file.location) for file in added})
+    files.copy([Rename(template, file.location) for file in added])
+    files.delete(place)
+    return (*staged, *added)
+
+
+def _template(spark: SparkSession, files: Files, table: Table, place: str) -> tuple[str, int]:
+    """A valid file without rows, and its size: what Spark writes of no rows in one task."""
+    nothing = spark.createDataFrame([], data_schema(spark, table)).coalesce(1)
+    format_ = file_format(table.storage, table.full_name)
+    writer = nothing.write.format(format_).options(**file_options(spark, table, format_))
+    writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").save(place)
+    (file,) = files.visible(place)
+    return file, files.size(file)

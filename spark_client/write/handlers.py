@@ -1,0 +1,106 @@
+"""Answers the questions of the JVM's side about writes: may it be, insert it, create it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+from metastore.client import MetastoreClient
+from metastore.client.structs import Column, Storage, Table
+from spark_client.context import Context
+from spark_client.jvm.catalog import refresh
+from spark_client.table.hive_settings import dynamic_partitions
+from spark_client.table.partition_spec import check_count, resolve_partition
+from spark_client.write.create_as_select import create_as_select, with_schema
+from spark_client.write.insert import Insert, insert_all
+from spark_client.write.rows import normalise_static
+from spark_client.write.truncate import truncate
+
+Question = Mapping[str, Any]
+
+
+class WriteQuestions:
+    """Each is about the session that is active in the thread that asks."""
+
+    def __init__(self, spark: SparkContext, metastore: MetastoreClient, session: Callable[[Any], SparkSession]) -> None:
+        """`session` makes PySpark's session of the JVM's."""
+        self._classic = spark._jvm.org.apache.spark.sql.classic  # noqa: SLF001
+        self._metastore = metastore
+        self._session = session
+
+    def handlers(self) -> Mapping[str, Callable[[Question, Any], Mapping[str, Any]]]:
+        """By the names of the questions in ResolveHiveTables.java."""
+        return {"check": self._check, "insert": self._insert, "create": self._create, "truncate": self._truncate}
+
+    def _check(self, question: Question, _: Any) -> Mapping[str, Any]:
+        """Refuses in Hive's words what Spark would refuse in its own, or do."""
+        context = self._context()
+        keys = tuple(Column(name, type_) for name, type_ in question["partition_columns"])
+        table = Table(question["database"], question["table"], (), keys, None, Storage("", "", ""))
+        spec = resolve_partition(
+            table.full_name,
+            [key.name for key in keys],
+            question["partition"],
+            if_not_exists=question["if_not_exists"],
+            dynamic=dynamic_partitions(context.spark),
+        )
+        normalise_static(context.spark, table, spec)
+        if question["count"] is not None:
+            check_count(table.full_name, question["columns"] + len(spec.dynamic), question["count"])
+        return {}
+
+    def _insert(self, question: Question, queries: Any) -> Mapping[str, Any]:
+        context = self._context()
+        inserts = [
+            Insert(
+                f"{each['database']}.{each['table']}",
+                self._frame(context, query),
+                partition=each["partition"],
+                overwrite=each["overwrite"],
+                if_not_exists=each["if_not_exists"],
+            )
+            for each, query in zip(question["inserts"], queries, strict=True)
+        ]
+        try:
+            insert_all(context, inserts)
+        finally:
+            for each in question["inserts"]:
+                refresh(context.spark, each["database"], each["table"])
+        return {}
+
+    def _truncate(self, question: Question, _: Any) -> Mapping[str, Any]:
+        context = self._context()
+        try:
+            truncate(context, question["database"], question["table"], question["partition"])
+        finally:
+            refresh(context.spark, question["database"], question["table"])
+        return {}
+
+    def _create(self, _: Question, command: Any) -> Mapping[str, Any]:
+        """A CreateHiveTableAsSelectCommand. With saveAsTable the table may be there, and mode Append or Overwrite."""
+        context = self._context()
+        definition, mode = command.tableDesc(), str(command.mode().name())
+        data = self._frame(context, command.query()).toDF(*_texts(command.outputColumnNames()))
+        identifier = definition.identifier()
+        name = f"{identifier.database().get()}.{identifier.table()}"
+        if mode == "Append" and context.spark.catalog.tableExists(name):
+            insert_all(context, [Insert(name, data)])
+            refresh(context.spark, identifier.database().get(), identifier.table())
+        else:
+            whole = with_schema(definition, data)
+            create_as_select(context, whole, data, if_not_exists=mode == "Ignore", replace_existing=mode == "Overwrite")
+        return {}
+
+    def _context(self) -> Context:
+        return Context(self._session(self._classic.SparkSession.active()), self._metastore)
+
+    def _frame(self, context: Context, plan: Any) -> DataFrame:
+        return DataFrame(self._classic.Dataset.ofRows(context.spark._jsparkSession, plan), context.spark)  # noqa: SLF001
+
+
+def _texts(names: Any) -> Iterator[str]:
+    """The texts of a Scala sequence."""
+    return (str(names.apply(index)) for index in range(names.size()))
