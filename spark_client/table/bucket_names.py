@@ -1,7 +1,7 @@
 """Which bucket a file belongs to, by its name. Pure.
 
 Of the conventions of Hive and Trino two are in the name alone; the third, the original scheme, is in the order of all
-names of a directory (rules.py).
+names of a directory (bucket_rules.py).
 """
 
 from __future__ import annotations

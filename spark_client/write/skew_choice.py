@@ -28,7 +28,7 @@ _NUMBERS = "map<string, map<string, int>>"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The skew of each new partition, and for each the directory's number of each heavy key (skew/keys.py)."""
+    """The skew of each new partition, and for each the directory's number of each heavy key (table/skew_keys.py)."""
 
     skews: Mapping[Values, Skew] = field(default_factory=dict)
     numbers: Mapping[Values, Mapping[str, int]] = field(default_factory=dict)
