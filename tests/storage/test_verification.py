@@ -58,14 +58,14 @@ NAMES = {"descriptor_id": "shape"}
 def full(application: Application) -> Application:
     """A database with one row of each kind at least."""
     call = partial(called, application)
-    call("create_catalog", CreateCatalogRequest(Catalog("other", "", "file:/other")))
+    call("create_catalog", CreateCatalogRequest(Catalog("other", "", "memory://test/other")))
     call("create_database", Database("db", "d", ownerName="o", ownerType=PrincipalType.USER, createTime=1))
     sd = descriptor(skewedInfo=skewed(["a"], [["1"], ["2"]]))
-    sd.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/one", ("2",): "file:/two"}
+    sd.skewedInfo.skewedColValueLocationMaps = {("1",): "memory://test/one", ("2",): "memory://test/two"}
     views = {"viewOriginalText": "v", "viewExpandedText": "w", "rewriteEnabled": True}
     call("create_table", table("db", "t", [("ds", "int")], sd=sd, **views))
     part = partition("db", "t", ["1"], sd=sd)
-    part.sd.location = "file:/part"
+    part.sd.location = "memory://test/part"
     call("add_partition", part)
     described = ColumnStatistics(ColumnStatisticsDesc(True, "db", "t"), [longs("a", 1, 2)], engine="hive")
     call("set_aggr_stats_for", SetPartitionsStatsRequest([described], engine="hive"))
@@ -128,13 +128,13 @@ def test_a_change_of_any_column_is_found(full: Application) -> None:
     ("statement", "difference"),
     [
         (
-            "UPDATE partitions SET location = 'file:/elsewhere'",
-            "partitions hive.db.t/ds=1: the column location is 'file:/elsewhere', its bytes say 'file:/part'",
+            "UPDATE partitions SET location = 'memory://test/elsewhere'",
+            "partitions hive.db.t/ds=1: the column location is 'memory://test/elsewhere', its bytes say 'memory://",
         ),
         ("UPDATE tables SET encoded = substr(encoded, 1, 9)", "tables hive.db.t: its bytes cannot be read ("),
         (
-            "UPDATE skewed_locations SET location = 'file:/x' WHERE partition_id IS NULL AND value = '{1}'",
-            "tables hive.db.t: the column skewed_locations is [[['1'], 'file:/x'], [['2'], 'file:/two']], ",
+            "UPDATE skewed_locations SET location = 'memory://test/x' WHERE partition_id IS NULL AND value = '{1}'",
+            "tables hive.db.t: the column skewed_locations is [[['1'], 'memory://test/x'], [['2'], 'memory:",
         ),
         ("DELETE FROM skewed_locations WHERE partition_id IS NOT NULL", "partitions hive.db.t/ds=1: the column skewed"),
         ("DELETE FROM skew_values WHERE position = 1", "skew_specifications "),
@@ -197,12 +197,14 @@ def test_the_command_shows_kinds_and_names_what_is_wrong(
     assert ["partitions", "1", "0"] in [line.split("\t") for line in shown.out.splitlines()]
     assert shown.err == ""
 
-    execute(database_url, "UPDATE partitions SET location = E'file:/else\nwhere'")
+    execute(database_url, "UPDATE partitions SET location = E'memory://test/else\nwhere'")
     assert run(command) == 1
     shown = capsys.readouterr()
     assert ["partitions", "1", "1"] in [line.split("\t") for line in shown.out.splitlines()]
     difference, mend = shown.err.splitlines()
-    assert difference.startswith("metastore: partitions hive.db.t/ds=1: the column location is 'file:/else\\nwhere', ")
+    assert difference.startswith(
+        "metastore: partitions hive.db.t/ds=1: the column location is 'memory://test/else\\nwhere', "
+    )
     assert "1 row contradicts" in mend
     assert run([*command, "--show", "0"]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
