@@ -1,4 +1,4 @@
-"""Domain errors: what can go wrong, in one word each. `protocol.faults` turns them into the exceptions of the wire.
+"""Domain errors: what can go wrong, in one word each. `protocol.exceptions` turns them into the exceptions of the wire.
 
 The text is the user's message: it names the thing and, where there is one, the mend.
 """

@@ -14,7 +14,7 @@ from thrift.Thrift import TApplicationException, TException, TMessageType, TType
 from metastore.context import Caller, caller
 from metastore.errors import ConnectionLostError, InvalidInputError, MetastoreError
 from metastore.protocol.encoding import write_result
-from metastore.protocol.faults import Declared, text_of, undeclared
+from metastore.protocol.exceptions import Declared, text_of, undeclared
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.methods import Method, served
 from metastore.protocol.reading import read_arguments
@@ -41,7 +41,7 @@ class Call:
             self._check(arguments)
             success = self._answer(values)
         except Exception as error:  # noqa: BLE001 - every call is answered
-            return self.fault(error), error
+            return self.failed(error), error
         if self.method.result is None:
             return None, None
         result = self.method.result()
@@ -61,7 +61,7 @@ class Call:
             # PostgreSQL was restarted, or an idle connection cut. Nothing was committed, and the pool is new.
             return self._function(*values)
 
-    def fault(self, error: Exception) -> Any:
+    def failed(self, error: Exception) -> Any:
         """What to answer (see `result`) because of the error."""
         if self.method.result is None:
             return None
@@ -104,7 +104,7 @@ class Dispatcher:
             wrong = InvalidInputError(f"{name} was called with other types than the IDL's: {mismatch}")
         iprot.readMessageEnd()
         self._base.count(name)
-        answer, error = (call.fault(wrong), wrong) if wrong else self._result(call, arguments, peer)
+        answer, error = (call.failed(wrong), wrong) if wrong else self._result(call, arguments, peer)
         if answer is not None:
             _reply(oprot, name, sequence, answer)
         _log(peer, name, started, error)

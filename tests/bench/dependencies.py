@@ -16,7 +16,7 @@ from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.fixtures.server import connected, running
 from tests.wire.builders import new_database, table
-from tests.wire.dependencies.asking import DOWN, DS, HR, UP, add, add_to_dependent, asked, create
+from tests.wire.dependencies.requests import DOWN, DS, HR, UP, add, add_to_dependent, asked, create
 
 DEPENDENTS, PARTITIONS, BATCH = 1_000, 10_000, 1_000
 

@@ -13,7 +13,7 @@ import pytest
 from tests.clients.test_spark import ROOT, SPARK_35
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import columns, descriptor, partition, table
-from tests.wire.dependencies.asking import DS, HR, MIN, add_to_dependent, create, depend
+from tests.wire.dependencies.requests import DS, HR, MIN, add_to_dependent, create, depend
 from thrift_idl.gen.hive_metastore.ttypes import SerDeInfo
 
 TEXT = {

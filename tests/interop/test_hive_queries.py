@@ -15,7 +15,7 @@ from tests.interop.hive.list_bucketing import list_bucketing
 from tests.interop.hive.queries import VERSIONS, HiveSession, hive_session
 from tests.interop.report import Report
 from tests.wire.builders import unique
-from tests.wire.dependencies.asking import add_to_dependent, create, depend
+from tests.wire.dependencies.requests import add_to_dependent, create, depend
 
 
 @pytest.mark.timeout(1800)

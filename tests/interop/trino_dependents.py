@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.interop.trino_statements import Script
-from tests.wire.dependencies.asking import add_to_dependent, create, depend
+from tests.wire.dependencies.requests import add_to_dependent, create, depend
 
 ODD = ("it's", "a\\b", "${x}", "a $", "__HIVE_DEFAULT_PARTITION__")
 TYPES = {

@@ -15,7 +15,7 @@ from metastore.protocol.methods import served
 from tests.fixtures.server import Server, connected
 from tests.wire import raw
 from tests.wire.builders import columns, descriptor, new_database, new_table, partition, table
-from tests.wire.robot import specs_of
+from tests.wire.fuzzer import specs_of
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddPartitionsRequest,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from tests.fixtures.server import connected
 from tests.interop.hive.client import Hive, equal, values
 from tests.wire.builders import unique
-from tests.wire.dependencies.asking import create, depend, reads
+from tests.wire.dependencies.requests import create, depend, reads
 
 GROUP = "dependent tables"
 KEYS = ("ds", "string"), ("hr", "string")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.wire.builders import new_database, table
-from tests.wire.dependencies.asking import DS, HR, MIN, create
+from tests.wire.dependencies.requests import DS, HR, MIN, create
 
 
 @pytest.fixture

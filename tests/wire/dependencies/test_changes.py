@@ -16,7 +16,7 @@ from metastore.settings import Settings
 from tests.fixtures.server import Server, connected
 from tests.storage.test_statements import counted
 from tests.wire.builders import new_database, table
-from tests.wire.dependencies.asking import DS, HR, UP, add, add_to_dependent, asked, create, depend, fresh, text
+from tests.wire.dependencies.requests import DS, HR, UP, add, add_to_dependent, asked, create, depend, fresh, text
 from thrift_idl.gen.hive_metastore.ttypes import (
     FieldSchema,
     InvalidObjectException,

@@ -11,7 +11,7 @@ import pytest
 from metastore.cli.commands import run
 from tests.fixtures.server import Server
 from tests.wire.builders import table
-from tests.wire.dependencies.asking import add, add_to_dependent, create
+from tests.wire.dependencies.requests import add, add_to_dependent, create
 
 Capture = pytest.CaptureFixture[str]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.wire.builders import columns, new_database, table
-from tests.wire.dependencies.asking import DS, add_to_dependent, bases, create, depend, text
+from tests.wire.dependencies.requests import DS, add_to_dependent, bases, create, depend, text
 from thrift_idl.gen.hive_metastore.ttypes import InvalidOperationException, MetaException
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest, SetDependencyRequest
 

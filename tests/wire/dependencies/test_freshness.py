@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.wire.builders import columns
-from tests.wire.dependencies.asking import add, add_to_dependent, create, fresh
+from tests.wire.dependencies.requests import add, add_to_dependent, create, fresh
 from thrift_idl.gen.hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsData,

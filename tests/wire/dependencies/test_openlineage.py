@@ -16,7 +16,7 @@ from openlineage.client.generated.base_subset_dataset import (
 from openlineage.client.serde import Serde
 
 from metastore.cli.dependency_formats import FORMATS, Asked
-from tests.wire.dependencies.asking import UP, add, add_to_dependent, asked, create
+from tests.wire.dependencies.requests import UP, add, add_to_dependent, asked, create
 
 
 def rebuilt(event: dict[str, Any]) -> JobEvent:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.wire.builders import columns, descriptor, new_database, partition, table
-from tests.wire.dependencies.asking import (
+from tests.wire.dependencies.requests import (
     DOWN,
     DS,
     UP,

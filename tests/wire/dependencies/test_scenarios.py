@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.wire.builders import columns, new_database, table
-from tests.wire.dependencies.asking import (
+from tests.wire.dependencies.requests import (
     DOWN,
     DS,
     add,

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import new_database, table
-from tests.wire.dependencies.asking import DS, HR, add, add_to_dependent, create
+from tests.wire.dependencies.requests import DS, HR, add, add_to_dependent, create
 from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from thrift_idl.gen.metastore.ttypes import WaitRequest
 

@@ -18,7 +18,7 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from metastore.protocol.methods import served
 from tests.fixtures.server import Server, running
-from tests.wire import robot
+from tests.wire import fuzzer as fuzzer
 from tests.wire.builders import descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -40,19 +40,19 @@ from thrift_idl.gen.metastore import Metastore
 
 VALUES = ("x", "1")
 SAMPLES = (
-    Database(name="robot", description="d", parameters={"k": "v"}),
-    table("robot", "t", [("ds", "string"), ("n", "int")]),
-    table("robot", "new"),
-    partition("robot", "t", VALUES),
-    partition("robot", "t", ["y", "2"]),
+    Database(name="fuzzer", description="d", parameters={"k": "v"}),
+    table("fuzzer", "t", [("ds", "string"), ("n", "int")]),
+    table("fuzzer", "new"),
+    partition("fuzzer", "t", VALUES),
+    partition("fuzzer", "t", ["y", "2"]),
     descriptor(),
     FieldSchema("a", "int", "c"),
-    Function("f", "robot", "org.example.F", "me", PrincipalType.USER, 0, FunctionType.JAVA, []),
+    Function("f", "fuzzer", "org.example.F", "me", PrincipalType.USER, 0, FunctionType.JAVA, []),
     ColumnStatisticsData(longStats=LongColumnStatsData(1, 9, 2, 5, b"\xff\x00")),
-    ColumnStatisticsDesc(True, "robot", "t"),
-    LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "robot", "t"),
+    ColumnStatisticsDesc(True, "fuzzer", "t"),
+    LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "fuzzer", "t"),
 )
-WORLD = robot.World("robot", "t", dict(zip(("ds", "n"), VALUES, strict=True)), SAMPLES)
+WORLD = fuzzer.World("fuzzer", "t", dict(zip(("ds", "n"), VALUES, strict=True)), SAMPLES)
 METHODS = sorted(name for name, method in served().items() if method.result is not None)
 ROUNDS, LEVELS = 40, (0.02, 0.1, 0.3)
 # How an error looks that nobody foresaw: the name of a Python exception, and its text.
@@ -95,8 +95,8 @@ class Client:
 
 @pytest.fixture(scope="module")
 def server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of the robot's own, whose log must not speak of errors in the end."""
-    with running(make_database(), tmp_path_factory.mktemp("robot")) as server:
+    """A server of the fuzzer's own, whose log must not speak of errors in the end."""
+    with running(make_database(), tmp_path_factory.mktemp("fuzzer")) as server:
         yield server
         assert server.stop() == 0
         assert " ERROR " not in Path(server.log).read_text()
@@ -112,12 +112,12 @@ def client(server: Server) -> Iterator[Client]:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_nothing_emptiness_and_noise(client: Client, name: str) -> None:
-    specs = robot.specs_of(served()[name].arguments)
+    specs = fuzzer.specs_of(served()[name].arguments)
     client.call(name, [None] * len(specs))
-    client.call(name, [robot.empty(spec[1], spec[3]) for spec in specs])
+    client.call(name, [fuzzer.empty(spec[1], spec[3]) for spec in specs])
     random = Random(name)
     for number in range(ROUNDS if specs else 0):
         if number % 4 == 0:
             client.restore()
-        noise = robot.Noise(random, WORLD, random.choice(LEVELS))
+        noise = fuzzer.Noise(random, WORLD, random.choice(LEVELS))
         client.call(name, noise.arguments(specs))
