@@ -59,12 +59,24 @@ class Settings:
     )
     workers: int = _setting(2, "worker processes", parse=int, low=1, high=256)
     max_connections: int = _setting(10_000, "client connections per worker", parse=int, low=1)
-    max_threads: int = _setting(64, "calls in flight per worker, slow senders included", parse=int, low=1, high=1024)
+    max_connections_per_address: int = _setting(
+        8000, "client connections per worker from one address", parse=int, low=1
+    )
+    max_threads: int = _setting(64, "calls in flight per worker", parse=int, low=1, high=1024)
+    max_calls_per_address: int = _setting(48, "calls in flight per worker from one address", parse=int, low=1)
+    max_wait: float = _seconds(20.0, "a call may wait for a thread or for memory before it is refused")
+    memory: int = _setting(
+        400 * 2**20,
+        "most resident memory of a worker, bytes: what would take more waits or is refused",
+        parse=int,
+        low=150 * 2**20,
+    )
     max_message_bytes: int = _setting(
         100 * 2**20, "largest message accepted, bytes", parse=int, low=1024, high=2**31 - 1
     )
-    read_timeout: float = _seconds(30.0, "a client may take to send the rest of a message")
-    write_timeout: float = _seconds(60.0, "a client may take to read a piece of its reply")
+    read_timeout: float = _seconds(30.0, "a client may take to send a message")
+    write_timeout: float = _seconds(60.0, "a client may take to read its reply")
+    min_rate: int = _setting(64 * 2**10, "bytes a second of a message or reply that extend these two", parse=int, low=1)
     drain_timeout: float = _seconds(20.0, "that calls in flight have to finish after SIGTERM", low=0)
     pool_size: int = _setting(8, "database connections per worker", parse=int, low=1, high=1000)
     lock_timeout: float = _seconds(30.0, "a statement may wait for a lock of the database")

@@ -12,7 +12,7 @@ from thrift.protocol.TProtocol import TProtocolBase
 from thrift.Thrift import TApplicationException, TException, TMessageType, TType
 
 from metastore.context import Caller, caller
-from metastore.errors import ConnectionLostError, InvalidInputError, MetastoreError
+from metastore.errors import ConnectionLostError, InvalidInputError, MetastoreError, UnavailableError
 from metastore.protocol.encoding import write_result
 from metastore.protocol.exceptions import Declared, text_of, undeclared
 from metastore.protocol.fb303 import FacebookHandlers
@@ -85,8 +85,9 @@ class Dispatcher:
     def open_session(self, peer: str) -> CallSession:
         return CallSession(self, peer)
 
-    def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller) -> None:
-        """Reads one message and answers it. What cannot be read raises, and the connection is closed."""
+    def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, refusal: str | None = None) -> None:
+        """Reads one message and answers it; with `refusal`, only that. What cannot be read raises, and the connection
+        is closed."""
         name, kind, sequence = iprot.readMessageBegin()
         started = time.perf_counter()
         call = self._calls.get(name)
@@ -97,11 +98,16 @@ class Dispatcher:
             _reply(oprot, name, sequence, TApplicationException(TApplicationException.UNKNOWN_METHOD, text))
             log.info("%s %s: not served", peer.peer, name)
             return
-        arguments, wrong = call.method.arguments(), None
-        try:
-            read_arguments(arguments, iprot)
-        except TApplicationException as mismatch:
-            wrong = InvalidInputError(f"{name} was called with other types than the IDL's: {mismatch}")
+        arguments: Any = call.method.arguments()
+        wrong: MetastoreError | None = None
+        if refusal is not None:
+            iprot.skip(TType.STRUCT)
+            wrong = UnavailableError(refusal)
+        else:
+            try:
+                read_arguments(arguments, iprot)
+            except TApplicationException as mismatch:
+                wrong = InvalidInputError(f"{name} was called with other types than the IDL's: {mismatch}")
         iprot.readMessageEnd()
         self._base.count(name)
         answer, error = (call.failed(wrong), wrong) if wrong else self._result(call, arguments, peer)
@@ -124,8 +130,8 @@ class CallSession:
         self._dispatcher = dispatcher
         self._caller = Caller(peer)
 
-    def handle(self, iprot: TProtocolBase, oprot: TProtocolBase) -> None:
-        self._dispatcher.handle(iprot, oprot, self._caller)
+    def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
+        self._dispatcher.handle(iprot, oprot, self._caller, refusal)
 
     def close(self) -> None:
         """Nothing outlives a connection."""

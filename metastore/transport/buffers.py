@@ -1,210 +1,271 @@
-"""The two ends of a socket as Thrift's protocols see them: a bounded reader of messages, a writer of replies."""
+"""The two ends of a socket as Thrift's protocols see them: messages that have arrived, replies that are to leave."""
 
 from __future__ import annotations
 
 import os
-import select
 import socket
 import struct
-import time
 from io import BytesIO
 from typing import Final
 
 from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
-_CHUNK: Final = 2**16  # what one look at a socket takes
-_LARGE_CHUNK: Final = 2**20  # the same, when that much of a string is known to be missing
-_SEND_AT: Final = 2**18  # an unframed reply leaves whenever this much of it is there
+from metastore.transport.memory import Memory
+
+CHUNK: Final = 2**16  # what one look at a socket takes
+_LARGE_CHUNK: Final = 2**20  # the same, of a message that is known to be large
+_PIECE: Final = 2**16  # of a large message that is decoded before memory is looked at again
+_SEND_AT: Final = 2**18  # an unframed reply begins to leave whenever this much of it is there
 _IOV_MAX: Final = os.sysconf("SC_IOV_MAX")
-_FRAME_HEADER: Final = struct.Struct("!i")
+FRAME_HEADER: Final = struct.Struct("!i")
+
+
+class IncompleteError(TTransportException):  # type: ignore[misc]
+    """A message was decoded of which not all has arrived: nothing is wrong, it is decoded again when more is there."""
 
 
 class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
-    """Reads messages from a non-blocking socket; what has arrived beyond one message is kept for the next.
+    """Keeps what has arrived on a non-blocking socket, and lets a message be decoded out of it. Never waits.
 
-    Thrift's C decoder reads `cstringio_buf` directly and calls `cstringio_refill` when it runs dry. Both bounds are
-    kept there: the C decoder allocates nothing for a length that it has only been told of.
+    Thrift's C decoder reads `cstringio_buf` directly and calls `cstringio_refill` when it runs dry. A large message is
+    shown to it in pieces, and before each, `memory` is asked: its objects take many times its bytes.
 
-    Raises TTransportException: END_OF_FILE when the peer closes inside a message, TIMED_OUT when the message took
-    longer than `timeout` seconds, SIZE_LIMIT when it is larger than `limit` bytes or than its frame.
+    Raises TTransportException: SIZE_LIMIT for what is larger than `limit` bytes or than its frame; IncompleteError.
     """
 
-    def __init__(self, sock: socket.socket, *, limit: int, timeout: float) -> None:
+    def __init__(self, sock: socket.socket, *, limit: int, memory: Memory) -> None:
         self._socket = sock
-        self._max_bytes = limit
-        self._timeout = timeout
-        self._buffer = BytesIO()
-        self._size = 0  # of the buffer
-        self._mark = 0  # where the buffer is read again from
-        self._behind: list[tuple[BytesIO, int, int]] = []  # full buffers since the mark, and what of them was read
-        self._fed = 0  # bytes of this message that are or were in the buffer, and what has arrived behind it
         self._limit = limit
+        self._memory = memory
+        self._store = BytesIO()
+        self._size = 0  # of the store
+        self._start = 0  # of the message, in the store
+        self._end: int | None = None  # of the message, once it is known
+        self._shown = self._store  # what the decoder reads: the store itself, or a piece of it
+        self._shown_end = 0  # where in the store the piece ends
+        self._shown_size = 0
         self._framed = False
-        self._deadline = 0.0
+        self._mark = 0
+
+    @property
+    def position(self) -> int:
+        """Where in the store the next byte is read from."""
+        if self._shown is self._store:
+            return self._store.tell()
+        return self._shown_end - (self._shown_size - self._shown.tell())
 
     @property
     def unread(self) -> int:
         """Bytes that have arrived and have not been read."""
-        return self._size - self._buffer.tell()
+        return self._size - self.position
 
-    def arrived(self) -> bool:
-        """Takes what the socket has, without waiting. False: the peer has closed, or is lost."""
+    @property
+    def store(self) -> BytesIO:
+        """All that has arrived since the last message ended."""
+        return self._store
+
+    @property
+    def size(self) -> int:
+        """Bytes in the store."""
+        return self._size
+
+    @property
+    def start(self) -> int:
+        """Where the message begins in the store."""
+        return self._start
+
+    def receive(self) -> int | None:
+        """Takes what the socket has, without waiting: the number of bytes; None: nothing; 0: the peer is gone."""
         try:
-            data = self._socket.recv(_CHUNK)
+            data = self._socket.recv(CHUNK if self._size < CHUNK else _LARGE_CHUNK)
         except BlockingIOError:
-            return True
+            return None
         except OSError:
-            return False
-        self._buffer, self._size = BytesIO(data), len(data)
-        return bool(data)
+            return 0
+        if self.unread:
+            at = self._store.tell()
+            self._store.seek(0, os.SEEK_END)
+            self._store.write(data)
+            self._store.seek(at)
+            self._size += len(data)
+        else:
+            self.replace(data)
+        return len(data)
+
+    def replace(self, data: bytes) -> None:
+        """Forgets what has arrived; these bytes have, and a message begins with them."""
+        self._store = self._shown = BytesIO(data)
+        self._size, self._start, self._end, self._framed = len(data), 0, None, False
 
     def begin(self) -> None:
-        """Starts a message: its time and its bytes are counted from here."""
-        self._deadline = time.monotonic() + self._timeout
-        self._fed = self.unread
-        self._limit = self._max_bytes
-        self._framed = False
-        self.mark()
+        """A message starts here."""
+        self._start, self._end, self._framed = self.position, None, False
 
-    def mark(self) -> None:
-        """Remembers this place for `rewind`, until the message ends."""
-        self._mark, self._behind = self._buffer.tell(), []
+    def check_size(self) -> None:
+        """Raises TTransportException when the message is too large."""
+        if self._end is None and self._size - self._start > self._limit:
+            raise self._too_large()
 
-    def rewind(self) -> None:
-        """Goes back to the mark: what has been read since is unread again."""
-        pieces = [buffer.getvalue()[start:end] for buffer, start, end in self._behind]
-        data = b"".join([*pieces, self._buffer.getvalue()[self._mark :]])
-        self._buffer, self._size = BytesIO(data), len(data)
-        self.mark()
-
-    def begin_frame(self) -> None:
-        """Reads the length in front of a framed message, which then is the message's limit."""
-        (length,) = _FRAME_HEADER.unpack(self.readAll(_FRAME_HEADER.size))
-        if not 0 < length <= self._max_bytes - _FRAME_HEADER.size:
-            raise TTransportException(
-                TTransportException.SIZE_LIMIT, f"a frame of {length} bytes; allowed are 1 to {self._max_bytes}"
-            )
-        self._limit = _FRAME_HEADER.size + length
+    def frame(self) -> bool:
+        """Whether the framed message is there as a whole; then it is the next that is read, without its length."""
+        view = self._store.getbuffer()
+        there = self._size - self._start
+        length = FRAME_HEADER.unpack_from(view, self._start)[0] if there >= FRAME_HEADER.size else None
+        view.release()
+        if length is None:
+            return False
+        if not 0 < length <= self._limit - FRAME_HEADER.size:
+            text = f"a frame of {length} bytes; allowed are 1 to {self._limit}"
+            raise TTransportException(TTransportException.SIZE_LIMIT, text)
+        if there < FRAME_HEADER.size + length:
+            return False
         self._framed = True
+        self.complete(self._start + FRAME_HEADER.size + length)
+        self._read_from(self._start + FRAME_HEADER.size)
+        return True
+
+    def complete(self, end: int) -> None:
+        """The message ends there, in the store: it is decoded from its begin."""
+        self._end = end
+        self._read_from(self._start)
+
+    @property
+    def known_length(self) -> int | None:
+        """Bytes of the message; None: not known yet."""
+        return None if self._end is None else self._end - self._start
+
+    def again(self) -> None:
+        """Goes back to the begin of the message."""
+        self._shown = self._store
+        self._store.seek(self._start + (FRAME_HEADER.size if self._framed else 0))
 
     def end(self) -> None:
         """Ends a message and forgets its bytes. Raises TTransportException when its frame did not end with it."""
-        excess = self._limit - (self._fed - self.unread)
-        if self._framed and excess:
+        excess = self._end - self.position if self._framed and self._end is not None else 0
+        if excess:
             raise TTransportException(message=f"a frame and its message differ by {abs(excess)} bytes")
-        self._behind = []
-        if not self.unread:
-            self._buffer, self._size = BytesIO(), 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Lets go of the bytes that have been read."""
+        at = self.position
+        if at >= self._size:
+            self.replace(b"")
+        elif self._shown is not self._store or at > _LARGE_CHUNK:
+            self._store.seek(at)
+            self.replace(self._store.read())
+        self.begin()
+
+    def mark(self) -> None:
+        """Remembers this place for `rewind`."""
+        self._mark = self.position
+
+    def rewind(self) -> None:
+        """Goes back to the mark: what has been read since is unread again."""
+        self._read_from(self._mark)
 
     def peek(self, count: int) -> bytes:
-        """The next `count` bytes, which stay unread."""
-        data = self.readAll(count)
-        self._buffer.seek(-count, os.SEEK_CUR)
+        """The next `count` bytes of what has arrived, fewer if there are no more; they stay unread."""
+        at = self._store.tell()
+        data = self._store.read(count)
+        self._store.seek(at)
         return data
 
     def read(self, sz: int) -> bytes:
         """Reads 1 to `sz` bytes."""
-        return self._buffer.read(sz) or self.cstringio_refill(b"", 1).read(sz)
+        return self._shown.read(sz) or self.cstringio_refill(b"", 1).read(sz)
 
     def readAll(self, sz: int) -> bytes:  # noqa: N802 - Thrift's name
         """Reads `sz` bytes."""
-        data = self._buffer.read(sz)
+        data = self._shown.read(sz)
         return data if len(data) == sz else self.cstringio_refill(data, sz).read(sz)
 
     @property
     def cstringio_buf(self) -> BytesIO:
         """The buffer that the C decoder reads, and moves on in."""
-        return self._buffer
+        return self._shown
 
     def cstringio_refill(self, partialread: bytes, reqlen: int) -> BytesIO:
         """A new buffer of `reqlen` bytes or more that begins with `partialread`, the end of the old one."""
-        size = len(partialread)
-        if self._fed - size + reqlen > self._limit:
-            what = "its frame" if self._framed else f"the {self._limit} bytes allowed"
-            raise TTransportException(TTransportException.SIZE_LIMIT, f"a message larger than {what}")
-        buffer = BytesIO()
-        buffer.write(partialread)
-        while size < reqlen:
-            data = self._receive(min(max(reqlen - size, _CHUNK), _LARGE_CHUNK))
-            self._fed += len(data)
-            size += buffer.write(data)
-        buffer.seek(0)
-        self._behind.append((self._buffer, self._mark, self._size - len(partialread)))
-        self._buffer, self._size, self._mark = buffer, size, 0
-        return buffer
+        missing = reqlen - len(partialread)
+        if self._end is None:
+            if self._size - self._start + missing > self._limit:
+                raise self._too_large()
+            raise IncompleteError(TTransportException.END_OF_FILE, "closed by the peer inside a message")
+        if self.position + missing > self._end or self._shown is self._store:
+            raise self._too_large()
+        self._memory.check()
+        self._store.seek(self._shown_end)
+        self._show(partialread + self._store.read(max(missing, min(_PIECE, self._end - self._shown_end))))
+        return self._shown
 
-    def _receive(self, count: int) -> bytes:
-        while True:
-            try:
-                data = self._socket.recv(count)
-            except BlockingIOError:
-                if not _wait(self._socket, select.POLLIN, self._deadline - time.monotonic()):
-                    text = f"a message not complete after {self._timeout:g} s"
-                    raise TTransportException(TTransportException.TIMED_OUT, text) from None
-                continue
-            except OSError as error:
-                raise _lost(error) from error
-            if not data:
-                raise TTransportException(TTransportException.END_OF_FILE, "closed by the peer inside a message")
-            return data
+    def _read_from(self, at: int) -> None:
+        self._store.seek(at)
+        if self._end is None or self._end - at <= _PIECE:
+            self._shown = self._store
+        else:
+            self._show(self._store.read(_PIECE))
+
+    def _show(self, data: bytes) -> None:
+        self._shown_end, self._shown, self._shown_size = self._store.tell(), BytesIO(data), len(data)
+
+    def _too_large(self) -> TTransportException:
+        what = "its frame" if self._framed else f"the {self._limit} bytes allowed"
+        return TTransportException(TTransportException.SIZE_LIMIT, f"a message larger than {what}")
 
 
 class ReplyWriter(TTransportBase):  # type: ignore[misc]
-    """Sends replies over a non-blocking socket. Keeps references to what is written, copies nothing.
+    """Keeps a reply until the non-blocking socket has taken it. Keeps references to what is written, copies nothing.
 
-    An unframed reply leaves in pieces as it grows, so that a large one never exists as a whole; a framed one leaves at
-    `flush`, its length in front. Raises TTransportException when the peer is gone or takes nothing for `timeout` s.
+    An unframed reply begins to leave as it grows; a framed one at `flush`, its length in front. Nothing ever waits:
+    what the socket does not take stays `pending`, for `send`.
     """
 
-    def __init__(self, sock: socket.socket, *, framed: bool, timeout: float) -> None:
+    def __init__(self, sock: socket.socket, *, framed: bool) -> None:
         self._socket = sock
         self._framed = framed
-        self._timeout = timeout
         self._chunks: list[bytes | memoryview] = []
-        self._size = 0
+        self._new = 0  # bytes written since the last attempt to send
+        self.pending = 0  # bytes that are to be sent
+        self.sent = 0  # bytes of the reply that the socket has taken
+
+    def begin(self) -> None:
+        """A reply starts here."""
+        self.sent = 0
 
     def write(self, buf: bytes) -> None:
-        """Appends `buf`, which must not change any more."""
+        """Appends `buf`, which must not change any more. Raises TTransportException when the peer is gone."""
         self._chunks.append(buf)
-        self._size += len(buf)
-        if self._size >= _SEND_AT and not self._framed:
-            self._send()
+        self.pending += len(buf)
+        self._new += len(buf)
+        if self._new >= _SEND_AT and not self._framed:
+            self._new = 0
+            self.send()
 
     def flush(self) -> None:
-        """Sends what is left of the reply; nothing if there is nothing."""
-        if self._framed and self._chunks:
-            self._chunks.insert(0, _FRAME_HEADER.pack(self._size))
-        self._send()
+        """The reply is whole: sends of it what the socket takes. Raises TTransportException when the peer is gone."""
+        self._new = 0
+        if self._framed and self.pending and not self.sent:
+            self._chunks.insert(0, FRAME_HEADER.pack(self.pending))
+            self.pending += FRAME_HEADER.size
+        self.send()
 
-    def _send(self) -> None:
-        chunks, self._chunks, self._size = self._chunks, [], 0
+    def send(self) -> None:
+        """Sends what the socket takes. Raises TTransportException when the peer is gone."""
         at = 0
-        while at < len(chunks):
-            sent = self._send_some(chunks[at : at + _IOV_MAX])
-            while at < len(chunks) and sent >= len(chunks[at]):
-                sent -= len(chunks[at])
-                at += 1
-            if sent:
-                chunks[at] = memoryview(chunks[at])[sent:]
-
-    def _send_some(self, chunks: list[bytes | memoryview]) -> int:
-        while True:
-            try:
-                return self._socket.sendmsg(chunks)
-            except BlockingIOError:
-                if not _wait(self._socket, select.POLLOUT, self._timeout):
-                    text = f"a reply of which nothing was taken for {self._timeout:g} s"
-                    raise TTransportException(TTransportException.TIMED_OUT, text) from None
-            except OSError as error:
-                raise _lost(error) from error
-
-
-def _wait(sock: socket.socket, event: int, seconds: float) -> bool:
-    """Waits until a socket is ready. False: it was not within `seconds`."""
-    poll = select.poll()
-    poll.register(sock, event)
-    return seconds > 0 and bool(poll.poll(seconds * 1000))
-
-
-def _lost(error: OSError) -> TTransportException:
-    return TTransportException(TTransportException.NOT_OPEN, f"lost: {error.strerror}")
+        try:
+            while at < len(self._chunks):
+                sent = self._socket.sendmsg(self._chunks[at : at + _IOV_MAX])
+                self.pending -= sent
+                self.sent += sent
+                while at < len(self._chunks) and sent >= len(self._chunks[at]):
+                    sent -= len(self._chunks[at])
+                    at += 1
+                if sent:
+                    self._chunks[at] = memoryview(self._chunks[at])[sent:]
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            raise TTransportException(TTransportException.NOT_OPEN, f"lost: {error.strerror}") from error
+        finally:
+            del self._chunks[:at]

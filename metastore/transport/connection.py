@@ -1,28 +1,45 @@
-"""One client: its socket, its wire format, its session."""
+"""One client: its socket, its wire format, its session; what has arrived of its message, what is left of its reply."""
 
 from __future__ import annotations
 
+import enum
 import logging
 import socket
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
 from thrift.transport.TTransport import TTransportException
 
-from metastore.transport.buffers import MessageReader, ReplyWriter
+from metastore.transport.buffers import CHUNK, FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
+from metastore.transport.memory import Memory, OverBudgetError
+from metastore.transport.message_end import MessageEnd, method_name
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Session, SessionFactory
-from metastore.transport.wire_format import PEEKED, detect
+from metastore.transport.wire_format import PEEKED, WireFormat, detect
 
 logger = logging.getLogger("metastore.transport")
 _PEER_LEFT = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
+_IN_BUFFERS = 8 * 2**20  # bytes that the kernels of both sides may have taken of a reply that nobody reads
+_NO_FIELDS = b"\x00"  # arguments, in every protocol
+
+
+class Step(enum.Enum):
+    """What a connection needs next."""
+
+    READ = enum.auto()  # bytes from its client
+    WRITE = enum.auto()  # that its client takes bytes
+    CALL = enum.auto()  # a thread: a message is there
+    MEMORY = enum.auto()  # memory for the rest of a large message
+    CLOSE = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
 class _Dialogue:
     """What exists once the first bytes have shown how the client speaks."""
 
-    framed: bool
+    wire_format: WireFormat
     session: Session
     writer: ReplyWriter
     iprot: TProtocolBase
@@ -30,42 +47,105 @@ class _Dialogue:
 
 
 class Connection:
-    """Answers what a client sends. One thread uses it at a time.
+    """Collects what a client sends, answers it, sends the reply; waits for nothing. One thread uses it at a time.
 
-    `busy` belongs to the worker pool: true while a thread has the connection in its hands.
+    `busy` belongs to the worker pool: true while a thread, or its queue, has the connection in its hands.
     """
 
-    def __init__(self, sock: socket.socket, peer: str, options: TransportOptions, open_session: SessionFactory) -> None:
+    def __init__(
+        self, sock: socket.socket, peer: str, options: TransportOptions, open_session: SessionFactory, memory: Memory
+    ) -> None:
         self.socket = sock
         self.busy = False
-        self._peer = peer
+        self.peer = peer
         self._options = options
         self._open_session = open_session
-        self._reader = MessageReader(sock, limit=options.max_message_bytes, timeout=options.read_timeout)
+        self._memory = memory
+        self._reader = MessageReader(sock, limit=options.max_message_bytes, memory=memory)
         self._dialogue: _Dialogue | None = None
+        self._message_end: MessageEnd | None = None  # while a message is collected that has not arrived at once
+        self._begun = 0.0  # when the first byte of the message that is collected arrived; 0: there is none
+        self._replied = 0.0  # when the reply that is sent began; 0: there is none
+        self._moved = 0.0  # when the client last took some of it
+        self._lingers = False  # what still arrives is dropped: its call has been refused
+        self._doom = ""
 
-    def answer(self) -> bool:
-        """Answers every message that has arrived. False: the connection is over; the reason has been logged."""
-        try:
-            alive = self._reader.arrived()
-            while self._reader.unread:
-                self._answer_one()
-        except (TTransportException, TProtocolException, EOFError) as error:
-            peer_left = isinstance(error, TTransportException) and error.type in _PEER_LEFT
-            level = logging.INFO if peer_left else logging.WARNING
-            logger.log(level, "connection from %s closed: %s", self._peer, error)
-            return False
-        except Exception:
-            logger.exception("connection from %s closed: the call failed", self._peer)
-            return False
-        return alive
+    @property
+    def held(self) -> int:
+        """Bytes of messages and replies that are kept for this client."""
+        return self._reader.size + (self._dialogue.writer.pending if self._dialogue else 0)
+
+    @property
+    def collecting(self) -> bool:
+        """Whether a part of a message has arrived."""
+        return self._begun > 0
+
+    @property
+    def sending(self) -> bool:
+        """Whether a part of a reply has not been taken."""
+        return self._replied > 0
+
+    @property
+    def replied(self) -> int:
+        """Bytes of the last reply."""
+        writer = self._dialogue.writer if self._dialogue else None
+        return writer.sent + writer.pending if writer else 0
+
+    @property
+    def method(self) -> bytes:
+        """The method that is called, where it can be seen without decoding."""
+        return method_name(self._reader.peek(64))
+
+    def stalled(self, now: float) -> float:
+        """Seconds since the client took something of the reply that it is sent."""
+        return now - self._moved if self._replied else 0.0
+
+    def overdue(self, now: float) -> str | None:
+        """Why the connection has to end now, if it has to."""
+        options, writer = self._options, self._dialogue.writer if self._dialogue else None
+        if self._begun and now - self._begun > options.read_timeout + self._reader.size / options.min_rate:
+            return f"a message not complete after {options.read_timeout:g} s"
+        taken = max(0, writer.sent - _IN_BUFFERS) if writer else 0
+        if self._replied and now - self._replied > options.write_timeout + taken / options.min_rate:
+            return f"a reply not taken after {options.write_timeout:g} s"
+        return None
+
+    def receive(self) -> Step:
+        """Takes what has arrived."""
+        got = self._reader.receive()
+        if self._lingers:
+            self._reader.replace(b"")
+            return Step.CLOSE if got == 0 else Step.READ
+        if got == 0:
+            if self.collecting or self._doom:
+                self._ended("closed by the peer inside a message", logging.INFO)
+            return Step.CLOSE
+        return self._guarded(self._collect)
+
+    def collect(self) -> Step:
+        """What is to be done with what has arrived."""
+        return self._guarded(self._collect)
+
+    def call(self) -> Step:
+        """Works on the message that is there, and sends what its client takes of the reply."""
+        return self._guarded(self._call)
+
+    def send(self) -> Step:
+        """Goes on sending the reply."""
+        return self._guarded(self._send)
+
+    def refuse(self, reason: str) -> Step:
+        """Answers the message that is there, or the begin of one, with an error; its rest will be dropped."""
+        return self._guarded(lambda: self._refuse(reason))
+
+    def doom(self, reason: str) -> None:
+        """Makes the connection look closed by its peer, which wakes a thread to end it."""
+        self._doom = reason
+        self._shut_down(socket.SHUT_RDWR)
 
     def stop_reading(self) -> None:
-        """Makes an idle connection look closed by its peer, which wakes a thread to end it."""
-        try:
-            self.socket.shutdown(socket.SHUT_RD)
-        except OSError:
-            logger.debug("connection from %s was gone already", self._peer)
+        """The same, of an idle connection when the server ends."""
+        self._shut_down(socket.SHUT_RD)
 
     def end_session(self) -> None:
         """Tells the session that its connection is over."""
@@ -73,21 +153,129 @@ class Connection:
             try:
                 self._dialogue.session.close()
             except Exception:
-                logger.exception("the session of %s did not close", self._peer)
+                logger.exception("the session of %s did not close", self.peer)
 
-    def _answer_one(self) -> None:
-        self._reader.begin()
-        if self._dialogue is None:
-            self._dialogue = self._open()
-        if self._dialogue.framed:
-            self._reader.begin_frame()
-        self._dialogue.session.handle(self._dialogue.iprot, self._dialogue.oprot)
-        self._dialogue.writer.flush()
-        self._reader.end()
+    def _shut_down(self, how: int) -> None:
+        try:
+            self.socket.shutdown(how)
+        except OSError:
+            logger.debug("connection from %s was gone already", self.peer)
 
-    def _open(self) -> _Dialogue:
-        wire_format = detect(self._reader.peek(PEEKED))
-        writer = ReplyWriter(self.socket, framed=wire_format.framed, timeout=self._options.write_timeout)
+    def _ended(self, reason: str, level: int) -> None:
+        if self._doom:
+            reason, level = self._doom, logging.WARNING
+        logger.log(level, "connection from %s closed: %s", self.peer, reason)
+
+    def _guarded(self, work: Callable[[], Step]) -> Step:
+        try:
+            return work()
+        except (TTransportException, TProtocolException, EOFError) as error:
+            peer_left = isinstance(error, TTransportException) and error.type in _PEER_LEFT
+            self._ended(str(error), logging.INFO if peer_left else logging.WARNING)
+        except Exception:
+            logger.exception("connection from %s closed: the call failed", self.peer)
+        return Step.CLOSE
+
+    def _collect(self) -> Step:
+        reader = self._reader
+        there = reader.size - reader.start
+        if not there:
+            self._begun = 0.0
+            return Step.READ
+        self._begun = self._begun or time.monotonic()
+        dialogue = self._dialogue or self._open(there)
+        if dialogue is None:
+            return Step.READ
+        if dialogue.wire_format.framed:
+            if reader.frame():
+                return Step.CALL
+        elif self._message_end is None and there < CHUNK:
+            return Step.CALL  # mostly all of it: if not, decoding it finds out
+        else:
+            self._message_end = self._message_end or MessageEnd(dialogue.wire_format, reader.start)
+            end = self._message_end.find(reader.store, reader.size)
+            if end is not None:
+                reader.complete(end)
+                return Step.CALL
+        reader.check_size()
+        return Step.READ if there < CHUNK or self._memory.allows(CHUNK) else Step.MEMORY
+
+    def _open(self, there: int) -> _Dialogue | None:
+        first = self._reader.peek(PEEKED)
+        if there < PEEKED:
+            return None
+        wire_format = detect(first)
+        writer = ReplyWriter(self.socket, framed=wire_format.framed)
         limits = (self._options.max_message_bytes, self._options.max_container_length)
         iprot, oprot = wire_format.protocol(self._reader, *limits), wire_format.protocol(writer, *limits)
-        return _Dialogue(wire_format.framed, self._open_session(self._peer), writer, iprot, oprot)
+        self._dialogue = _Dialogue(wire_format, self._open_session(self.peer), writer, iprot, oprot)
+        return self._dialogue
+
+    def _call(self) -> Step:
+        dialogue, reader = self._dialogue, self._reader
+        assert dialogue is not None  # noqa: S101 - for the types: no call comes before its first bytes
+        length = reader.known_length
+        most = self._options.max_container_length
+        dialogue.iprot.container_length_limit = most if length is None else min(most, length)
+        dialogue.writer.begin()
+        try:
+            dialogue.session.handle(dialogue.iprot, dialogue.oprot)
+        except IncompleteError:
+            reader.again()
+            self._message_end = MessageEnd(dialogue.wire_format, reader.start)
+            return self._collect()
+        except OverBudgetError as error:
+            reader.again()
+            dialogue.session.handle(dialogue.iprot, dialogue.oprot, str(error))
+        dialogue.writer.flush()
+        reader.end()
+        self._begun, self._message_end = 0.0, None
+        return self._send()
+
+    def _send(self) -> Step:
+        writer = self._dialogue.writer if self._dialogue else None
+        if writer and writer.pending:
+            before = writer.sent
+            writer.send()
+            now = time.monotonic()
+            if writer.sent != before or not self._replied:
+                self._moved = now
+            self._replied = self._replied or now
+            if writer.pending:
+                return Step.WRITE
+        self._replied = 0.0
+        return Step.READ if self._lingers else self._collect()
+
+    def _refuse(self, reason: str) -> Step:
+        dialogue, reader = self._dialogue, self._reader
+        if dialogue is None or not self._whole_or_its_head(dialogue.wire_format):
+            return Step.CLOSE
+        dialogue.writer.begin()
+        dialogue.session.handle(dialogue.iprot, dialogue.oprot, reason)
+        dialogue.writer.flush()
+        if self._lingers:
+            reader.replace(b"")
+        else:
+            reader.end()
+            self._begun = 0.0
+        self._message_end = None
+        return self._send()
+
+    def _whole_or_its_head(self, wire_format: WireFormat) -> bool:
+        """Has the message ready to be read over. Of one that has not arrived, its head, with arguments of no fields:
+        after that, whatever comes is dropped. False: not even that is there."""
+        reader = self._reader
+        if reader.known_length is not None:
+            reader.again()
+            return True
+        start = reader.start + (FRAME_HEADER.size if wire_format.framed else 0)
+        message = MessageEnd(wire_format, start)
+        end = message.find(reader.store, reader.size)
+        if end is not None and not wire_format.framed:
+            reader.complete(end)
+            return True
+        if message.header_end is None:
+            return False
+        reader.replace(reader.store.getvalue()[start : message.header_end] + _NO_FIELDS)
+        self._lingers = True
+        return True

@@ -14,12 +14,18 @@ class TransportOptions:
         port: TCP port; 0 takes any free one (`serve` tells which).
         workers: processes.
         max_connections: connections a worker keeps; one more is accepted and closed at once.
-        max_threads: threads of a worker, each busy with one message: calls in flight, and clients slow to send one.
+        max_connections_per_address: the same, of one address.
+        max_threads: calls that a worker works on at once. Messages that arrive and replies that leave need no thread.
+        max_calls_per_address: the same, of one address; those of several addresses come in turn.
+        max_wait: seconds that a call waits for a thread or for memory, before it is refused.
+        memory: resident memory of a worker, bytes; what would need more waits or is refused. Half of what requests
+            and replies may take is open to one address.
         max_message_bytes: size of the largest message that is read, its frame included.
         max_container_length: elements of one list, set or map of a message. An element of a few bytes on the wire
             is a few hundred in memory; this keeps one field from asking for all of it.
         read_timeout: seconds for the whole of a message, from its first byte. Between messages there is no limit.
-        write_timeout: seconds a client may go without taking any byte of its reply.
+        write_timeout: seconds for the whole of a reply.
+        min_rate: bytes a second that extend both: a large message on a slow line is no fault.
         drain_timeout: seconds that calls in flight have to finish after SIGTERM.
         spare_thread_timeout: seconds after which a thread that had nothing to do ends, if another one waits.
     """
@@ -28,7 +34,12 @@ class TransportOptions:
     port: int = 9083
     workers: int = 2
     max_connections: int = 10_000
+    max_connections_per_address: int = 8_000
     max_threads: int = 64
+    max_calls_per_address: int = 48
+    max_wait: float = 20.0
+    memory: int = 400 * 2**20
+    min_rate: int = 64 * 2**10
     max_message_bytes: int = 100 * 2**20
     max_container_length: int = 1_000_000
     read_timeout: float = 30.0

@@ -66,7 +66,7 @@ def detect(first: bytes) -> WireFormat:
     raise TProtocolException(TProtocolException.BAD_VERSION, f"not Thrift{stranger}: it begins with {first!r}")
 
 
-class _Nothing:
+class Nothing:
     """Decoded instead of what is skipped: it has no fields."""
 
 
@@ -97,7 +97,7 @@ def _forgiving(decode: _Decode) -> _Decode:
             if not isinstance(error.__cause__, TypeError):
                 raise
             protocol.trans.rewind()
-            decode(_Nothing(), protocol, [_Nothing, ()])
+            decode(Nothing(), protocol, [Nothing, ()])
             raise TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error.__cause__)) from error
         finally:
             protocol.trans.mark()  # what lies before it may be forgotten
@@ -125,7 +125,7 @@ class _Guarded(TProtocolBase):  # type: ignore[misc]
     def skip(self, ttype: int, max_depth: int = 64) -> None:
         """Reads over a value. A struct (the arguments of a method that is not served) at the C decoder's speed."""
         if ttype == TType.STRUCT:
-            self._fast_decode(_Nothing(), self, [_Nothing, ()])
+            self._fast_decode(Nothing(), self, [Nothing, ()])
         else:
             super().skip(ttype, max_depth)
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
-import gc
 import logging
 import math
 import os
+import select
 import signal
 import socket
 import threading
 from typing import Final
 
+from metastore.transport import memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
 from metastore.transport.worker_pool import WorkerPool
@@ -24,10 +24,7 @@ CANNOT_START: Final = 69  # exit status of a worker whose application could not 
 CALLS_CUT: Final = 75  # of one that ended while calls were in flight (sysexits.h: try again)
 
 _GRACE: Final = 10  # seconds to close the application after draining, before the kernel ends the process
-_COLLECTED_AFTER: Final = (100_000, 20, 50)
-"""Objects made before Python looks for cycles: requests make many and hardly any cycle (by default after 700)."""
-_MALLOC: Final = {-8: 1, -3: 2**20}
-"""glibc's M_ARENA_MAX: one for all threads, of which one runs at a time; M_MMAP_THRESHOLD (bytes): larger goes back."""
+_LOOK: Final = 0.1  # seconds between two looks at what takes too long
 _PAUSE: Final = 0.1  # seconds between attempts to accept when the process has no file descriptor left
 
 
@@ -44,7 +41,7 @@ def run_worker(
     except Exception as error:
         logger.error("a worker cannot start: %s", error, exc_info=logger.isEnabledFor(logging.DEBUG))
         return CANNOT_START
-    _prepare_memory()
+    memory.prepare()
     pool = WorkerPool(options, application.open_session)
     pool.start()
     draining = threading.Event()
@@ -52,27 +49,16 @@ def run_worker(
     with contextlib.suppress(BrokenPipeError):  # the supervisor is gone: so is the lifeline
         os.write(report, b"1")
 
-    os.read(lifeline, 1)
+    while not select.select([lifeline], [], [], _LOOK)[0]:
+        pool.look_after()
     draining.set()
     signal.alarm(math.ceil(options.drain_timeout) + _GRACE)
     stop_listening(listener)
     left = pool.drain(options.drain_timeout)
     if left:
-        logger.warning("%d connections were cut: not done after %g s", left, options.drain_timeout)
+        logger.warning("%d calls were cut: not done after %g s", left, options.drain_timeout)
     application.close()
     return CALLS_CUT if left else 0
-
-
-def _prepare_memory() -> None:
-    """Before there are threads: so that memory of large messages is given back, and objects are not looked at often."""
-    gc.collect()
-    gc.freeze()  # what is there now stays
-    gc.set_threshold(*_COLLECTED_AFTER)
-    with contextlib.suppress(AttributeError):  # another C library than glibc
-        library = ctypes.CDLL(None)
-        library.malloc_trim(0)  # what compiling the modules took: 40 MB where Python may not write them compiled
-        for parameter, value in _MALLOC.items():
-            library.mallopt(parameter, value)
 
 
 def stop_listening(listener: socket.socket) -> None:

@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 import logging
+import os
 import select
 import socket
 import threading
 import time
 from typing import Final
 
-from metastore.transport.connection import Connection
+from metastore.transport.admission import Admission
+from metastore.transport.connection import Connection, Step
+from metastore.transport.fair_queue import Address, FairQueue
+from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
 
 logger = logging.getLogger("metastore.transport")
 
-_READY_ONCE: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLONESHOT
+_ONCE: Final = select.EPOLLONESHOT | select.EPOLLRDHUP
+_EVENTS: Final = {Step.READ: select.EPOLLIN | _ONCE, Step.WRITE: select.EPOLLOUT | select.EPOLLONESHOT}
 _SECONDS_BETWEEN_REFUSALS: Final = 10.0  # in the log
 
 
 class WorkerPool:
-    """Answers the messages of many connections, leader and followers: who finds a message handles it to its end.
+    """Answers the messages of many connections, leader and followers: who finds a whole message handles it to its end.
 
-    A thread is added when the last one that waited has found work, up to `options.max_threads`, so that neither a slow
-    call nor a slow sender keeps others waiting. EPOLLONESHOT gives each connection to one thread at a time. Linux only.
+    A thread is given to a call: messages are collected, and replies sent, as far as their clients go along, by whoever
+    waits, and one thread always does: when `options.max_threads` calls are in flight, or `Admission` says no, further
+    ones wait in a queue that is fair between addresses. A thread is added when the last one that waited has found work.
+    EPOLLONESHOT gives each connection to one thread at a time. Linux only.
     """
 
     def __init__(self, options: TransportOptions, open_session: SessionFactory) -> None:
         self._options = options
         self._open_session = open_session
+        self._memory = Memory(options.memory)
+        self._admission = Admission(options, self._memory)
         self._epoll = select.epoll()
+        self._bell = os.eventfd(1)  # can always be read: rings whenever it is armed
+        self._epoll.register(self._bell, _EVENTS[Step.READ])
         self._lock = threading.Lock()
         self._none_left = threading.Condition(self._lock)
         self._connections: dict[int, Connection] = {}
+        self._addresses: dict[str, Address] = {}
+        self._underway: set[Connection] = set()  # a part of a message has arrived, or of a reply has not left
+        self._for_memory: dict[Connection, float] = {}  # that are not read from, and since when
+        self._queue = FairQueue()
         self._threads = 0
         self._waiting = 0
         self._draining = False
@@ -43,32 +58,86 @@ class WorkerPool:
         self._threads += 1
         self._start_thread()
 
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._connections)
+
     def admit(self, sock: socket.socket, peer: str) -> None:
         """Takes an accepted connection; closes it at once when there are too many, or when draining."""
         sock.settimeout(0)
-        connection = Connection(sock, peer, self._options, self._open_session)
+        connection = Connection(sock, peer, self._options, self._open_session, self._memory)
         with self._lock:
-            full = len(self._connections) >= self._options.max_connections
+            address = self._address(connection)
+            full = self._admission.connections_used_up(len(self._connections), address)
             admitted = not (full or self._draining)
             if admitted:
                 self._connections[sock.fileno()] = connection
+                self._addresses[address.host] = address
+                address.connections += 1
         if admitted:
-            self._epoll.register(sock, _READY_ONCE)
+            self._epoll.register(sock, _EVENTS[Step.READ])
             return
         sock.close()
         if full and time.monotonic() - self._refusal_logged > _SECONDS_BETWEEN_REFUSALS:
             self._refusal_logged = time.monotonic()
-            logger.warning("connections are refused: max_connections=%d are open", self._options.max_connections)
+            logger.warning("connections are refused: %s are open", full)
+
+    def look_after(self) -> None:
+        """Ends what takes too long, refuses what has waited too long, gives memory back. Called again and again."""
+        now = time.monotonic()
+        with self._lock:
+            late = list(self._queue.take_late(now - self._options.max_wait))
+            self._weigh(now)
+            for connection in [each for each in self._for_memory if self._memory.allows()]:
+                del self._for_memory[connection]
+                self._arm(connection, Step.READ)
+            for connection, since in list(self._for_memory.items()):
+                if now - since > self._options.max_wait:
+                    del self._for_memory[connection]
+                    connection.busy = True
+                    late.append(connection)
+            if self._queue:
+                self._epoll.modify(self._bell, _EVENTS[Step.READ])  # one of those that wait looks at the queue
+        for connection in late:
+            self._go_on(connection, connection.refuse(self._admission.why(self._address(connection))))
 
     def drain(self, timeout: float) -> int:
-        """Ends idle connections at once and the others with their call; returns how many are left after `timeout` s."""
+        """Ends idle connections at once and the others with their call. Returns how many calls, or replies, are left
+        after `timeout` s; a message that has not arrived is no call."""
+        deadline = time.monotonic() + timeout
         with self._none_left:
             self._draining = True
             for connection in self._connections.values():
-                if not connection.busy:
+                if not connection.busy and connection not in self._underway:
                     connection.stop_reading()
-            self._none_left.wait_for(lambda: not self._connections, timeout)
-            return len(self._connections)
+        while self._connections and time.monotonic() < deadline:
+            self.look_after()
+            with self._none_left:
+                self._none_left.wait_for(lambda: not self._connections, min(0.1, deadline - time.monotonic()))
+        return sum(each.busy or each.sending for each in list(self._connections.values()))
+
+    def _address(self, connection: Connection) -> Address:
+        host = connection.peer.rpartition(":")[0]
+        return self._addresses.get(host) or Address(host)
+
+    def _weigh(self, now: float) -> None:
+        """Looks at all that is under way: what each address holds, and what has to end."""
+        for address in self._addresses.values():
+            address.held = 0
+        stalled, heaviest = None, 0
+        for connection in self._underway:
+            held = connection.held
+            self._address(connection).held += held
+            reason = None if connection.busy else connection.overdue(now)
+            if reason:
+                connection.doom(reason)
+            elif not connection.busy and connection.sending and connection.stalled(now) > 1 and held > heaviest:
+                stalled, heaviest = connection, held
+        if stalled and not self._memory.allows():
+            stalled.doom(f"its reply is not taken, and others need the memory: {heaviest} bytes")
+        if not self._underway:
+            self._memory.give_back_what_was_large()
 
     def _start_thread(self) -> None:
         try:
@@ -80,6 +149,8 @@ class WorkerPool:
 
     def _work(self) -> None:
         while True:
+            if self._queue and self._work_on_queue():
+                continue
             with self._lock:
                 self._waiting += 1
             ready = self._epoll.poll(self._options.spare_thread_timeout, 1)
@@ -91,24 +162,75 @@ class WorkerPool:
                 connection = self._connections.get(ready[0][0]) if ready else None
                 if connection:
                     connection.busy = True
-                short = not self._waiting and self._threads < self._options.max_threads
+                short = not self._waiting and self._threads <= self._options.max_threads
                 self._threads += short
             if short:
                 self._start_thread()
             if connection:
-                self._serve(connection)
+                step = connection.send() if connection.sending else connection.receive()
+                self._go_on(connection, step)
 
-    def _serve(self, connection: Connection) -> None:
-        alive = connection.answer()
+    def _work_on_queue(self) -> bool:
+        """Works on the next call that waits and may run; false where there is none."""
         with self._lock:
+            taken = self._queue.take(self._admission.admits)
+            if taken:
+                self._admission.begin(*taken)
+        if taken:
+            address, connection = taken
+            self._go_on(connection, self._call(address, connection))
+        return taken is not None
+
+    def _go_on(self, connection: Connection, step: Step) -> None:
+        """Does what a connection needs, as far as this thread can; then lets go of it."""
+        while step is Step.CALL:
+            address = self._address(connection)
+            with self._lock:
+                if self._queue or not self._admission.admits(address, connection):
+                    self._queue.put(address, connection)
+                    break
+                self._admission.begin(address, connection)
+            step = self._call(address, connection)
+        if step is Step.CALL:
+            self._work_on_queue()  # perhaps what it waits for has come free meanwhile
+        elif step is Step.CLOSE or not self._let_go(connection, step):
+            self._close(connection)
+
+    def _call(self, address: Address, connection: Connection) -> Step:
+        method = connection.method
+        step = connection.call()
+        with self._lock:
+            self._admission.end(address, method, connection)
+        return step
+
+    def _let_go(self, connection: Connection, step: Step) -> bool:
+        """Waits, without a thread, for what the connection needs. False: nothing more is to come."""
+        with self._lock:
+            if connection.collecting or connection.sending:
+                self._underway.add(connection)
+            else:
+                self._underway.discard(connection)
+                if self._draining:
+                    return False
             connection.busy = False
-            alive = alive and not self._draining
-        if alive:
-            self._epoll.modify(connection.socket, _READY_ONCE)
-            return
+            if step is Step.MEMORY:
+                self._for_memory[connection] = time.monotonic()
+            else:
+                self._arm(connection, step)
+        return True
+
+    def _arm(self, connection: Connection, step: Step) -> None:
+        self._epoll.modify(connection.socket, _EVENTS[step])
+
+    def _close(self, connection: Connection) -> None:
         connection.end_session()
         with self._none_left:
+            self._underway.discard(connection)
             del self._connections[connection.socket.fileno()]
+            address = self._address(connection)
+            address.connections -= 1
+            if not address.connections:
+                self._addresses.pop(address.host, None)
             if not self._connections:
                 self._none_left.notify_all()
         connection.socket.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -83,12 +84,12 @@ class EchoServer:
         self._opened.append(sock)
         return sock
 
-    def client(self, wire_format: str = "binary") -> Client:
-        """A connected client; its attribute `socket` is what is below it."""
+    def client(self, wire_format: str = "binary", source: str = "127.0.0.1") -> Client:
+        """A connected client, from an address; its attribute `socket` is what is below it."""
         transport, protocol = WIRE_FORMATS[wire_format]
         sock = TSocket("127.0.0.1", self.port)
         sock.setTimeout(PATIENCE * 1000)
-        sock.open()
+        sock.setHandle(socket.create_connection(("127.0.0.1", self.port), PATIENCE, (source, 0)))
         self._opened.append(sock)
         client = Client(protocol(transport(sock)))
         client.socket = sock.handle
@@ -117,6 +118,29 @@ class EchoServer:
         self.wait()
         self.process.stdout.close()
         self.process.stderr.close()
+
+
+class BlockedCall:
+    """A call that has begun, and ends when it is told to."""
+
+    def __init__(self, server: EchoServer, folder: Path) -> None:
+        for name in ("in", "go"):
+            os.mkfifo(folder / name)
+        self._folder = folder
+        self.socket = server.connect()
+        self.socket.sendall(blocking(folder))
+        (folder / "in").read_text()  # comes back when the server has opened it, too
+
+    def release(self) -> bytes:
+        """Lets the call end; returns its reply, or b"" if there was none."""
+        (self._folder / "go").write_text("")
+        return self.socket.recv(4096)
+
+
+def blocking(folder: Path) -> bytes:
+    from .messages import call
+
+    return call(f"block {folder}")
 
 
 @pytest.fixture

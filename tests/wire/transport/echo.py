@@ -28,21 +28,26 @@ class EchoSession:
         self.peer = peer
         self.calls = 0
 
-    def handle(self, iprot: Any, oprot: Any) -> None:
+    def handle(self, iprot: Any, oprot: Any, refusal: str | None = None) -> None:
         name, kind, sequence = iprot.readMessageBegin()
-        self.calls += 1
         reply: Any = TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
-        if name == "getOption":
+        if refusal:
+            iprot.skip(TType.STRUCT)
+            reply = TApplicationException(TApplicationException.INTERNAL_ERROR, refusal)
+        elif name == "getOption":
             arguments = getOption_args()
             arguments.read(iprot)
+            self.calls += 1
             reply = getOption_result(success=self.option(*(arguments.key or "echo").split(" ", 1)))
         elif name == "add_partitions_req":
             arguments = add_partitions_req_args()
             arguments.read(iprot)
+            self.calls += 1
             parts = arguments.request and arguments.request.parts
             reply = getOption_result(success=str(len(parts or ())))
         else:
             iprot.skip(TType.STRUCT)
+            self.calls += 1
         iprot.readMessageEnd()
         if kind == TMessageType.ONEWAY:
             return

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metastore.transport.connection import Connection
+from metastore.transport.connection import Connection, Step
+from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 
 from .conftest import EchoServer
@@ -47,7 +48,7 @@ DEFECTS = {
     "large frame": (struct.pack("!i", 2**20) + call("echo"), "a frame of 1048576 bytes"),
     "message beyond its frame": (struct.pack("!i", 20) + call("echo"), "differ by"),
     "string beyond its frame": (
-        struct.pack("!i", 40) + strict("getOption", b"\x0b\x00\x01\x00\x00\xff\xff"),
+        struct.pack("!i", 40) + strict("getOption", b"\x0b\x00\x01\x00\x00\xff\xff") + bytes(12),
         "its frame",
     ),
     "frame beyond its message": (struct.pack("!i", 100) + call("echo") + bytes(100), "differ by"),
@@ -118,9 +119,10 @@ def answer(data: bytes) -> bytes:
         theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, len(data) + 4096)
         theirs.sendall(data)
         theirs.shutdown(socket.SHUT_WR)
-        connection = Connection(ours, "test", TransportOptions(max_message_bytes=2**16), EchoSession)
-        while connection.answer():
-            pass
+        connection = Connection(ours, "test", TransportOptions(max_message_bytes=2**16), EchoSession, Memory(2**40))
+        step = Step.READ
+        while step is not Step.CLOSE:
+            step = connection.call() if step is Step.CALL else connection.receive()
         connection.end_session()
         ours.close()
         return theirs.recv(2**16)

@@ -14,27 +14,9 @@ import pytest
 
 from metastore.transport.listener import BindError, listen
 
-from .conftest import EchoServer, eventually
-from .messages import call
+from .conftest import BlockedCall, EchoServer, eventually
 
 ServeEcho = Callable[..., EchoServer]
-
-
-class BlockedCall:
-    """A call that has begun, and ends when it is told to."""
-
-    def __init__(self, server: EchoServer, folder: Path) -> None:
-        for name in ("in", "go"):
-            os.mkfifo(folder / name)
-        self._folder = folder
-        self.socket = server.connect()
-        self.socket.sendall(call(f"block {folder}"))
-        (folder / "in").read_text()  # comes back when the server has opened it, too
-
-    def release(self) -> bytes:
-        """Lets the call end; returns its reply, or b"" if there was none."""
-        (self._folder / "go").write_text("")
-        return self.socket.recv(4096)
 
 
 def terminate(server: EchoServer) -> None:
@@ -71,7 +53,7 @@ def test_what_has_not_ended_in_time_is_cut(serve_echo: ServeEcho, tmp_path: Path
     terminate(server)
     assert server.wait() == 1, "who waits for it learns that a call was cut"
     assert blocked.socket.recv(1) == b""
-    assert "1 connections were cut: not done after 0.2 s" in server.log
+    assert "1 calls were cut: not done after 0.2 s" in server.log
     assert "application closed" in server.log
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import resource
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
+import psutil
 import pytest
+from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
-from .conftest import EchoServer, eventually
-from .messages import call
+from .conftest import BlockedCall, EchoServer, eventually
+from .messages import call, strict
 
 ServeEcho = Callable[..., EchoServer]
 
@@ -63,16 +66,107 @@ def test_calls_of_many_clients_at_once_are_not_mixed_up(serve_echo: ServeEcho) -
     assert "Traceback" not in server.log
 
 
-def test_spare_threads_end(serve_echo: ServeEcho) -> None:
+def test_spare_threads_end(serve_echo: ServeEcho, tmp_path: Path) -> None:
     server = serve_echo(workers=1, spare_thread_timeout=0.1)
-    slow = [server.connect() for _ in range(10)]
-    for each in slow:
-        each.sendall(call("echo")[:-1])
+    blocked = []
+    for number in range(10):
+        (folder := tmp_path / str(number)).mkdir()
+        blocked.append(BlockedCall(server, folder))
     client = server.client()
-    assert eventually(lambda: int(client.getOption("threads")) > 10)
-    for each in slow:
-        each.close()
+    assert int(client.getOption("threads")) > 10
+    for each in blocked:
+        each.release()
     assert eventually(lambda: int(client.getOption("threads")) <= 4)
+
+
+def test_begun_messages_need_no_threads(serve_echo: ServeEcho) -> None:
+    server = serve_echo(workers=1, max_threads=2)
+    message = call("echo late")
+    begun = [server.connect() for _ in range(140)]
+    for each in begun:
+        each.sendall(message[:7])
+    client = server.client()
+    assert [client.getOption(f"echo {n}") for n in range(100)] == [str(n) for n in range(100)]
+    assert int(client.getOption("threads")) <= 3 + 2  # with the ones that accept and that look after all
+    for each in begun:
+        each.sendall(message[7:])
+    assert all(b"late" in each.recv(4096) for each in begun)
+
+
+def test_replies_that_nobody_reads_need_no_threads_and_bounded_memory(serve_echo: ServeEcho) -> None:
+    limit = 200 * 2**20
+    server = serve_echo(workers=1, max_threads=4, memory=limit, max_wait=1)
+    ours = server.client(source="127.0.0.2")
+    process = psutil.Process(int(ours.getOption("pid")))
+    for _ in range(40):
+        server.connect().sendall(call("large 10000000"))
+    most = 0
+    for number in range(100):
+        assert ours.getOption(f"echo {number}") == str(number)
+        most = max(most, process.memory_info().rss)
+    server.wait_for_log("its reply is not taken, and others need the memory")
+    assert max(most, process.memory_info().rss) < limit
+
+
+def test_a_reader_that_takes_a_byte_now_and_then_is_left(serve_echo: ServeEcho) -> None:
+    server = serve_echo(workers=1, write_timeout=0.3)
+    slow = server.connect()
+    slow.sendall(call("large 50000000"))
+
+    def gone() -> bool:
+        slow.recv(1)
+        return "closed: a reply not taken after 0.3 s" in server.log
+
+    assert eventually(gone)
+
+
+def test_elements_are_counted_by_what_they_take(serve_echo: ServeEcho) -> None:
+    """An empty struct is a byte on the wire, and 130 in memory."""
+    limit = 150 * 2**20
+    server = serve_echo(workers=1, memory=limit)
+    client = server.client()
+    process = psutil.Process(int(client.getOption("pid")))
+    count = 900_000
+    parts = b"\x0c\x00\x01\x0f\x00\x03\x0c" + count.to_bytes(4, "big") + bytes(count) + b"\x00\x00"
+    for _ in range(3):
+        client.socket.sendall(strict("add_partitions_req", parts))
+        assert b"METASTORE_MEMORY" in client.socket.recv(4096)
+        assert process.memory_info().rss < limit
+    assert client.getOption("echo still here") == "still here"
+    assert eventually(lambda: process.memory_info().rss < limit * 0.7), "it goes back"
+
+
+def test_what_a_list_is_said_to_have_must_be_there(serve_echo: ServeEcho) -> None:
+    server = serve_echo(workers=1)
+    victim = server.connect()
+    parts = b"\x0c\x00\x01\x0f\x00\x03\x0c" + (900_000).to_bytes(4, "big") + bytes(100_000)
+    message = strict("add_partitions_req", parts)
+    victim.sendall(len(message).to_bytes(4, "big") + message)
+    server.wait_for_log("exceeded")
+    assert victim.recv(1) == b""
+
+
+def test_addresses_come_in_turn_and_who_waits_too_long_is_told_the_limit(serve_echo: ServeEcho, tmp_path: Path) -> None:
+    server = serve_echo(workers=1, max_threads=4, max_calls_per_address=2, max_wait=0.5)
+    blocked = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        blocked.append(BlockedCall(server, tmp_path / name))
+    third = server.client()
+    with pytest.raises(TApplicationException, match=r"max_calls_per_address=2 calls of 127\.0\.0\.1 are in flight"):
+        third.getOption("echo")
+    assert server.client(source="127.0.0.2").getOption("echo other") == "other"
+    for each in blocked:
+        assert each.release()
+    assert third.getOption("echo now") == "now"
+
+
+def test_an_address_has_its_share_of_connections(serve_echo: ServeEcho) -> None:
+    server = serve_echo(workers=1, max_connections=10, max_connections_per_address=2)
+    assert [server.client().getOption("echo in") for _ in range(2)] == ["in", "in"]
+    assert server.connect().recv(1) == b""
+    server.wait_for_log("connections are refused: max_connections_per_address=2 of 127.0.0.1 are open")
+    assert server.client(source="127.0.0.2").getOption("echo in") == "in"
 
 
 def test_a_message_has_a_time_and_an_idle_connection_has_not(serve_echo: ServeEcho) -> None:
@@ -89,7 +183,7 @@ def test_a_message_has_a_time_and_an_idle_connection_has_not(serve_echo: ServeEc
 def test_a_client_that_does_not_take_its_reply_is_left(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1, write_timeout=0.2)
     server.connect().sendall(call("large 50000000"))
-    server.wait_for_log("closed: a reply of which nothing was taken for 0.2 s")
+    server.wait_for_log("closed: a reply not taken after 0.2 s")
     assert server.client().getOption("echo well") == "well"
 
 

@@ -1,0 +1,79 @@
+"""Which connection may be opened, and which call may run now: threads, memory, and the share of one address in both."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from metastore.transport.connection import Connection
+from metastore.transport.fair_queue import Address
+from metastore.transport.memory import Memory
+from metastore.transport.options import TransportOptions
+
+_UNKNOWN: Final = 4 * 2**20  # bytes that a method's reply is taken for before it has been seen
+_COPIES: Final = 3  # of a reply, that exist while it is made: the database's answer, its parts, what is to be sent
+_FADES: Final = 0.95  # what the largest reply of a method counts after each smaller one
+_SMALL: Final = 2**18  # bytes; of replies below, nothing is counted
+_MOST_METHODS: Final = 1000
+
+
+class Admission:
+    """Counts calls in flight, and what they are likely to take. Guarded by the worker pool's lock."""
+
+    def __init__(self, options: TransportOptions, memory: Memory) -> None:
+        self._options = options
+        self._memory = memory
+        self._calls = 0
+        self._reserved = 0
+        self._large: dict[Connection, int] = {}  # what was reserved for it
+        self._replies: dict[bytes, float] = {}  # by method, bytes
+
+    def connections_used_up(self, connections: int, address: Address) -> str:
+        """The limit that one more connection would break, with its value; empty: none."""
+        if connections >= self._options.max_connections:
+            return f"max_connections={self._options.max_connections}"
+        if address.connections >= self._options.max_connections_per_address:
+            return f"max_connections_per_address={self._options.max_connections_per_address} of {address.host}"
+        return ""
+
+    def admits(self, address: Address, connection: Connection) -> bool:
+        """Whether the call that the connection has may run now."""
+        if self._calls >= self._options.max_threads or address.calls >= self._options.max_calls_per_address:
+            return False
+        expected = self._expected(connection)
+        return expected <= _SMALL or self._has_room(address, expected)
+
+    def begin(self, address: Address, connection: Connection) -> None:
+        self._calls += 1
+        address.calls += 1
+        expected = self._expected(connection)
+        if expected > _SMALL:
+            self._large[connection] = expected
+            self._reserved += expected
+
+    def end(self, address: Address, method: bytes, connection: Connection) -> None:
+        self._calls -= 1
+        address.calls -= 1
+        self._reserved -= self._large.pop(connection, 0)
+        if method and (method in self._replies or len(self._replies) < _MOST_METHODS):
+            reply = connection.replied
+            self._replies[method] = max(reply, self._replies.get(method, 0.0) * _FADES)
+            self._memory.large |= reply > _SMALL
+
+    def why(self, address: Address) -> str:
+        """What a client is told whose call has waited too long."""
+        options = self._options
+        if address.calls >= options.max_calls_per_address:
+            limit = f"max_calls_per_address={options.max_calls_per_address} calls of {address.host} are in flight"
+            setting = "METASTORE_MAX_CALLS_PER_ADDRESS"
+        elif self._calls >= options.max_threads:
+            limit, setting = f"max_threads={options.max_threads} calls are in flight", "METASTORE_MAX_THREADS"
+        else:
+            return self._memory.refusal
+        return f"The call was not begun within {options.max_wait:g} s: {limit} in this worker ({setting}); try again"
+
+    def _expected(self, connection: Connection) -> int:
+        """Bytes that the call is likely to take; never more than there are when nothing else is going on."""
+        return min(int(self._replies.get(connection.method, _UNKNOWN)) * _COPIES, self._memory.room)
+
+    def _has_room(self, address: Address, expected: int) -> bool:
+        return address.held <= self._memory.share and self._memory.allows(self._reserved + expected)

@@ -1,0 +1,101 @@
+"""What a worker process may take of memory: looked at where it grows, given back where it has."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import time
+from typing import Final
+
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_SHARE: Final = 0.7
+"""Of the limit, what requests and replies may fill: the rest is for small calls, and for what is allocated between
+two looks."""
+_SECONDS_BETWEEN_TRIMS: Final = 0.2
+_COLLECTED_AFTER: Final = (100_000, 20, 50)
+"""Objects made before Python looks for cycles: requests make many and hardly any cycle (by default after 700)."""
+_MALLOC: Final = {-8: 1, -3: 2**20}
+"""glibc's M_ARENA_MAX: one for all threads, of which one runs at a time; M_MMAP_THRESHOLD (bytes): larger goes back."""
+
+
+class OverBudgetError(Exception):
+    """There is no memory for this now. The text names the limit."""
+
+
+class Memory:
+    """The resident memory of this process, against a limit in bytes. Linux only."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._most = int(limit * _SHARE)
+        self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        self._idle = self.resident()
+        self.large = False  # whether something large was sent since memory was given back
+        self._trimmed = 0.0
+        self._trim = None
+        with contextlib.suppress(AttributeError):  # another C library than glibc
+            self._trim = ctypes.CDLL(None).malloc_trim
+
+    def resident(self) -> int:
+        """Bytes (proc(5), statm)."""
+        return int(os.pread(self._statm, 64, 0).split(b" ", 2)[1]) * _PAGE
+
+    def allows(self, more: int = 0) -> bool:
+        """Whether so many bytes more are within what requests and replies may take."""
+        if self.resident() + more <= self._most:
+            return True
+        self.give_back()
+        return self.resident() + more <= self._most
+
+    def check(self) -> None:
+        """Raises OverBudgetError where nothing more may be allocated."""
+        if not self.allows():
+            raise OverBudgetError(self.refusal)
+
+    @property
+    def refusal(self) -> str:
+        """What a client is told."""
+        return (
+            f"The server has no memory for this call now: memory={self._limit} bytes a worker (METASTORE_MEMORY); "
+            "send or ask for less at once, or try again later"
+        )
+
+    @property
+    def room(self) -> int:
+        """Bytes that requests and replies may take when all else is as it was at the start, and a little more."""
+        return int((self._most - self._idle) * 0.8)
+
+    @property
+    def share(self) -> int:
+        """Bytes of messages and replies that may be kept for one address."""
+        return (self._most - self._idle) // 2
+
+    def give_back_what_was_large(self) -> None:
+        """Gives back what is free, if something large was there."""
+        if self.large:
+            self.large = False
+            self.give_back()
+
+    def give_back(self) -> None:
+        """Gives the kernel back what is free; not more often than makes sense."""
+        now = time.monotonic()
+        if self._trim is not None and now - self._trimmed > _SECONDS_BETWEEN_TRIMS:
+            self._trimmed = now
+            self._trim(0)
+
+    def close(self) -> None:
+        os.close(self._statm)
+
+
+def prepare() -> None:
+    """Before there are threads: so that memory of large messages is given back, and objects are not looked at often."""
+    gc.collect()
+    gc.freeze()  # what is there now stays
+    gc.set_threshold(*_COLLECTED_AFTER)
+    with contextlib.suppress(AttributeError):  # another C library than glibc
+        library = ctypes.CDLL(None)
+        library.malloc_trim(0)  # what compiling the modules took: 40 MB where Python may not write them compiled
+        for parameter, value in _MALLOC.items():
+            library.mallopt(parameter, value)

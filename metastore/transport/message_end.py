@@ -1,0 +1,292 @@
+"""Where an unframed message ends: found while it arrives, each byte looked at about once, nothing of it kept."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any, ClassVar, Final
+
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TType
+from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
+
+from metastore.transport.buffers import IncompleteError
+from metastore.transport.wire_format import WireFormat
+
+_DEPTH: Final = 64  # levels, as the C decoder has it
+_WORTH_SKIPPING: Final = 64  # bytes; of fewer, the C decoder is not called
+
+_FIELDS: Final = -1  # in place of a type: the fields of a struct, to its end
+
+_Value = list[Any]
+"""A type of the wire, and how many values of it are still to come; of a map's entries, the types of key and value
+behind them; of fields, the bytes that were there when they were last tried to be skipped."""
+
+
+class MessageEnd:
+    """Follows one message through the bytes that have arrived.
+
+    Structs are skipped by Thrift's C decoder where all of them is there; where the bytes end inside of one, it is taken
+    apart here, so that the next time goes on from that place: a stack has the values that are still to come.
+    """
+
+    def __init__(self, wire_format: WireFormat, start: int) -> None:
+        self._read: _Binary = _Compact() if wire_format.compact else _Binary()
+        self._strict = wire_format.strict
+        self._skipping = _Skipping()
+        self._skipper = wire_format.protocol(self._skipping, 2**31 - 1, 2**31 - 1)
+        self._at = start
+        self._header: int | None = None
+        self._stack: list[_Value] = []
+
+    @property
+    def header_end(self) -> int | None:
+        """Where the arguments begin; None: it has not arrived."""
+        return self._header
+
+    def find(self, store: BytesIO, size: int) -> int | None:
+        """The end of the message in `store`, of which `size` bytes are there; None where it has not arrived.
+
+        Raises TProtocolException for bytes that are no message.
+        """
+        kept = store.tell()
+        try:
+            if self._header is None and not self._begun(store, size):
+                return None
+            while self._stack:
+                if not self._advance(store, size):
+                    return None
+            return self._at
+        finally:
+            store.seek(kept)
+
+    def _begun(self, store: BytesIO, size: int) -> bool:
+        self._skipping.show(store, self._at)
+        try:
+            self._skipper.readMessageBegin()
+        except IncompleteError:
+            return False
+        self._at = self._header = store.tell()
+        self._stack = [[TType.STRUCT, 1]]
+        return self._at <= size
+
+    def _advance(self, store: BytesIO, size: int) -> bool:
+        """Goes on in the innermost value. False: its bytes have not arrived."""
+        value = self._stack[-1]
+        if not value[1]:
+            self._stack.pop()
+        elif value[0] == _FIELDS:
+            return self._skip(store, size, value) or self._field(store)
+        elif value[0] == TType.STRUCT:
+            value[1] -= 1
+            self._push([_FIELDS, 1, 0])
+        elif value[0] == TType.MAP and len(value) > 2:
+            value[1] -= 1
+            self._push([value[3], 1])
+            self._push([value[2], 1])
+        else:
+            return self._values(store, size, value)
+        return True
+
+    def _skip(self, store: BytesIO, size: int, fields: _Value) -> bool:
+        """Skips the rest of the innermost struct, if all of it is there. Tried once for each arrival of bytes."""
+        if size - self._at < _WORTH_SKIPPING or fields[2] == size:
+            return False
+        fields[2] = size
+        self._skipping.show(store, self._at)
+        try:
+            self._skipper.skip(TType.STRUCT)
+        except IncompleteError:
+            return False
+        self._at = store.tell()
+        self._stack.pop()
+        return True
+
+    def _field(self, store: BytesIO) -> bool:
+        store.seek(self._at)
+        kind = self._read.field(store)
+        if kind is None:
+            return False
+        self._at = store.tell()
+        if kind == TType.STOP:
+            self._stack.pop()
+        else:
+            self._push([kind, 1])
+        return True
+
+    def _values(self, store: BytesIO, size: int, value: _Value) -> bool:
+        """Reads over values of one type; of containers, over their head."""
+        kind, count = value
+        fixed = self._read.sizes.get(kind)
+        if fixed is not None:
+            there = min(count, (size - self._at) // fixed) if fixed else count
+            self._at += there * fixed
+            value[1] -= there
+            return not value[1]
+        store.seek(self._at)
+        if kind in (TType.LIST, TType.SET, TType.MAP):
+            inner = self._read.map(store) if kind == TType.MAP else self._read.list(store)
+            if inner is None:
+                return False
+            value[1] -= 1
+            self._at = store.tell()
+            self._push(inner)
+            return True
+        while value[1]:
+            length = self._read.length(store, kind)
+            if length is None or store.tell() + length > size:
+                return False
+            self._at = store.tell() + length
+            store.seek(self._at)
+            value[1] -= 1
+        return True
+
+    def _push(self, value: _Value) -> None:
+        if len(self._stack) > 2 * _DEPTH:
+            raise TProtocolException(TProtocolException.DEPTH_LIMIT, "malformed message: recursion depth")
+        self._stack.append(value)
+
+
+class _Skipping(TTransportBase, CReadableTransport):  # type: ignore[misc]
+    """What has arrived, for the C decoder, which shall not wait for more."""
+
+    def __init__(self) -> None:
+        self._store = BytesIO()
+
+    def show(self, store: BytesIO, at: int) -> None:
+        store.seek(at)
+        self._store = store
+
+    @property
+    def cstringio_buf(self) -> BytesIO:
+        return self._store
+
+    def read(self, sz: int) -> bytes:
+        return self._store.read(sz) or self.cstringio_refill(b"", sz).read(sz)
+
+    def readAll(self, sz: int) -> bytes:  # noqa: N802 - Thrift's name
+        data = self._store.read(sz)
+        return data if len(data) == sz else self.cstringio_refill(data, sz).read(sz)
+
+    def cstringio_refill(self, _partialread: bytes, _reqlen: int) -> BytesIO:
+        raise IncompleteError(TTransportException.END_OF_FILE, "closed by the peer inside a message")
+
+    def mark(self) -> None:
+        """Nothing is read again."""
+
+    rewind = mark
+
+
+class _Binary:
+    """Heads of values in the binary protocol; None where one has not arrived as a whole."""
+
+    sizes: ClassVar[dict[int, int]] = {
+        TType.BOOL: 1,
+        TType.BYTE: 1,
+        TType.I16: 2,
+        TType.I32: 4,
+        TType.I64: 8,
+        TType.DOUBLE: 8,
+    }
+
+    def field(self, store: BytesIO) -> int | None:
+        head = store.read(3)
+        if head[:1] == b"\x00":
+            store.seek(len(head) * -1 + 1, 1)
+            return int(TType.STOP)
+        return head[0] if len(head) == 3 else None
+
+    def list(self, store: BytesIO) -> _Value | None:
+        head = store.read(5)
+        return [head[0], _count(head[1:])] if len(head) == 5 else None
+
+    def map(self, store: BytesIO) -> _Value | None:
+        head = store.read(6)
+        return [TType.MAP, _count(head[2:]), head[0], head[1]] if len(head) == 6 else None
+
+    def length(self, store: BytesIO, kind: int) -> int | None:
+        if kind != TType.STRING:
+            raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: Unexpected TType {kind}")
+        head = store.read(4)
+        return _count(head) if len(head) == 4 else None
+
+
+class _Compact(_Binary):
+    """The same in the compact protocol, whose types become those of the binary one."""
+
+    sizes: ClassVar[dict[int, int]] = {TType.BOOL: 1, TType.BYTE: 1, TType.DOUBLE: 8, TType.VOID: 0}
+    _types: ClassVar[dict[int, int]] = {
+        1: TType.VOID,  # a boolean field is its head
+        2: TType.VOID,
+        3: TType.BYTE,
+        4: TType.I16,
+        5: TType.I32,
+        6: TType.I64,
+        7: TType.DOUBLE,
+        8: TType.STRING,
+        9: TType.LIST,
+        10: TType.SET,
+        11: TType.MAP,
+        12: TType.STRUCT,
+    }
+
+    def field(self, store: BytesIO) -> int | None:
+        head = store.read(1)
+        if not head:
+            return None
+        if head == b"\x00":
+            return int(TType.STOP)
+        if not head[0] >> 4 and _varint(store) is None:  # its number, where it is not the one before and a little
+            return None
+        return self._type(head[0] & 15)
+
+    def list(self, store: BytesIO) -> _Value | None:
+        head = store.read(1)
+        if not head:
+            return None
+        count = head[0] >> 4 if head[0] >> 4 != 15 else _varint(store)
+        return None if count is None else [self._element(head[0] & 15), count]
+
+    def map(self, store: BytesIO) -> _Value | None:
+        count = _varint(store)
+        if not count:
+            return None if count is None else [TType.BYTE, 0]
+        types = store.read(1)
+        return [TType.MAP, count, self._element(types[0] >> 4), self._element(types[0] & 15)] if types else None
+
+    def length(self, store: BytesIO, kind: int) -> int | None:
+        if kind == TType.STRING:
+            return _varint(store)
+        return None if _varint(store) is None else 0
+
+    def _element(self, kind: int) -> int:
+        """In containers, a boolean is a byte."""
+        return int(TType.BOOL) if kind in (1, 2) else self._type(kind)
+
+    def _type(self, kind: int) -> int:
+        if kind not in self._types:
+            raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: Unexpected TType {kind}")
+        return int(self._types[kind])
+
+
+def _count(data: bytes) -> int:
+    count = int.from_bytes(data, "big", signed=True)
+    if count < 0:
+        raise TProtocolException(TProtocolException.NEGATIVE_SIZE, "malformed message: negative length")
+    return count
+
+
+def _varint(store: BytesIO) -> int | None:
+    result = 0
+    for shift in range(0, 70, 7):
+        byte = store.read(1)
+        if not byte:
+            return None
+        result |= (byte[0] & 127) << shift
+        if byte[0] < 128:
+            return result
+    raise TProtocolException(TProtocolException.INVALID_DATA, "malformed message: varint")
+
+
+def method_name(first: bytes) -> bytes:
+    """A method's name, where the first bytes of a message show it without being decoded; for estimates."""
+    return first[8 : 8 + int.from_bytes(first[4:8], "big")] if first[:2] == b"\x80\x01" else b""
