@@ -28,7 +28,7 @@ bench: $(READY)  ## Measure beside the real Hive Metastore: make bench ARGS="--q
 crash: $(READY)  ## Kill writers at every step, and let writers race: make crash ARGS="--kills 200" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.writing crash $(ARGS)
 
-bench-zipf: $(READY)  ## Measure list bucketing beside other layouts; writes docs/zipf.* and the table in README.md
+bench-zipf: $(READY)  ## Measure list bucketing beside other layouts; writes docs/zipf.* and the table in docs/benchmarks.md
 	@.venv/bin/python -W ignore -m tests.bench.zipf $(ARGS)
 
 interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 
+import click
 import pytest
 
+from metastore.cli.commands import metastore
 from metastore.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 
 
+SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TOPS = ("metastore", "migrations", "spark_client", "thrift_idl", "tests", "docs", "scripts")
+
+
 @pytest.mark.parametrize("setting", fields(Settings), ids=lambda each: str(each.name))
-def test_readme_describes_every_setting(setting: object) -> None:
+def test_every_setting_is_described_with_its_default(setting: object) -> None:
     name, default, metadata = setting.name, setting.default, setting.metadata  # type: ignore[attr-defined]
-    row = re.search(
-        rf"^\| `METASTORE_{name.upper()}` \| (.+?) \| (.+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE
-    )
-    assert row, f"README.md does not describe METASTORE_{name.upper()}"
+    row = re.search(rf"^\| `METASTORE_{name.upper()}` \| (.+?) \| (.+) \|$", SETTINGS, re.MULTILINE)
+    assert row, f"docs/settings.md does not describe METASTORE_{name.upper()}"
     assert row.group(2) == metadata["help"]
     if default not in (None, "", Path()):
         assert row.group(1) == f"`{default}`"
 
 
-def test_readme_describes_no_setting_that_is_not_there() -> None:
-    named = set(re.findall(r"^\| `METASTORE_(\w+)`", (ROOT / "README.md").read_text(), re.MULTILINE))
-    assert named == {each.name.upper() for each in fields(Settings)}
+def test_no_setting_is_described_that_is_not_there() -> None:
+    table = SETTINGS.partition("\n## ")[0]
+    assert set(re.findall(r"^\| `METASTORE_(\w+)`", table, re.MULTILINE)) == {
+        each.name.upper() for each in fields(Settings)
+    }
 
 
 def test_every_setting_is_used() -> None:
@@ -48,3 +56,46 @@ def test_the_map_names_every_room() -> None:
     readme = (ROOT / "README.md").read_text()
     rooms = [path.parent.name for path in (ROOT / "metastore").glob("*/__init__.py")]
     assert [room for room in rooms if f"{room}/" not in readme] == []
+
+
+def test_the_readme_can_be_read_in_one_go() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+def commands(group: click.Group, *above: str) -> Iterator[str]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, *above, name)
+        else:
+            yield " ".join(("metastore", *above, name))
+
+
+def test_every_command_is_described() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    assert [command for command in commands(metastore) if not re.search(rf"{command}\b", text)] == []
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", path.read_text())
+    gone = [link for link in links if "://" not in link and not (path.parent / link.partition("#")[0]).exists()]
+    assert gone == []
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_path_that_is_named_is_there(path: Path) -> None:
+    """In backquotes: a file or folder below one of ours; `*` and `<…>` are any name."""
+    named = re.findall(rf"`((?:{'|'.join(TOPS)})/[^`\s]*)`", path.read_text())
+    assert [name for name in named if not any(ROOT.glob(re.sub(r"<[^>]*>", "*", name.rstrip("/"))))] == []
+
+
+def test_decisions_are_numbered_and_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    records = sorted(path for path in folder.glob("*.md") if path.name != "README.md")
+    lines = []
+    for number, path in enumerate(records, 1):
+        title = path.read_text().splitlines()[0].removeprefix("# ")
+        assert path.name.startswith(f"{number:03d}-")
+        assert title.startswith(f"{number:03d}: ")
+        lines.append(f"- [{title}]({path.name})")
+    assert [line for line in (folder / "README.md").read_text().splitlines() if line.startswith("- ")] == lines

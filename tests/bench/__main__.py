@@ -41,6 +41,11 @@ def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, i
     rows: list[Row] = []
     facts: list[Fact] = []
     about: dict[str, Any] = {}
+
+    def tell(found: Row | Fact) -> None:
+        elapsed = time.perf_counter() - begun
+        console.print(f"[dim]{elapsed:6,.0f} s[/dim]  {report.line(found)}", soft_wrap=True, highlight=False)
+
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)  # PostgreSQL may run as another user
@@ -51,15 +56,20 @@ def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, i
         elif min(sizes) <= hive_up_to:
             sides.append(stack.enter_context(theirs(database, folder / "theirs")))
         about = report.machine(database.scalar("SHOW server_version"), _kind(sides))
-        console.print(about)
+        console.print(report.heading(about))
         for size in sorted(sizes):
             workload = Workload(f"file:{folder}/wide", size, COLUMNS, min(1_000, size // 2), size > 10_000)
             measured = sides if size <= hive_up_to else sides[:1]
+            console.rule(f"{size:,} partitions: {', '.join(side.name for side in measured)}")
             for found in _of_size(workload, measured, database, seconds):
                 (rows if isinstance(found, Row) else facts).append(found)  # type: ignore[arg-type]
-                console.print(f"[dim]{time.perf_counter() - begun:,.0f} s: {found}[/dim]", soft_wrap=True)
+                tell(found)
             report.write(output, about, rows, facts)  # so that a run that is stopped has not been for nothing
-        facts += [each for each in _of_servers(sides, database, folder, idle, seconds) if isinstance(each, Fact)]
+        console.rule("servers")
+        for found in _of_servers(sides, database, folder, idle, seconds):
+            if isinstance(found, Fact):
+                facts.append(found)
+                tell(found)
     report.tables(console, rows, facts)
     report.write(output, about, rows, facts)
     console.print(f"written to {output}, after {time.perf_counter() - begun:,.0f} s")

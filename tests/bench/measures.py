@@ -58,8 +58,7 @@ class Fact:
 def fill(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Iterator[Row | Fact]:
     """Makes the table and adds all partitions, on one side after the other."""
     connections = 2 if workload.partitions > _MANY else 1
-    name = f"add_partitions, {workload.batch:,} a call" + (f", {connections} connections" if connections > 1 else "")
-    row = Row(name, workload.partitions, units=workload.batch)
+    row = Row(f"add_partitions, {workload.batch:,} a call", workload.partitions, units=workload.batch)
     sizes: dict[str, float] = {}
     for side in sides:
         before = _size(postgres, side)

@@ -1,4 +1,4 @@
-"""What was measured, as tables, as JSON and as two plots."""
+"""What was measured: a line each as it comes, then tables, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import os
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from tests.bench import plots
 from tests.bench.load import Timing
 from tests.bench.measures import Fact, Row
 
@@ -44,12 +46,31 @@ LIMITS = {
 def machine(postgres: str, theirs: str) -> dict[str, Any]:
     """What it was measured on."""
     return {
+        "date": date.today().isoformat(),  # noqa: DTZ011 - the day here
         "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
+        "load": round(os.getloadavg()[0], 1),
         "python": platform.python_version(),
         "postgresql": postgres,
         "theirs": theirs,
     }
+
+
+def heading(about: dict[str, Any]) -> str:
+    """The machine in one line."""
+    return (
+        f"{about['cores']} cores, load {about['load']}, Python {about['python']}, PostgreSQL {about['postgresql']}; "
+        f"beside ours: {about['theirs']}"
+    )
+
+
+def line(found: Row | Fact) -> str:
+    """One result, as it is printed while the others are still measured."""
+    if isinstance(found, Fact):
+        values = [f"{_name(side)} {value:,.2f}" for side, value in found.values.items()]
+        return f"{found.name}, {found.unit}: {', '.join(values)}"
+    values = [f"{_name(side)} {_number(timing.p50)} ms" for side, timing in found.timings.items()]
+    ratio = "" if found.ratio is None else f"  ({found.ratio:,.1f} × the rate)"
+    return f"{found.operation:<42} {'  '.join(f'{value:<18}' for value in values)}{ratio}".rstrip()
 
 
 def tables(console: Console, rows: Sequence[Row], facts: Sequence[Fact]) -> None:
@@ -57,14 +78,14 @@ def tables(console: Console, rows: Sequence[Row], facts: Sequence[Fact]) -> None
     grid = Table(
         "operation", "partitions", title="calls, or written partitions, a second; p50, p99, cpu of a call in ms"
     )
-    for name in ("ours", "p50", "p99", "cpu", "SQL", "theirs", "p50", "p99", "cpu", "SQL", "ratio", "target"):
+    for name in ("ours", "p50", "p99", "cpu", "SQL", "Hive", "p50", "p99", "cpu", "SQL", "ratio", "target"):
         grid.add_column(name, justify="right")
     for row in rows:
         ratio = "" if row.ratio is None else f"{row.ratio:,.1f}"
         cells = [cell for side in ("ours", "theirs") for cell in _cells(row, side)]
         grid.add_row(row.operation, f"{row.partitions:,}", *cells, ratio, _target(row))
     console.print(grid)
-    figures = Table("figure", "unit", "ours", "theirs", "target")
+    figures = Table("figure", "unit", "ours", "Hive", "target")
     for fact in facts:
         values = [f"{fact.values[side]:,.2f}" if side in fact.values else "" for side in ("ours", "theirs")]
         figures.add_row(fact.name, fact.unit, *values, _first(LIMITS, fact.name) or "")
@@ -76,7 +97,7 @@ def write(folder: Path, about: dict[str, Any], rows: Sequence[Row], facts: Seque
     content = {"machine": about, "operations": [asdict(row) for row in rows], "figures": [asdict(f) for f in facts]}
     (folder / "bench.json").write_text(json.dumps(content, indent=1))
     (folder / "bench.md").write_text("\n".join(_markdown(rows, facts)) + "\n")
-    _plot(folder, rows)
+    plots.draw(folder)
 
 
 def _markdown(rows: Sequence[Row], facts: Sequence[Fact]) -> Iterator[str]:
@@ -105,37 +126,6 @@ def _target(row: Row) -> str:
     return f"≤ {slow:,} ms" if slow else f"{times} ×" if times else ""
 
 
-def _plot(folder: Path, rows: Sequence[Row]) -> None:
-    """Throughput of both sides at the smallest size; times by number of partitions."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    smallest = min(row.partitions for row in rows)
-    shown = [row for row in rows if row.partitions == smallest]
-    figure, axes = pyplot.subplots(figsize=(9, 6))
-    for offset, side in ((-0.2, "ours"), (0.2, "theirs")):
-        places = [index + offset for index in range(len(shown))]
-        axes.barh(places, [row.rate(side) or 0 for row in shown], 0.4, label=side)
-    axes.set(yticks=range(len(shown)), yticklabels=[row.operation for row in shown], xscale="log")
-    axes.set_xlabel(f"calls (written partitions) a second, {smallest:,} partitions")
-    axes.invert_yaxis()
-    axes.legend()
-    figure.savefig(folder / "throughput.png", bbox_inches="tight")
-    figure, axes = pyplot.subplots(figsize=(9, 6))
-    colours = iter(pyplot.get_cmap("tab20").colors)
-    for operation in dict.fromkeys(row.operation for row in rows):
-        colour = next(colours)
-        for side, style, label in (("ours", "-o", operation), ("theirs", "x", None)):
-            found = [row for row in rows if row.operation == operation and side in row.timings]
-            points = [row.partitions for row in found], [row.timings[side].p50 for row in found]
-            axes.plot(*points, style, color=colour, label=label)
-    axes.set(xscale="log", yscale="log", xlabel="partitions of the table", ylabel="ms a call, p50 (× Hive's)")
-    axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.savefig(folder / "growth.png", bbox_inches="tight")
-
-
 def _cells(row: Row, side: str) -> list[str]:
     timing: Timing | None = row.timings.get(side)
     if timing is None:
@@ -143,6 +133,14 @@ def _cells(row: Row, side: str) -> list[str]:
     statements = str(row.statements.get(side, ""))
     cpu = f"{row.cpu[side]:,.2f}" if side in row.cpu else ""
     return [f"{row.rate(side):,.0f}", f"{timing.p50:,.2f}", f"{timing.p99:,.2f}", cpu, statements]
+
+
+def _name(side: str) -> str:
+    return "Hive" if side == "theirs" else side
+
+
+def _number(milliseconds: float) -> str:
+    return f"{milliseconds:,.0f}" if milliseconds >= 100 else f"{milliseconds:,.2f}"
 
 
 def _first(texts: dict[str, Any], name: str) -> Any:

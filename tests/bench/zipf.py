@@ -1,7 +1,7 @@
 """`make bench-zipf`: a table with heavy values, in four layouts side by side: what queries read, and how long it takes.
 
 The same rows in a list-bucketed table, in plain partitions, in partitions of the value as well, and in plain partitions
-sorted by the value, where Parquet's statistics skip row groups. A table and a picture go to docs and to README.md.
+sorted by the value, where Parquet's statistics skip row groups. A table and a picture go to docs.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def layouts(skewed_by: str) -> list[Layout]:
 @click.option("--rows", default=30_000, show_default=True, help="Of a partition.")
 @click.option("--values", default=110, show_default=True, help="Different values; ten of them are heavy.")
 @click.option("--rounds", default=5, show_default=True)
-@click.option("--write/--no-write", default=True, show_default=True, help="docs/zipf.*, and the table in README.md.")
+@click.option(
+    "--write/--no-write", default=True, show_default=True, help="docs/zipf.*, and the table in docs/benchmarks.md."
+)
 def main(partitions: int, rows: int, values: int, rounds: int, write: bool) -> None:
     """Loads, asks, compares."""
     console = Console(width=150)
@@ -101,7 +103,7 @@ def main(partitions: int, rows: int, values: int, rounds: int, write: bool) -> N
     if write:
         (ROOT / "docs" / "zipf.json").write_text(json.dumps(content, indent=1) + "\n")
         plot(ROOT / "docs" / "zipf.png", every)
-        write_readme(ROOT / "README.md", markdown(about, every))
+        write_table(ROOT / "docs" / "benchmarks.md", markdown(about, every))
 
 
 def make_rows(spark: Session, partitions: int, rows: int, values: int) -> None:
@@ -164,7 +166,7 @@ def _cells(layout: Layout) -> Iterator[str]:
 
 
 def markdown(about: dict[str, object], every: Sequence[Layout]) -> str:
-    """For README.md."""
+    """For docs/benchmarks.md."""
     data = (
         f"{about['rows']:,} rows in {about['partitions']} daily partitions, Zipf over {about['values']} values, "
         f"of which the ten heaviest have {about['heavy share']:.0%} of the rows; {about['cores']} cores, load "
@@ -181,17 +183,17 @@ def markdown(about: dict[str, object], every: Sequence[Layout]) -> str:
     for layout in every:
         cells = [f"{layout.partitions:,}", f"{layout.files:,}", f"{layout.load:.0f} s", *_cells(layout)]
         lines.append(f"| {layout.title} | {' | '.join(cells)} |")
-    lines += ["", "![What queries read, and how long they take, in four layouts](docs/zipf.png)"]
+    lines += ["", "![What queries read, and how long they take, in four layouts](zipf.png)"]
     return "\n".join(lines)
 
 
-def write_readme(readme: Path, text: str) -> None:
+def write_table(document: Path, text: str) -> None:
     """Between its two marks."""
     marked = re.compile(r"(<!-- make bench-zipf writes this -->\n).*?(<!-- to here -->)", re.DOTALL)
-    before = readme.read_text()
+    before = document.read_text()
     after, found = marked.subn(lambda match: match[1] + text + "\n" + match[2], before)
-    assert found == 1, "README.md has lost the marks around the table of `make bench-zipf`"
-    readme.write_text(after)
+    assert found == 1, "docs/benchmarks.md has lost the marks around the table of `make bench-zipf`"
+    document.write_text(after)
 
 
 def plot(path: Path, every: Sequence[Layout]) -> None:
