@@ -22,6 +22,7 @@ class Admission:
     def __init__(self, options: TransportOptions, memory: Memory) -> None:
         self._options = options
         self._memory = memory
+        self.starved = False  # whether a call has had to wait for memory since this was last looked at
         self._calls = 0
         self._reserved = 0
         self._large: dict[Connection, int] = {}  # what was reserved for it
@@ -49,11 +50,16 @@ class Admission:
         if expected > _SMALL:
             self._large[connection] = expected
             self._reserved += expected
+            address.reserved += expected
 
     def end(self, address: Address, method: bytes, connection: Connection) -> None:
         self._calls -= 1
         address.calls -= 1
-        self._reserved -= self._large.pop(connection, 0)
+        reserved = self._large.pop(connection, 0)
+        self._reserved -= reserved
+        address.reserved -= reserved
+        if reserved:
+            address.held += connection.held
         if method and (method in self._replies or len(self._replies) < _MOST_METHODS):
             reply = connection.replied
             self._replies[method] = max(reply, self._replies.get(method, 0.0) * _FADES)
@@ -76,4 +82,9 @@ class Admission:
         return min(int(self._replies.get(connection.method, _UNKNOWN)) * _COPIES, self._memory.room)
 
     def _has_room(self, address: Address, expected: int) -> bool:
-        return address.held <= self._memory.share and self._memory.allows(self._reserved + expected)
+        of_address = address.held + address.reserved
+        if of_address and of_address + expected > self._memory.share:
+            return False
+        room = self._memory.allows(self._reserved + expected)
+        self.starved |= not room
+        return room

@@ -17,6 +17,7 @@ class Address:
         self.connections = 0
         self.calls = 0  # that threads work on
         self.held = 0  # bytes of its messages and replies, when they were last looked at
+        self.reserved = 0  # bytes that its calls in flight are likely to take
 
 
 class FairQueue:

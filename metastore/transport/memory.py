@@ -69,8 +69,8 @@ class Memory:
 
     @property
     def share(self) -> int:
-        """Bytes of messages and replies that may be kept for one address."""
-        return (self._most - self._idle) // 2
+        """Bytes of messages and replies that one address may have, when it has any: the rest is for the others."""
+        return (self._most - self._idle) * 3 // 4
 
     def give_back_what_was_large(self) -> None:
         """Gives back what is free, if something large was there."""

@@ -134,7 +134,8 @@ class WorkerPool:
                 connection.doom(reason)
             elif not connection.busy and connection.sending and connection.stalled(now) > 1 and held > heaviest:
                 stalled, heaviest = connection, held
-        if stalled and not self._memory.allows():
+        starved, self._admission.starved = self._admission.starved, False
+        if stalled and (starved or not self._memory.allows()):
             stalled.doom(f"its reply is not taken, and others need the memory: {heaviest} bytes")
         if not self._underway:
             self._memory.give_back_what_was_large()
