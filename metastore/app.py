@@ -134,7 +134,7 @@ class Application:
         self._store.close()
 
     def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
-        """By domain, as in `protocol.methods`."""
+        """Makes the handlers, by domain, as in `protocol.methods`."""
         partitions_write = PartitionWriteService(self._store, warehouse, _now)
         expressions = PartitionExpressionService(self._store)
         propagate = settings.dependencies_schema_change == "propagate"
@@ -181,7 +181,7 @@ class Application:
 
 
 def make_application(settings: Settings, database_url: str) -> Application:
-    """An application that is ready to serve, and answers errors as long as the database does not answer."""
+    """Returns an application that is ready to serve, and answers errors as long as the database does not answer."""
     application = Application(settings, database_url)
     application.start()
     return application

@@ -32,7 +32,7 @@ class Timer:
         self._thread.start()
 
     def stop(self) -> None:
-        """No run begins after this."""
+        """Stops: no run begins after this."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)

@@ -20,23 +20,23 @@ class Buckets(NamedTuple):
     number: int
 
     def __str__(self) -> str:
-        """As Trino shows it."""
+        """Writes it as Trino shows it."""
         return f"columns=[{', '.join(self.columns)}], buckets={self.number}"
 
 
 def buckets(columns: Sequence[str] | None, number: int | None) -> Buckets:
-    """Of a storage descriptor, in which -1, 0 and no columns all say that there are none."""
+    """Reads the buckets of a storage descriptor, in which -1, 0 and no columns all say that there are none."""
     return Buckets(tuple(columns), number) if columns and number is not None and number > 0 else Buckets((), 0)
 
 
 def bucket_of(name: str) -> int | None:
-    """The bucket that the name of a file tells."""
+    """Returns the bucket that the name of a file tells."""
     found = _QUERY_FIRST.fullmatch(name) or _NUMBER_FIRST.fullmatch(name)
     return int(found[1]) if found else None
 
 
 def mismatch(table: str, of_table: Buckets, partition: str, of_partition: Buckets) -> str | None:
-    """Why a partition's buckets cannot be told from its table's; their counts may differ by 2, 4, 8 …"""
+    """Tells why a partition's buckets cannot be told from its table's; their counts may differ by 2, 4, 8 …"""
     if not of_partition.number:
         return f"Hive table ({table}) is bucketed but partition ({partition}) is not bucketed"
     factor, rest = divmod(max(of_table.number, of_partition.number), min(of_table.number, of_partition.number))
@@ -50,7 +50,7 @@ def mismatch(table: str, of_table: Buckets, partition: str, of_partition: Bucket
 
 
 def disorder(table: str, partition: str, names: Sequence[str], directories: Sequence[str], count: int) -> str | None:
-    """What is wrong with the files and directories in a directory of a bucketed table or partition."""
+    """Returns what is wrong with the files and directories in a directory of a bucketed table or partition."""
     corrupt = f"Hive table '{table}' is corrupt."
     if directories:
         return f"{corrupt} Found sub-directory '{directories[0]}' in bucket directory for partition: {partition}"

@@ -18,31 +18,31 @@ _VALUE = itemgetter(1)
 
 
 def is_accurate(parameters: dict[str, str], column: str) -> bool:
-    """Whether the column's statistics describe all of the data."""
+    """Tells whether the column's statistics describe all of the data."""
     return column in _read(parameters)[1]
 
 
 def with_accurate(parameters: dict[str, str], columns: Iterable[str]) -> dict[str, str]:
-    """The parameters, which now say so of these columns too (StatsSetupConst.setColumnStatsState)."""
+    """Returns the parameters, which now say so of these columns too (StatsSetupConst.setColumnStatsState)."""
     basic, accurate = _read(parameters)
     more = accurate.union(columns)
     return parameters if more == accurate else parameters | {ACCURATE: _text(basic, more)}
 
 
 def without_accurate(parameters: dict[str, str], columns: Iterable[str] | None = None) -> dict[str, str]:
-    """The parameters, which no longer say so of these columns, or of any."""
+    """Returns the parameters, which no longer say so of these columns, or of any."""
     basic, accurate = _read(parameters)
     kept = set() if columns is None else accurate.difference(columns)
     return parameters if kept == accurate else parameters | {ACCURATE: _text(basic, kept)}
 
 
 def total(values: Sequence[int], asked: int) -> int:
-    """The sum over `asked` partitions of which some are known: scaled up, as in Hive's extrapolation."""
+    """Returns the sum over `asked` partitions of which some are known: scaled up, as in Hive's extrapolation."""
     return sum(values) * asked // len(values) if len(values) > 1 else sum(values)
 
 
 def greatest(points: Sequence[tuple[int, Number]], asked: int) -> Number:
-    """The greatest value over `asked` partitions, of which some are known by their position and value.
+    """Returns the greatest value over `asked` partitions, of which some are known by their position and value.
 
     When all are known, or one, the greatest of them. Otherwise Hive's linear extrapolation: a line through the smallest
     and the greatest, drawn to that border of the partitions to which it rises.
@@ -59,12 +59,12 @@ def greatest(points: Sequence[tuple[int, Number]], asked: int) -> Number:
 
 
 def least(points: Sequence[tuple[int, Number]], asked: int) -> Number:
-    """As `greatest`, downwards."""
+    """Returns what `greatest` does, downwards."""
     return -greatest([(position, -value) for position, value in points], asked)
 
 
 def _read(parameters: dict[str, str]) -> tuple[bool, set[str]]:
-    """Whether the basic statistics are accurate, and of which columns. Old clients wrote a plain true or false."""
+    """Tells whether basic statistics are accurate, and of which columns. Old clients wrote a plain true or false."""
     text = parameters.get(ACCURATE) or "{}"
     try:
         state = json.loads(text)

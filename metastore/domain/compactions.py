@@ -43,17 +43,19 @@ _STATES = {letter: state for state, letter in LETTERS.items()}
 
 
 def state_of(text: str | None) -> str | None:
-    """A state that is asked for by its letter, as Hive's clients do, or by its name; None for any."""
+    """Returns a state that is asked for by its letter, as Hive's clients do, or by its name; None for any."""
     return _STATES.get(text, text.lower()) if text else None
 
 
 def write_properties(properties: Mapping[str, str | None] | None) -> str | None:
-    """As Hive's StringableMap: the number of entries, then each key and value with its length before it."""
+    """Writes properties as Hive's StringableMap: the number of entries, then each key and value with its length before
+    it.
+    """
     if properties is None:
         return None
     return f"{len(properties)}:" + "".join(_sized(key) + _sized(value) for key, value in properties.items())
 
 
 def _sized(text: str | None) -> str:
-    """Java counts UTF-16 units."""
+    """Writes a text with its length before it, which Java counts in UTF-16 units."""
     return f"{len((text or '').encode('utf-16-le', 'surrogatepass')) // 2}:{text or ''}"

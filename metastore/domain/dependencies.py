@@ -44,7 +44,7 @@ class Source(NamedTuple):
 def inherit_keys(
     dependent: str, keys: Sequence[tuple[str, str | None]], base: str, of: Sequence[Column]
 ) -> list[Column]:
-    """The partition columns of a dependent table; without a type they have the base's.
+    """Returns the partition columns of a dependent table; without a type they have the base's.
 
     Raises InvalidObjectError where they are no prefix of the base's: the seed's "Tdep is partitioned by a prefix of T".
     """
@@ -79,7 +79,9 @@ def check_columns(dependent: str, columns: Sequence[Column], base: str, of: Sequ
 
 
 def check_no_cycle(dependent: str, base: str, upstream: Iterable[str]) -> None:
-    """`upstream`: all that the base depends on. Raises InvalidObjectError where the dependent is among it."""
+    """Refuses circles. `upstream`: all that the base depends on. Raises InvalidObjectError where the dependent is among
+    it.
+    """
     if dependent == base or dependent in upstream:
         raise InvalidObjectError(f"{dependent} cannot depend on {base}, which depends on {dependent}")
 
@@ -93,7 +95,7 @@ def check_values(dependent: str, keys: Sequence[Column], values: Sequence[str]) 
 
 
 def drop_order(names: Sequence[str], edges: Sequence[tuple[str, str | None]]) -> list[str]:
-    """The tables of a database as they can be dropped one by one, which is how Hive's clients drop a database.
+    """Returns the tables of a database as they can be dropped one by one, which is how Hive's clients drop a database.
 
     `edges`: bases with their dependents, None for one in another database. Such bases come first, so that nothing is
     lost before they are refused; then dependents, the farthest first; then the rest as it was.
@@ -109,7 +111,7 @@ def drop_order(names: Sequence[str], edges: Sequence[tuple[str, str | None]]) ->
 
 
 def view_text(columns: Sequence[Column], keys: Sequence[Column], sources: Sequence[Source]) -> str:
-    """The query over the base tables that a dependent table is to engines: Spark, Hive and Trino read it alike.
+    """Returns the query over the base tables that a dependent table is to engines: Spark, Hive and Trino read it alike.
 
     Each base is read once, for exactly the partitions that depend on it.
     """
@@ -123,7 +125,9 @@ def view_text(columns: Sequence[Column], keys: Sequence[Column], sources: Sequen
 
 
 def _condition(keys: Sequence[Column], specs: Sequence[tuple[str, ...]]) -> str:
-    """True for the partitions that begin with one of these values; what the same values follow is said once."""
+    """Writes a condition that is true for the partitions that begin with one of these values; what the same values
+    follow is said once.
+    """
     if not specs:
         return "false"
     following: dict[str, list[tuple[str, ...]]] = {}
@@ -152,7 +156,7 @@ def _one_of(key: Column, values: Sequence[str]) -> str:
 
 
 def literal(type_string: str, value: str) -> str:
-    """A partition value as SQL that Spark, Hive and Trino read alike.
+    """Returns a partition value as SQL that Spark, Hive and Trino read alike.
 
     Trino's Coral takes DATE '…' for a text and does not know TIMESTAMP '…', but knows casts.
     """
@@ -167,7 +171,7 @@ def literal(type_string: str, value: str) -> str:
 
 
 def _text(value: str) -> str:
-    """A text without what engines escape each in its own way, and without Spark's variables (`${x}`)."""
+    """Returns a text without what engines escape each in its own way, and without Spark's variables (`${x}`)."""
     pieces = [f"chr({ord(piece)})" if piece in _ESCAPED else f"'{piece}'" for piece in _APART.split(value) if piece]
     return pieces[0] if len(pieces) == 1 else f"concat({', '.join(pieces)})"
 

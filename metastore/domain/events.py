@@ -141,7 +141,7 @@ def drop_function(database: DatabaseName, name: str) -> Event:
 
 
 def add_constraints(table: TableName, kind: str, texts: Sequence[str]) -> Event:
-    """`kind` is pk, fk, uk, nn, dc or cc."""
+    """Makes an event of new constraints; `kind` is pk, fk, uk, nn, dc or cc."""
     type_, field = _CONSTRAINTS[kind]
     return event(type_, table, **{field: list(texts)})
 
@@ -156,7 +156,7 @@ def open_transactions(first: int, last: int) -> Event:
 
 
 def commit_transaction(transaction: int) -> Event:
-    """What it wrote is asked for apart (`get_all_write_event_info`)."""
+    """Makes the event of a commit; what it wrote is asked for apart (`get_all_write_event_info`)."""
     return event(EventType.COMMIT_TXN, None, txnid=transaction)
 
 
@@ -165,7 +165,7 @@ def abort_transaction(transaction: int) -> Event:
 
 
 def allocate_write_ids(table: TableName, pairs: Sequence[tuple[int, int]]) -> Event:
-    """`pairs` of transaction and write id."""
+    """Makes an event of new write ids: `pairs` of transaction and write id."""
     return event(
         EventType.ALLOC_WRITE_ID,
         table,
@@ -181,5 +181,5 @@ def _of_database(kind: EventType, database: DatabaseText, **fields: Any) -> Even
 
 
 def to_json(value: Any) -> str:
-    """As messages are written."""
+    """Writes JSON as messages have it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

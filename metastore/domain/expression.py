@@ -38,12 +38,12 @@ class Operator(enum.Enum):
 
     @property
     def negated(self) -> Operator:
-        """The operator of NOT (column OPERATOR value)."""
+        """Returns the operator of NOT (column OPERATOR value)."""
         return _NEGATED[self]
 
     @property
     def mirrored(self) -> Operator:
-        """The operator of value OPERATOR column."""
+        """Returns the operator of value OPERATOR column."""
         return _MIRRORED.get(self, self)
 
 
@@ -184,7 +184,7 @@ UNKNOWN = Constant(Truth.UNKNOWN)
 
 
 def columns(expression: Expression) -> set[str]:
-    """The names of all columns that the predicate speaks of."""
+    """Returns the names of all columns that the predicate speaks of."""
     match expression:
         case And(children=children) | Or(children=children):
             return set().union(*map(columns, children))
@@ -196,7 +196,7 @@ def columns(expression: Expression) -> set[str]:
 
 
 def push_not(expression: Expression, *, negate: bool = False) -> Expression:
-    """The same predicate with Not only directly above a leaf, and never above a Compare or a Constant.
+    """Returns the same predicate with Not only directly above a leaf, and never above a Compare or a Constant.
 
     `negate` asks for the predicate's negation.
     """
@@ -233,7 +233,7 @@ class PostfixNode(Protocol):
 
 
 def from_postfix(nodes: Sequence[PostfixNode]) -> Expression:
-    """The tree of a predicate in postfix order; no nodes are TRUE. What is nested too deeply becomes UNKNOWN.
+    """Returns the tree of a predicate in postfix order; no nodes are TRUE. What is nested too deeply becomes UNKNOWN.
 
     Raises InvalidInputError if the nodes do not make exactly one predicate, or are more than MAX_NODES.
     """
@@ -312,7 +312,9 @@ def _too_deep(children: Sequence[Expression]) -> bool:
 
 
 def _depth(kind: type[And] | type[Or], children: Sequence[Expression]) -> int:
-    """Of a node whose children of its own kind will be dissolved in it: so a chain costs no more than its links."""
+    """Counts the levels of a node whose children of its own kind will be dissolved in it: so a chain costs no more than
+    its links.
+    """
     return _bounded(max((child.depth + (not isinstance(child, kind)) for child in children), default=1))
 
 

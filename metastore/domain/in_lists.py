@@ -6,7 +6,7 @@ from metastore.domain.expression import And, Compare, Expression, In, Not, Opera
 
 
 def gathered(expression: Expression) -> Expression:
-    """The same predicate with the equalities of each OR, and the inequalities of each AND, gathered by column.
+    """Returns the same predicate with the equalities of each OR, and the inequalities of each AND, gathered by column.
 
     `expression` has its negations at the leaves (`push_not`).
     """
@@ -21,7 +21,7 @@ def gathered(expression: Expression) -> Expression:
 
 
 def _gather(children: tuple[Expression, ...], *, negated: bool) -> tuple[list[Expression], list[Expression]]:
-    """The children that stay, and the lists that the others make."""
+    """Returns the children that stay, and the lists that the others make."""
     kept: list[Expression] = []
     lists: dict[str, list[str]] = {}
     for child in children:
@@ -34,7 +34,7 @@ def _gather(children: tuple[Expression, ...], *, negated: bool) -> tuple[list[Ex
 
 
 def _equality(expression: Expression, *, negated: bool) -> In | None:
-    """The list that the predicate, or its negation, is; None if it is none. An empty list stays by itself."""
+    """Returns the list that the predicate, or its negation, is; None if it is none. An empty list stays by itself."""
     match expression:
         case Compare(column=column, operator=operator, value=value):
             return In(column, (value,)) if operator is (Operator.NOT_EQUAL if negated else Operator.EQUAL) else None

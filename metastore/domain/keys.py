@@ -30,7 +30,7 @@ class KeyKind(enum.Enum):
 
     @property
     def is_text(self) -> bool:
-        """Whether values compare as texts. Only then is the default partition's name a value like others."""
+        """Tells whether values compare as texts. Only then is the default partition's name a value like others."""
         return self in (KeyKind.STRING, KeyKind.CHAR)
 
 
@@ -72,13 +72,13 @@ _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def kind_of(type_string: str) -> KeyKind:
-    """How values of a Hive type compare, by its name: `varchar(10)`, `decimal(5,2)`, `int` …"""
+    """Tells how values of a Hive type compare, by its name: `varchar(10)`, `decimal(5,2)`, `int` …"""
     name = fold(type_string).partition("(")[0].partition("<")[0]
     return _KINDS.get(" ".join(name.split()), KeyKind.OTHER)
 
 
 def sort_key(kind: KeyKind, text: str) -> str | None:
-    """A text that compares, by the bytes of its UTF-8 form, with other keys of its kind as the values do.
+    """Returns a text that compares, by the bytes of its UTF-8 form, with other keys of its kind as the values do.
 
     Equal values have one key: 01, 1 and 1.0; 2020-1-5 and 2020-01-05; a char with and without its padding. Numbers are
     exact at any size, with NaN the greatest, as in Spark. None: `text` is no value of the kind, or the default
@@ -107,8 +107,8 @@ def sort_key(kind: KeyKind, text: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _number(text: str) -> str | None:
-    """Region, exponent, digits without zeros at either end. Below zero all of it is reversed, and closed by a character
-    beyond all digits, since there the longer of two texts with one beginning is the smaller number.
+    """Writes region, exponent, digits without zeros at either end. Below zero all of it is reversed, and closed by a
+    character beyond all digits, since there the longer of two texts with one beginning is the smaller number.
     """
     found = _NUMBER.fullmatch(text)
     if found is None:
@@ -122,7 +122,9 @@ def _number(text: str) -> str | None:
 
 
 def _exponent(value: int) -> str:
-    """Its length goes first, as a letter, so that more digits are more. Below zero: a capital, and all reversed."""
+    """Writes an exponent. Its length goes first, as a letter, so that more digits are more. Below zero: a capital, and
+    all reversed.
+    """
     digits = str(abs(value))
     if value >= 0:
         return chr(ord("a") + len(digits)) + digits
@@ -130,7 +132,7 @@ def _exponent(value: int) -> str:
 
 
 def _floating(text: str, *, single: bool) -> str | None:
-    """By the nearest number of the type: two texts of one number are one key."""
+    """Writes the key by the nearest number of the type: two texts of one number are one key."""
     special = _SPECIAL_FLOAT.fullmatch(text.lower())
     if special is not None:
         sign, name = special.groups()
@@ -153,7 +155,7 @@ def _single(number: float) -> float:
 
 
 def _date(text: str) -> str | None:
-    """yyyy-MM-dd. Years beyond 9999 sort behind the others by their first character."""
+    """Writes yyyy-MM-dd. Years beyond 9999 sort behind the others by their first character."""
     found = _DATE.fullmatch(text)
     if found is None:
         return None
@@ -166,7 +168,7 @@ def _date(text: str) -> str | None:
 
 
 def _timestamp(text: str) -> str | None:
-    """yyyy-MM-dd HH:mm:ss[.f], the fraction without zeros at its end. A text with a time zone is no such value."""
+    """Writes yyyy-MM-dd HH:mm:ss[.f], the fraction without zeros at its end. With a time zone, it is no such value."""
     day, separator, _ = text.partition("T" if "T" in text else " ")
     date, time = _date(day), _TIME.fullmatch(text[len(day) :])
     if date is None or (separator and time is None):

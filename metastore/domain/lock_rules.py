@@ -52,7 +52,7 @@ class Blocker(NamedTuple):
 def blocker(
     requested: Iterable[Component], transaction: int | None, standing: Iterable[StandingLock]
 ) -> Blocker | None:
-    """The earliest lock that the request must wait for, or None: it can be granted.
+    """Returns the earliest lock that the request must wait for, or None: it can be granted.
 
     Locks of one transaction never exclude each other. Nor does a transaction wait for those who wait for it: that would
     be for ever.
@@ -78,14 +78,16 @@ def blocker(
 
 
 def conflicts(requested: Component, standing: Component) -> bool:
-    """Whether a request must wait for a lock that stands: they overlap, and exclude each other."""
+    """Tells whether a request must wait for a lock that stands: they overlap, and exclude each other."""
     return any(scope in _scopes_within(standing) for scope in _scopes_around(requested)) and _excludes(
         standing.type, standing.table is None, requested
     )
 
 
 def lower_keys(partition: str | None) -> str | None:
-    """A partition name with its columns in lower case; values keep theirs (Hive's TxnUtils.normalizePartitionCase)."""
+    """Returns a partition name with its columns in lower case; values keep theirs (Hive's
+    TxnUtils.normalizePartitionCase).
+    """
     if not partition:
         return None
     pairs = (component.partition("=") for component in partition.split("/"))
@@ -93,7 +95,7 @@ def lower_keys(partition: str | None) -> str | None:
 
 
 def _excludes(standing: LockType, whole_database: bool, requested: Component) -> bool:
-    """Hive's compatibility table, of objects that overlap.
+    """Looks it up in Hive's compatibility table, of objects that overlap.
 
     SHARED_READ on a database only keeps it from being dropped: what happens to one of its tables does not concern it.
     """
@@ -112,7 +114,7 @@ _Scope = tuple[str | None, ...]
 
 
 def _scopes_within(standing: Component) -> Iterator[_Scope]:
-    """Where a lock stands in the way; None at the end marks the whole of a database or table."""
+    """Yields where a lock stands in the way; None at the end marks the whole of a database or table."""
     _, catalog, database, table, partition = standing
     yield catalog, database
     if table is None:
@@ -123,7 +125,7 @@ def _scopes_within(standing: Component) -> Iterator[_Scope]:
 
 
 def _scopes_around(requested: Component) -> Iterator[_Scope]:
-    """Where a request must look for locks that stand."""
+    """Yields where a request must look for locks that stand."""
     _, catalog, database, table, partition = requested
     if table is None:
         yield catalog, database

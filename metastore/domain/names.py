@@ -52,18 +52,18 @@ class TableName:
 
     @property
     def parent(self) -> DatabaseName:
-        """The database that the table is in."""
+        """Returns the database that the table is in."""
         return DatabaseName(self.catalog, self.database)
 
 
 def fold(name: str | None) -> str:
-    """The form in which names are stored and looked up: trimmed, lower case. None is the empty name."""
+    """Returns the form in which names are stored and looked up: trimmed, lower case. None is the empty name."""
     return "" if name is None else name.strip().lower()
 
 
 def split_database(name: str | None) -> tuple[str | None, str | None]:
-    """(catalog, database), folded, of a database argument: `@cat#db`, `@cat#` (no database), `@cat#!` (the empty
-    name) or a plain name, whose catalog is None (Hive's MetaStoreUtils.parseDbName). Patterns come the same way.
+    """Returns (catalog, database), folded, of a database argument: `@cat#db`, `@cat#` (no database), `@cat#!` (the
+    empty name) or a plain name, whose catalog is None (Hive's MetaStoreUtils.parseDbName). Patterns come the same way.
 
     Raises InvalidInputError for a mark without a separator.
     """
@@ -105,7 +105,7 @@ def check_column_name(name: str) -> None:
 
 
 def pattern_regex(pattern: str | None) -> str | None:
-    """A Hive name pattern as a PostgreSQL regular expression for `~*`, anchored; None where every name matches.
+    """Returns a Hive name pattern as a PostgreSQL regular expression for `~*`, anchored; None where every name matches.
 
     `*` is any text, `.` any character, `|` separates alternatives; sets, groups, `+` and `?` are taken as Java does.
     Only these are passed on, everything else stands for itself: no pattern reaches the rest of the regular expressions.

@@ -23,12 +23,12 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def escape(text: str) -> str:
-    """A column name or value as one component of a partition name holds it (Hive's FileUtils.escapePathName)."""
+    """Escapes a column name or value for one component of a partition name (Hive's FileUtils.escapePathName)."""
     return _ESCAPED.sub(lambda found: f"%{ord(found.group()):02X}", text)
 
 
 def unescape(text: str) -> str:
-    """The inverse of `escape`. What is no escape sequence stays as it is (Hive's FileUtils.unescapePathName)."""
+    """Undoes `escape`. What is no escape sequence stays as it is (Hive's FileUtils.unescapePathName)."""
     return _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
 
 
@@ -38,7 +38,7 @@ def _escaped_column(name: str) -> str:
 
 
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
-    """The name of the partition with these values (Hive's Warehouse.makePartName); None and "" are its default.
+    """Returns the name of the partition with these values (Hive's Warehouse.makePartName); None and "" are its default.
 
     Raises InvalidInputError for a wrong number of values, InvalidObjectError for a name that cannot be stored.
     """
@@ -50,7 +50,8 @@ def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
 
 
 def parse_name(name: str) -> list[tuple[str, str]]:
-    """The (column, value) pairs of a partition name, unescaped, in its order; the default partition is a value here.
+    """Returns the (column, value) pairs of a partition name, unescaped, in its order; the default partition is a value
+    here.
 
     A component without `=`, or with nothing on one side of it, is passed over (Hive's Warehouse.makeSpecFromName).
     Raises InvalidInputError for an empty name, InvalidObjectError for one that no partition can have.
@@ -68,7 +69,8 @@ def parse_name(name: str) -> list[tuple[str, str]]:
 
 
 def values_of(columns: Sequence[str], name: str) -> list[str]:
-    """The values of a partition name in the order of `columns`. Their order in the name is free, others are ignored.
+    """Returns the values of a partition name in the order of `columns`. Their order in the name is free, others are
+    ignored.
 
     Raises InvalidInputError for an empty name, InvalidObjectError if a column is missing (Hive's
     HMSHandler.getPartValsFromName).
@@ -81,7 +83,9 @@ def values_of(columns: Sequence[str], name: str) -> list[str]:
 
 
 def canonical_name(columns: Sequence[str], name: str | None) -> str:
-    """A partition name as it is stored, columns in order and in lower case. What names no partition stays as it is."""
+    """Returns a partition name as it is stored, columns in order and in lower case. What names no partition stays as it
+    is.
+    """
     try:
         return partition_name(columns, values_of(columns, name or ""))
     except (InvalidInputError, InvalidObjectError):
@@ -89,7 +93,7 @@ def canonical_name(columns: Sequence[str], name: str | None) -> str:
 
 
 def checked_name(columns: Sequence[str], values: Sequence[str | None] | None) -> str:
-    """The name of the partition with these values (see `partition_name`), none of which may be missing.
+    """Returns the name of the partition with these values (see `partition_name`), none of which may be missing.
 
     Refuses values that make no partition: none, a null, a wrong number (InvalidInputError), or what cannot be
     stored, by its characters or its length (InvalidObjectError). The empty string is legal: the default partition.
@@ -104,7 +108,7 @@ def checked_name(columns: Sequence[str], values: Sequence[str | None] | None) ->
 
 
 def first_invalid_character(values: Iterable[str]) -> str | None:
-    """The first character that no partition value may hold (NUL; a lone surrogate), or None if all are fine."""
+    """Returns the first character that no partition value may hold (NUL; a lone surrogate), or None if all are fine."""
     found = _UNSTORABLE.search(" ".join(values))
     return found and found.group()
 

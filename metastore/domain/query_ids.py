@@ -15,25 +15,25 @@ _QUERY_ID: Final = re.compile(rf"[{CHARACTERS}]{{{LENGTH}}}-[0-9]+")
 
 
 def is_registered_form(query_id: str) -> bool:
-    """Whether only the metastore makes such ids: writers of earlier versions made others, and registered none."""
+    """Tells whether only the metastore makes such ids: writers of earlier versions made others, and registered none."""
     return _QUERY_ID.fullmatch(query_id) is not None
 
 
 def token_of(query_id: str) -> str | None:
-    """What all ids of one table begin with; None for ids that are not of the registered form."""
+    """Returns what all ids of one table begin with; None for ids that are not of the registered form."""
     return query_id.rpartition("-")[0] if is_registered_form(query_id) else None
 
 
 def holds_token(name: str, token: str) -> bool:
-    """Whether a file's name holds an id with this token."""
+    """Tells whether a file's name holds an id with this token."""
     return re.search(rf"(?<![{CHARACTERS}]){token}-[0-9]", name) is not None
 
 
 def holds(name: str, query_id: str) -> bool:
-    """Whether a file's name holds the id: `…-1` is not in `…-12`."""
+    """Tells whether a file's name holds the id: `…-1` is not in `…-12`."""
     return re.search(rf"(?<![{CHARACTERS}]){re.escape(query_id)}(?![0-9])", name) is not None
 
 
 def names_write(location: str, query_id: str) -> bool:
-    """Whether a part of a location holds the id: whatever lies there, or below, is this write's."""
+    """Tells whether a part of a location holds the id: whatever lies there, or below, is this write's."""
     return any(holds(part, query_id) for part in location.split("/"))

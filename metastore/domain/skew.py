@@ -43,7 +43,8 @@ def check_skew(table_columns: Sequence[str], partition_columns: Sequence[str], s
 def directories_to_read(
     skew: Skew, types: Mapping[str, str], predicate: Expression
 ) -> tuple[set[tuple[str, ...]], bool]:
-    """The declared values whose directories can hold a row that makes the predicate true, and whether the default can.
+    """Returns the declared values whose directories can hold a row that makes the predicate true, and whether the
+    default can.
 
     May keep too much, never too little: whatever it cannot judge (other columns, a column whose type is not in `types`,
     a value that does not parse as its type) may be true. NULL is in the default directory, and may be in that of the
@@ -68,7 +69,7 @@ def directories_to_read(
 
 
 def flat_prefix(columns: Sequence[str], value: Sequence[str]) -> str:
-    """How, in the flat layout, the names of the files of a declared value begin: `skew.x=1,s=a=`."""
+    """Returns how, in the flat layout, the names of the files of a declared value begin: `skew.x=1,s=a=`."""
     parts = (
         f"{escape(fold(name))}={escape(text) or DEFAULT_PARTITION}" for name, text in zip(columns, value, strict=True)
     )
@@ -76,7 +77,7 @@ def flat_prefix(columns: Sequence[str], value: Sequence[str]) -> str:
 
 
 def pruned_prefixes(skew: Skew, kept: Collection[tuple[str, ...]], *, keeps_default: bool) -> list[str]:
-    """The beginnings of names of files that need not be read, where the values in `kept` must be."""
+    """Returns the beginnings of names of files that need not be read, where the values in `kept` must be."""
     legal = [value for value in skew.values if len(value) == len(skew.columns)]
     # The empty text and null have one name.
     needed = {flat_prefix(skew.columns, value) for value in legal if value in kept}

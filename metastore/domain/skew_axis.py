@@ -94,11 +94,11 @@ class Axis:
 
     @property
     def regions(self) -> range:
-        """All regions, NULL the first."""
+        """Returns all regions, NULL the first."""
         return range(NULL_REGION, 2 * len(self._cuts) + 1)
 
     def profile(self, cell: Cell) -> Profile:
-        """Which literals can be true for a row in the directory of a declared value."""
+        """Tells which literals can be true for a row in the directory of a declared value."""
         if not cell.regions:
             return self._all
         if len(cell.regions) == 1:
@@ -106,7 +106,7 @@ class Axis:
         return frozenset().union(*(self.profiles[region] for region in cell.regions))
 
     def cell(self, declared: str) -> Cell:
-        """Where the rows with a declared value are."""
+        """Tells where the rows with a declared value are."""
         if declared in ("", DEFAULT_PARTITION):
             # Both name the directory of NULL and of the empty text. Whoever wrote may also have used the default one.
             texts = [self._region(text) for text in ("", DEFAULT_PARTITION)]
@@ -171,7 +171,7 @@ class Axis:
 
 
 def atom_of(literal: Literal) -> Atom:
-    """The atom of a literal, negated or not."""
+    """Returns the atom of a literal, negated or not."""
     if not isinstance(literal, Not):
         return literal
     if isinstance(literal.child, And | Or | Not | Constant):
@@ -180,7 +180,7 @@ def atom_of(literal: Literal) -> Atom:
 
 
 def _wanted(literal: Literal) -> Outcome:
-    """What the literal's atom must be for the literal to be true."""
+    """Returns what the literal's atom must be for the literal to be true."""
     return IS_FALSE if isinstance(literal, Not) else IS_TRUE
 
 
@@ -200,6 +200,6 @@ def _constants(atom: Atom) -> Sequence[str]:
 
 
 def _end_of(prefix: str) -> str | None:
-    """The least text behind all that begin with the prefix; None if there is none."""
+    """Returns the least text behind all that begin with the prefix; None if there is none."""
     stem = prefix.rstrip(chr(0x10FFFF))
     return stem[:-1] + chr(ord(stem[-1]) + 1) if stem else None

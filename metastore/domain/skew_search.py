@@ -32,7 +32,7 @@ class Search:
         self._tree = self._reduced(predicate, lambda literal: None if atom_of(literal).column in axes else True)
 
     def declared(self, cells: Mapping[Value, Sequence[Cell]]) -> set[Value]:
-        """The declared values whose directories can hold a row for which the predicate is true."""
+        """Returns the declared values whose directories can hold a row for which the predicate is true."""
         self._steps = 0
         groups: list[tuple[Expression, list[Value]]] = [(self._tree, list(cells))]
         for index, (column, axis) in enumerate(self._axes.items()):
@@ -46,7 +46,7 @@ class Search:
         return {value for tree, values in groups if tree is not FALSE for value in values}
 
     def default(self, cells: Iterable[Sequence[Cell]]) -> bool:
-        """Whether a row of a combination of regions that no declared value owns can make the predicate true."""
+        """Tells whether a row of a combination of regions that no declared value owns can make the predicate true."""
         self._steps = 0
         sizes = [Counter(axis.profiles.values()) for axis in self._axes.values()]
         groups = [(self._tree, 1, [owned for owned in set(map(_owned, cells)) if owned is not None])]
@@ -74,7 +74,9 @@ class Search:
         )
 
     def _reduced(self, tree: Expression, truth: Callable[[Literal], bool | None]) -> Expression:
-        """What is left of the predicate, if only TRUE or FALSE, where some literals are known to be possible or not."""
+        """Returns what is left of the predicate, if only TRUE or FALSE, where some literals are known to be possible or
+        not.
+        """
         match tree:
             case Constant(truth=constant):
                 return TRUE if constant in (Truth.TRUE, Truth.UNKNOWN) else FALSE
@@ -108,6 +110,6 @@ class Search:
 
 
 def _owned(cells: Sequence[Cell]) -> tuple[Region, ...] | None:
-    """The combination of regions whose rows are in this declared value's directory and nowhere else, if any."""
+    """Returns the combination of regions whose rows are in this declared value's directory and nowhere else, if any."""
     regions = [cell.owned for cell in cells if cell.owned is not None]
     return tuple(regions) if len(regions) == len(cells) else None

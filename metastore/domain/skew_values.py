@@ -16,7 +16,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def as_written(type_string: str, text: str) -> str:
-    """The text that Hive writes for the value: 01 is 1 on an int, 1.50 is 1.5 on a decimal, TRUE is true.
+    """Returns the text that Hive writes for the value: 01 is 1 on an int, 1.50 is 1.5 on a decimal, TRUE is true.
 
     A text that is no value of the type stays as it is, and so do texts, and numbers of floating point.
     """
@@ -40,12 +40,12 @@ def _signed(sign: str, digits: str) -> str:
 
 
 def distinct_values(types: Sequence[str], values: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Each value once, in the order of their first texts, as Hive writes it. `types` are those of the columns."""
+    """Lists each value once, in the order of their first texts, as Hive writes it. `types` are those of the columns."""
     return [list(value) for value in dict.fromkeys(_value(types, value) for value in values)]
 
 
 def typed_places(types: Sequence[str], places: Mapping[Value, str]) -> dict[Value, str]:
-    """The places of values, by the values as Hive writes them."""
+    """Returns the places of values, by the values as Hive writes them."""
     return {_value(types, value): place for value, place in places.items()}
 
 

@@ -54,7 +54,7 @@ def create_table(table: TableText) -> Event:
 
 
 def alter_table(before: TableText, after: TableText, *, truncated: bool = False) -> Event:
-    """The event is filed under the new name, its message under the old one."""
+    """Makes an event that is filed under the new name, its message under the old one."""
     altered = _of_table(
         EventType.ALTER_TABLE,
         before,
@@ -102,7 +102,7 @@ def drop_partitions(table: TableText, values: Sequence[Sequence[str]]) -> Iterat
 
 
 def insert(table: TableText, partition: PartitionText | None, *, replace: bool, files: Sequence[str] = ()) -> Event:
-    """Data was written: into the partition, or somewhere into the table."""
+    """Makes an event of data that were written: into the partition, or somewhere into the table."""
     fields: dict[str, Any] = {"replace": _word(replace), "files": list(files)}
     if partition is not None:
         fields |= {"ptnObjJson": partition.text, "partKeyVals": _key_values(table, partition.values)}
@@ -110,18 +110,20 @@ def insert(table: TableText, partition: PartitionText | None, *, replace: bool, 
 
 
 def reload(table: TableText, partition: PartitionText | None, *, refresh: bool) -> Event:
-    """What is known of the table or partition is to be read again (`refresh`), or forgotten."""
+    """Makes an event: what is known of the table or partition is to be read again (`refresh`), or forgotten."""
     fields = {"ptnObjJson": partition.text} if partition is not None else {}
     return _of_table(EventType.RELOAD, table, tableObjJson=table.text, refreshEvent=_word(refresh), **fields)
 
 
 def reread(table: TableText) -> tuple[Event, Event]:
-    """Too much has changed to be told one by one."""
+    """Makes the events of what is too much to be told one by one."""
     return reload(table, None, refresh=False), insert(table, None, replace=False)
 
 
 def encoded_file(file: str, checksum: str | None = None, directory: str | None = None) -> str:
-    """A file with its checksum and sub-directory, as Hive's ReplChangeManager.encodeFileUri without a change root."""
+    """Returns a file with its checksum and sub-directory, as Hive's ReplChangeManager.encodeFileUri without a change
+    root.
+    """
     return f"{file}#{checksum or ''}##{directory or ''}"
 
 
@@ -142,7 +144,7 @@ def _key_values(table: TableText, values: Sequence[str]) -> dict[str, str]:
 
 
 def _within(objects: Objects) -> list[str] | None:
-    """All of the texts, or None when they are too long together."""
+    """Returns all of the texts, or None when they are too long together."""
     texts, size = [], 0
     for each in objects.texts:
         size += len(each) + each.count(MARK) * len(objects.marked)
@@ -157,5 +159,5 @@ def _pieces(values: Sequence[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]
 
 
 def _word(flag: bool) -> str:
-    """Hive writes these as text."""
+    """Writes a flag as text, as Hive does."""
     return "true" if flag else "false"

@@ -59,7 +59,7 @@ class Snapshot:
         return transaction <= self.high_water_mark and transaction not in self.open and transaction not in self.aborted
 
     def of(self, transaction: int) -> Snapshot:
-        """As that transaction sees it: itself, and nothing that began after it."""
+        """Returns the snapshot as that transaction sees it: itself, and nothing that began after it."""
         return Snapshot(min(self.high_water_mark, transaction), self.open - {transaction}, self.aborted)
 
 
@@ -81,9 +81,9 @@ class VisibleWrites(NamedTuple):
 
 
 def visible_writes(snapshot: Snapshot, writes: Iterable[WriteId], last: int) -> VisibleWrites:
-    """What get_valid_write_ids answers. Hive starts from the highest known write id under the snapshot; here that would
-    hide the later ones that everybody sees and that are forgotten, so the start is the last, and what the snapshot has
-    not seen at the end is cut off.
+    """Returns what get_valid_write_ids answers. Hive starts from the highest known write id under the snapshot; here
+    that would hide the later ones that everybody sees and that are forgotten, so the start is the last, and what the
+    snapshot has not seen at the end is cut off.
 
     Args:
         snapshot: of the reader.
@@ -122,8 +122,8 @@ def parse_snapshot(text: str) -> Snapshot:
 
 
 def parse_write_ids(text: str) -> tuple[int, list[int]]:
-    """(high-water mark, aborted numbers) of what ValidReaderWriteIdList writes in Hive: the table, a colon, a list as
-    `parse_snapshot` reads it.
+    """Reads (high-water mark, aborted numbers) of what ValidReaderWriteIdList writes in Hive: the table, a colon, a
+    list as `parse_snapshot` reads it.
 
     Raises InvalidInputError.
     """
@@ -135,7 +135,7 @@ def parse_write_ids(text: str) -> tuple[int, list[int]]:
 
 
 def bit_set(places: Iterable[int]) -> bytes:
-    """The bytes of a Java BitSet with these bits set: little-endian, without trailing zeros."""
+    """Returns the bytes of a Java BitSet with these bits set: little-endian, without trailing zeros."""
     places = list(places)
     bits = bytearray(max(places, default=-8) // 8 + 1)
     for place in places:

@@ -51,7 +51,7 @@ def check_type(type_string: str) -> None:
 
 
 def can_change(old: str, new: str) -> bool:
-    """Whether a column may change its type under metastore.disallow.incompatible.col.type.changes.
+    """Tells whether a column may change its type under metastore.disallow.incompatible.col.type.changes.
 
     Hive's ColumnType.areColTypesCompatible: strings among themselves and to doubles, numbers to wider ones, numbers,
     dates and times to strings, void to any primitive. Complex types must stay as they are.
@@ -78,11 +78,11 @@ class _Reader:
 
     @property
     def following(self) -> str:
-        """The token to read next; nothing at the end."""
+        """Returns the token to read next; nothing at the end."""
         return self._tokens[self._index] if self._index < len(self._tokens) else ""
 
     def error(self, reason: str) -> InvalidObjectError:
-        """The refusal of the whole type."""
+        """Returns the refusal of the whole type."""
         return InvalidObjectError(f"Invalid column type name: {_shortened(self._text)} ({reason})")
 
     def type(self, depth: int) -> None:

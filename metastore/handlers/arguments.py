@@ -13,47 +13,47 @@ T = TypeVar("T")
 
 
 def database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
-    """A database argument, with `@catalog#` before it or the catalog apart."""
+    """Returns a database argument, with `@catalog#` before it or the catalog apart."""
     prefix, name = split_database(database)
     return DatabaseName(prefix or fold(catalog) or DEFAULT_CATALOG, name or "")
 
 
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
-    """A table's whole name."""
+    """Returns a table's whole name."""
     return database_name(database, catalog).table(fold(table))
 
 
 def database_pattern(pattern: str | None, catalog: str | None = None) -> tuple[str, str | None]:
-    """A catalog, and the regular expression of the database names in it (None: all)."""
+    """Returns a catalog, and the regular expression of the database names in it (None: all)."""
     prefix, name = split_database(pattern)
     return prefix or fold(catalog) or DEFAULT_CATALOG, pattern_regex(name)
 
 
 def limit(maximum: int | None) -> int | None:
-    """The wire's max: negative or unset is all, 0 is none."""
+    """Returns the wire's max: negative or unset is all, 0 is none."""
     return None if maximum is None or maximum < 0 else maximum
 
 
 def properties(context: EnvironmentContext | None) -> dict[str, str]:
-    """Spark sends a context whose properties are unset."""
+    """Returns the properties of a context. Spark sends one whose properties are unset."""
     return (context.properties or {}) if context else {}
 
 
 def required(name: str, value: T | None) -> T:
-    """What a request cannot do without, under its name in it. Raises InvalidInputError where it is unset."""
+    """Returns what a request cannot do without, under its name in it. Raises InvalidInputError where it is unset."""
     if value is None:
         raise InvalidInputError(f"The request came without {name}")
     return value
 
 
 def table_of(partitions: Sequence[Any]) -> TableName:
-    """The table that the first of the partitions names; without one, a name that no table has."""
+    """Returns the table that the first of the partitions names; without one, a name that no table has."""
     first = next((each for each in partitions or [] if each is not None), None)
     return table_name(first.dbName, first.tableName, first.catName) if first else TableName(DEFAULT_CATALOG, "", "")
 
 
 def is_revocation(request_type: int | None) -> bool:
-    """Whether a GrantRevokeType says REVOKE. Raises InvalidInputError for what is neither."""
+    """Tells whether a GrantRevokeType says REVOKE. Raises InvalidInputError for what is neither."""
     if request_type not in (GrantRevokeType.GRANT, GrantRevokeType.REVOKE):
         raise InvalidInputError(f"Unknown request type {request_type}")
     return bool(request_type == GrantRevokeType.REVOKE)

@@ -106,7 +106,7 @@ class ColumnStatisticsHandlers:
         return self._read.columns(name, compaction.partitionname, _ENGINE)
 
     def update_transaction_statistics(self, _: UpdateTransactionalStatsRequest) -> None:
-        """Nothing to do: Hive counts changed rows for its own rebuilding of materialized views, which is not served."""
+        """Does nothing: Hive counts changed rows for its own rebuilding of materialized views, which is not served."""
 
     def _store(
         self,

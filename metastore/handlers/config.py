@@ -33,4 +33,4 @@ class ConfigHandlers:
             raise ConfigValSecurityException(str(error)) from None
 
     def flushCache(self) -> None:  # noqa: N802 - the wire's name
-        """There is nothing to flush: what is kept never changes."""
+        """Does nothing: what is kept never changes."""

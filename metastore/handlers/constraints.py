@@ -109,5 +109,5 @@ class ConstraintHandlers:
 
 
 def _pattern(database: str | None, table: str | None) -> tuple[str | None, str | None]:
-    """A database and a table, folded; None where none was sent."""
+    """Returns a database and a table, folded; None where none was sent."""
     return database_name(database).name if database else None, fold(table) if table else None

@@ -53,7 +53,7 @@ class DependencyHandlers:
 
 
 def _tables(request: CreateDependentTableRequest | SetDependencyRequest) -> tuple[TableName, TableName]:
-    """The dependent table and the base. Raises InvalidInputError where they are of different catalogs."""
+    """Returns the dependent table and the base. Raises InvalidInputError where they are of different catalogs."""
     dependent = table_name(request.dbName, request.tableName, request.catName)
     base = table_name(request.baseDbName, request.baseTableName, request.catName)
     if dependent.catalog != base.catalog:

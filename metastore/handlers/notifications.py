@@ -74,12 +74,12 @@ class NotificationHandlers:
         return self._notifications.writes(request.txnId or 0, wanted.database, table)
 
     def cm_recycle(self, _: CmRecycleRequest) -> CmRecycleResponse:
-        """Nothing is recycled, as in a Hive without a change root (`hive.repl.cm.enabled`, which is off by default)."""
+        """Recycles nothing, as in a Hive without a change root (`hive.repl.cm.enabled`, which is off by default)."""
         return CmRecycleResponse()
 
 
 def _places(request: FireEventRequest) -> list[list[str] | None]:
-    """Partitions by their values; None for the table itself."""
+    """Lists partitions by their values; None for the table itself."""
     return list(request.batchPartitionValsForRefresh or [request.partitionVals])
 
 
@@ -96,5 +96,5 @@ def _filter(
 
 
 def _positive(number: int | None) -> int | None:
-    """The wire's limits of events: 0 and less, or none, is all."""
+    """Returns the wire's limits of events: 0 and less, or none, is all."""
     return number if number and number > 0 else None

@@ -28,7 +28,7 @@ class PartitionEventHandlers:
 
 @contextmanager
 def _partition_exceptions() -> Iterator[None]:
-    """These two methods declare more than others do, and Hive uses it."""
+    """Raises what these two methods declare and others do not, as Hive does."""
     try:
         yield
     except NotFoundError as error:

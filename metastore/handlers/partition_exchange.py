@@ -16,7 +16,7 @@ class PartitionExchangeHandlers:
     def exchange_partition(
         self, values: dict[str, str], database: str, table: str, to_database: str, to_table: str
     ) -> Partition:
-        """The first of them."""
+        """Returns the first of them."""
         return self.exchange_partitions(values, database, table, to_database, to_table)[0]
 
     def exchange_partitions(

@@ -140,7 +140,9 @@ class PartitionWriteHandlers:
         return RenamePartitionResponse()
 
     def _named(self, table: TableName, request: DropPartitionsRequest) -> tuple[list[str], bool]:
-        """The partitions to drop, and whether they may be missing: those that an expression found may be by now."""
+        """Returns the partitions to drop, and whether they may be missing: those that an expression found may be by
+        now.
+        """
         if_exists = request.ifExists is not False
         if request.parts is None or (request.parts.names is None and request.parts.exprs is None):
             raise InvalidInputError("drop_partitions_req needs the names of partitions")

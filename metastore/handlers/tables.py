@@ -42,7 +42,7 @@ class TableHandlers:
         self._create(table, context, ())
 
     def create_table_with_constraints(self, table: Table, *constraints: list[Any] | None) -> None:
-        """Hive 2.3 sends primary and foreign keys, later clients six lists."""
+        """Creates a table with its constraints. Hive 2.3 sends primary and foreign keys, later clients six lists."""
         self._create(table, None, constraints)
 
     def create_table_req(self, request: CreateTableRequest) -> None:

@@ -26,5 +26,7 @@ class TypeHandlers:
         return self._types.get(fold(name))
 
     def get_type_all(self, pattern: str | None) -> dict[str, Type]:
-        """Real servers do not implement it; the name is taken for a pattern, as in all other listings."""
+        """Returns types by their names. Real servers do not implement it; the name is taken for a pattern, as in all
+        other listings.
+        """
         return self._types.select(pattern_regex(pattern))

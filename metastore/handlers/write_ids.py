@@ -35,7 +35,7 @@ class WriteIdHandlers:
         return MaxAllocatedTableWriteIdResponse(self._write_ids.last(table_name(request.dbName, request.tableName)))
 
     def add_write_ids_to_min_history(self, transaction: int | None, write_ids: dict[str, int] | None) -> None:
-        """There is nothing to remember: what a transaction reads is kept for as long as it is open."""
+        """Does nothing: what a transaction reads is kept for as long as it is open."""
 
     def seed_write_id(self, request: SeedTableWriteIdsRequest) -> None:
         self._write_ids.seed(table_name(request.dbName, request.tableName), request.seedWriteId)

@@ -35,7 +35,7 @@ class Call:
         self._declared = Declared(method.result)
 
     def result(self, arguments: Any) -> tuple[Any, Exception | None]:
-        """What to answer (a result struct or TApplicationException), and the error behind it, if any."""
+        """Returns what to answer (a result struct or TApplicationException), and the error behind it, if any."""
         values = [getattr(arguments, name) for name in self._fields]
         try:
             self._check(arguments)
@@ -62,7 +62,7 @@ class Call:
             return self._function(*values)
 
     def failed(self, error: Exception) -> Any:
-        """What to answer (see `result`) because of the error."""
+        """Returns what to answer (see `result`) because of the error."""
         if self.method.result is None:
             return None
         declared = self._declared.field_for(error)
@@ -134,7 +134,7 @@ class CallSession:
         self._dispatcher.handle(iprot, oprot, self._caller, refusal)
 
     def close(self) -> None:
-        """Nothing outlives a connection."""
+        """Does nothing: nothing outlives a connection."""
 
 
 def _reply(oprot: TProtocolBase, name: str, sequence: int, answer: Any) -> None:
@@ -149,7 +149,7 @@ def _reply(oprot: TProtocolBase, name: str, sequence: int, answer: Any) -> None:
 
 
 def _line(text: str) -> str:
-    """The text on one line, whatever a client has put into a name."""
+    """Returns the text on one line, whatever a client has put into a name."""
     return text.translate(_CONTROLS)
 
 

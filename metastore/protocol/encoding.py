@@ -44,7 +44,7 @@ def _is_encoded(value: Any) -> bool:
 
 
 def _encoded_fields(value: Any) -> list[tuple[int, str]]:
-    """Number and name of the encoded fields of a response; of an encoded value itself, one without a name."""
+    """Lists number and name of the encoded fields of a response; of an encoded value itself, one without a name."""
     if _is_encoded(value):
         return [(0, "")]
     spec = getattr(value, "thrift_spec", None) or ()

@@ -72,7 +72,7 @@ class Declared:
         self._fields = {field[3][0]: field[2] for field in spec if field is not None and field[0] > 0}
 
     def field_for(self, error: Exception) -> tuple[str, TException] | None:
-        """The field and the exception that say this error, or None if the method declares nothing that could."""
+        """Returns field and exception that say this error, or None if the method declares nothing that could."""
         if type(error) in self._fields:
             return self._fields[type(error)], error
         for exception in _candidates(error):
@@ -82,12 +82,12 @@ class Declared:
 
 
 def undeclared(error: Exception) -> TApplicationException:
-    """What a method answers that declares no fitting exception: the text is kept."""
+    """Returns what a method answers that declares no fitting exception: the text is kept."""
     return TApplicationException(TApplicationException.INTERNAL_ERROR, text_of(error))
 
 
 def text_of(error: Exception) -> str:
-    """The user's message. Of an error nobody foresaw, its kind as well."""
+    """Returns the user's message. Of an error nobody foresaw, its kind as well."""
     if isinstance(error, MetastoreError):
         return str(error)
     message = getattr(error, "message", None) or str(error)

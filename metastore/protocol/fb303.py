@@ -43,7 +43,7 @@ class FacebookHandlers:
             return self._counters[key]
 
     def setOption(self, _key: str, _value: str) -> None:  # noqa: N802
-        """There are no options."""
+        """Does nothing: there are no options."""
 
     def getOption(self, _key: str) -> str:  # noqa: N802
         return ""
@@ -58,7 +58,7 @@ class FacebookHandlers:
         return self._since
 
     def reinitialize(self) -> None:
-        """Nothing is kept that could be made anew."""
+        """Does nothing: nothing is kept that could be made anew."""
 
     def shutdown(self) -> None:
-        """Clients say it when they hang up; the server goes on."""
+        """Does nothing. Clients say it when they hang up; the server goes on."""

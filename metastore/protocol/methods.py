@@ -101,23 +101,25 @@ class Method:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of the arguments, in order."""
+        """Lists the names of the arguments, in order."""
         return tuple(field[2] for field in self.arguments.thrift_spec if field is not None)
 
     @property
     def structs(self) -> tuple[str, ...]:
-        """Names of the arguments without which a call says nothing: all structs but the context, which is optional."""
+        """Lists the names of the arguments without which a call says nothing: all structs but the context, which is
+        optional.
+        """
         fields = [field for field in self.arguments.thrift_spec if field is not None and field[1] == TType.STRUCT]
         return tuple(field[2] for field in fields if field[3][0] is not EnvironmentContext)
 
 
 def served() -> dict[str, Method]:
-    """Every served method by its name."""
+    """Returns every served method by its name."""
     return {name: _method(name, domain) for domain, names in SERVED.items() for name in names.split()}
 
 
 def declared() -> set[str]:
-    """The names of all methods of the IDL."""
+    """Returns the names of all methods of the IDL."""
     suffix = "_args"
     return {name.removesuffix(suffix) for service in _SERVICES for name in vars(service) if name.endswith(suffix)}
 

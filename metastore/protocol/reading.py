@@ -40,7 +40,9 @@ class _Columns:
         self._encoded = b""
 
     def begin(self) -> StorageDescriptor:
-        """The next storage descriptor, whose fields are read from here on. If it has those columns, they are read."""
+        """Returns the next storage descriptor, whose fields are read from here on. If it has those columns, they are
+        read.
+        """
         self._remember()
         sd, buffer = StorageDescriptor(), self._transport.cstringio_buf
         if self._encoded and _passed(buffer, self._encoded):
@@ -76,7 +78,7 @@ class _Descriptor(StorageDescriptor):
 
 
 def _passed(buffer: BytesIO, expected: bytes) -> bool:
-    """Whether the buffer goes on with these bytes, which are read then."""
+    """Tells whether the buffer goes on with these bytes, which are read then."""
     at = buffer.tell()
     if buffer.read(len(expected)) == expected:
         return True
@@ -86,12 +88,16 @@ def _passed(buffer: BytesIO, expected: bytes) -> bool:
 
 @cache
 def _sharing(struct: Any) -> Any:
-    """The specification of the struct, with storage descriptors that share their columns; itself if it has none."""
+    """Returns the specification of the struct, with storage descriptors that share their columns; itself if it has
+    none.
+    """
     return _replaced(struct.thrift_spec, ())
 
 
 def _replaced(arguments: Any, around: tuple[int, ...]) -> Any:
-    """The same for the arguments of a type, as a specification has them. `around`: those that they are in, by `id`."""
+    """Returns the same for the arguments of a type, as a specification has them. `around`: those that they are in, by
+    `id`.
+    """
     if not isinstance(arguments, tuple | list) or id(arguments) in around:  # a struct may hold itself
         return arguments
     if arguments[:1] == [StorageDescriptor]:

@@ -68,5 +68,5 @@ REFUSED: dict[str, Refusal] = {
 
 
 def refused() -> dict[str, tuple[str, str]]:
-    """Domain and reason of every refused method, by name."""
+    """Returns domain and reason of every refused method, by name."""
     return {name: (domain, refusal.reason) for domain, refusal in REFUSED.items() for name in refusal.methods.split()}

@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
     @property
     def keyword(self) -> str:
-        """The text in lower case if it may be a keyword, else nothing."""
+        """Returns the text in lower case if it may be a keyword, else nothing."""
         return self.text.lower() if self.kind is Kind.WORD else ""
 
 
@@ -49,15 +49,15 @@ _SHOWN = 20
 
 
 def syntax_error(problem: str, token: Token) -> InvalidInputError:
-    """The answer to a filter that cannot be read, in Hive's words and with the place."""
+    """Returns the answer to a filter that cannot be read, in Hive's words and with the place."""
     found = f"'{_shortened(token.text)}' at character {token.position}" if token.text else "the end of the filter"
     return InvalidInputError(f"Error parsing partition filter: {problem}, found {found}")
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a filter, closed by one of kind END. Raises InvalidInputError where none starts.
+    """Returns the tokens of a filter, closed by one of kind END. Raises InvalidInputError where none starts.
 
-    Strings keep their backslashes: `\\'` does not end one, but stays two characters (Hive's PartitionFilter.g4).
+    Strings keep their backslashes: `\'` does not end one, but stays two characters (Hive's PartitionFilter.g4).
     """
     if "\0" in text:
         raise syntax_error("a NUL character is not allowed", Token(Kind.SIGN, "\\0", text.index("\0") + 1))

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def parse_filter(text: str | None, *, fold_names: bool = True) -> Expression | None:
-    """The predicate of a filter; None for no filter (everything). Names are folded unless told otherwise.
+    """Returns the predicate of a filter; None for no filter (everything). Names are folded unless told otherwise.
 
     Raises InvalidInputError, "Error parsing partition filter: …", naming the place.
     """
@@ -181,7 +181,9 @@ class _Parser:
         return token.text
 
     def _string(self, first: Token) -> str:
-        """Adjacent strings are one, of which only the outermost quotes go; a doubled quote so stays (Hive's rule)."""
+        """Reads a string. Adjacent ones are one, of which only the outermost quotes go; a doubled quote so stays
+        (Hive's rule).
+        """
         parts = [first.text]
         while self._peek().kind is Kind.STRING:
             parts.append(self._peek().text)
@@ -203,7 +205,7 @@ class _Parser:
         return self._peek().keyword == "struct" and self._peek(1).text == "("
 
     def _opens_group(self) -> bool:
-        """Whether this is a parenthesis, and not that of an IN."""
+        """Tells whether this is a parenthesis, and not that of an IN."""
         if self._peek().kind is not Kind.SIGN or self._peek().text != "(":
             return False
         key, closing, word = self._peek(1), self._peek(2), self._peek(3)
@@ -246,8 +248,8 @@ def _checked(kind: KeyKind, text: str, token: Token) -> str:
 
 
 def _like(column: str, pattern: str) -> Expression:
-    """LIKE as any of its dialects means it. Hive 4 has SQL's wildcards; Hive 2 and 3 have Java's `.` and `.*`, which
-    Spark puts around texts that it does not escape. Which one is meant cannot be told, and no match may be lost.
+    """Reads LIKE as any of its dialects means it. Hive 4 has SQL's wildcards; Hive 2 and 3 have Java's `.` and `.*`,
+    which Spark puts around texts that it does not escape. Which one is meant cannot be told, and no match may be lost.
     Clients of Hive 4.1 ask for tables in any case, as Java says it: `(?i)first.*`.
     """
     any_case = pattern.startswith(_ANY_CASE)

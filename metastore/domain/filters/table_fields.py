@@ -18,7 +18,8 @@ class TableField(enum.Enum):
 
 
 def table_field(column: str) -> tuple[TableField, str]:
-    """The field that a column of such a filter means, and the parameter's key (else ""), which is case-sensitive.
+    """Returns the field that a column of such a filter means, and the parameter's key (else ""), which is
+    case-sensitive.
 
     Raises InvalidInputError for any other column (Hive's ExpressionTree).
     """

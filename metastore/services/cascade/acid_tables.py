@@ -26,7 +26,7 @@ def forget_dropped(work: UnitOfWork, table: Table) -> None:
 
 
 def forget_dropped_database(work: UnitOfWork, database: DatabaseName) -> None:
-    """As for each of its tables."""
+    """Forgets what is kept by the names of a database's tables."""
     for kept in (work.write_ids, work.transaction_writes, work.compactions):
         kept.forget_database(database)
 

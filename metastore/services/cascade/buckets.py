@@ -30,7 +30,8 @@ def keep_table_order(old: Table, new: Table, context: Mapping[str, str]) -> None
 
 
 def check_bucketing_columns(old: Table, new: Table) -> None:
-    """Rows lie in buckets by the hash of their columns' types; nothing would tell the files of before from others.
+    """Refuses (InvalidOperationError) other types of bucketing columns. Rows lie in buckets by the hash of their
+    columns' types; nothing would tell the files of before from others.
 
     Partitions that keep their columns tell it themselves. Lengths and precisions do not matter to the hash.
     Raises InvalidOperationError.

@@ -33,7 +33,7 @@ def forget_columns_of_table(work: UnitOfWork, table: TableRef, old: Table, new: 
 def forget_columns_of_partitions(
     work: UnitOfWork, table: TableRef, pairs: Iterable[tuple[StoredPartition, NamedPartition]]
 ) -> None:
-    """Before partitions are replaced: statistics of the columns that they no longer have go."""
+    """Deletes, before partitions are replaced, statistics of the columns that they no longer have."""
     forgotten: list[tuple[int, str]] = []
     for old, new in pairs:
         before, after = _columns(old.partition.sd), _columns(new.partition.sd)
@@ -48,6 +48,6 @@ def _columns(sd: StorageDescriptor) -> list[tuple[str, str]]:
 
 
 def _changed(before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]]) -> list[str]:
-    """Names that are gone, or whose type is another one."""
+    """Lists names that are gone, or whose type is another one."""
     kept = set(after)
     return [column[0] for column in before if column not in kept]

@@ -23,7 +23,7 @@ _SPARKS_SCHEMA = "spark.sql.sources.schema"
 
 
 def is_dependent(table: Table) -> bool:
-    """Whether a table is one whose data are those of others."""
+    """Tells whether a table is one whose data are those of others."""
     return is_view(table) and table.parameters.get(MARK) == "true"
 
 
@@ -49,7 +49,7 @@ def check_unmarked(table: Table) -> None:
 def follow_added(
     work: UnitOfWork, stored: StoredTable, table: Table, ids: Sequence[int], values: Sequence[Sequence[str]]
 ) -> None:
-    """Partitions of these ids and values were added: they depend on what their table depends on now."""
+    """Lets partitions that were added, of these ids and values, depend on what their table depends on now."""
     if not is_dependent(table) or not ids:
         return
     keys = columns_of(table.partitionKeys)
@@ -72,7 +72,7 @@ def follow_renamed(work: UnitOfWork, stored: StoredTable, table: Table, changed:
 
 
 def follow_dropped(work: UnitOfWork, stored: StoredTable, table: Table) -> None:
-    """Partitions were dropped."""
+    """Rewrites the text of a dependent table after its partitions were dropped."""
     if is_dependent(table):
         rewrite(work, [stored.ref.id])
 
@@ -100,7 +100,9 @@ def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Sequence[FieldSchema]
 
 
 def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *, propagate: bool) -> None:
-    """Before a table is replaced. Raises InvalidOperationError for what its dependents, or its bases, do not allow."""
+    """Checks, before a table is replaced. Raises InvalidOperationError for what its dependents, or its bases, do not
+    allow.
+    """
     if is_dependent(old):
         _check_dependent(old, new)
     else:
@@ -143,7 +145,7 @@ def follow_altered(work: UnitOfWork, table: TableRef, old: Table, new: Table) ->
 
 
 def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[StoredTable]:
-    """What must be dropped before a table: its dependents, the farthest first.
+    """Returns what must be dropped before a table: its dependents, the farthest first.
 
     Raises InvalidOperationError with their names where there are any, and not `cascade`.
     """
@@ -159,7 +161,7 @@ def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[Store
 
 
 def columns_of(fields: Iterable[FieldSchema]) -> list[Column]:
-    """Names and types."""
+    """Returns names and types."""
     return [Column(field.name, field.type) for field in fields]
 
 

@@ -18,7 +18,9 @@ _DATES: Final = (DDL_TIME, "last_modified_by", "last_modified_time")
 
 
 def keep_fresh(work: UnitOfWork, table: TableRef, changed: Sequence[int] | None = None) -> None:
-    """To be called before partitions (`changed`, locked; None: all) are changed whose data stay what they are."""
+    """Keeps dependents fresh, before partitions (`changed`, locked; None: all) are changed whose data stay what they
+    are.
+    """
     if changed is not None and not changed:
         return
     tables = work.dependencies.downwards([table.id], transitive=True)
@@ -34,7 +36,7 @@ def keep_fresh(work: UnitOfWork, table: TableRef, changed: Sequence[int] | None 
 def edges_below(
     work: UnitOfWork, specs: Sequence[Spec], *, transitive: bool = True, named: bool = False
 ) -> list[PartitionEdge]:
-    """What depends on the partitions that begin with these values; nearest first."""
+    """Returns what depends on the partitions that begin with these values; nearest first."""
     edges: dict[int, PartitionEdge] = {}
     level = work.dependencies.edges_below(specs, named=named)
     while level:
@@ -46,7 +48,7 @@ def edges_below(
 
 
 def leaves_data(pairs: Iterable[tuple[Partition, Partition]], context: Mapping[str, str]) -> bool:
-    """Whether an ALTER PARTITION, from the old to the new of each pair, surely rewrites nothing.
+    """Tells whether an ALTER PARTITION, from the old to the new of each pair, surely rewrites nothing.
 
     Who rewrites files in place alters the partition, too, and changes nothing of it where the files' sizes stay the
     same; so what says nothing of itself is a rewriting.
@@ -55,7 +57,7 @@ def leaves_data(pairs: Iterable[tuple[Partition, Partition]], context: Mapping[s
 
 
 def _counted(old: Partition, new: Partition) -> bool:
-    """Spark's ANALYZE: only its own statistics are others."""
+    """Tells whether only Spark's own statistics are others: its ANALYZE."""
     before, after = old.parameters or {}, new.parameters or {}
     keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
     of_spark = {key for key in keys if key.startswith(_STATISTICS)}

@@ -36,7 +36,7 @@ def keep_table_skew(old: Table, new: Table, context: Mapping[str, str]) -> None:
 
 
 def _check_columns(old: Table, new: Table) -> None:
-    """Hive's AlterTableChangeColumnAnalyzer. Raises InvalidOperationError."""
+    """Refuses (InvalidOperationError) what Hive's AlterTableChangeColumnAnalyzer does."""
     before, after = ({fold(column.name): fold(column.type) for column in each.sd.cols or []} for each in (old, new))
     still = {fold(name) for name in new.sd.skewedInfo.skewedColNames or []} if new.sd.skewedInfo else set()
     for name in old.sd.skewedInfo.skewedColNames:
@@ -60,8 +60,9 @@ def _same_place(old: StorageDescriptor, new: StorageDescriptor) -> bool:
 
 
 def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
-    """Where the whole is moved, the directories of its values move along: whoever has copied it has copied them, and
-    those that are not there have no rows. What lies in the new place itself is read in any case (services/scans.py).
+    """Keeps the old skew. Where the whole is moved, the directories of its values move along: whoever has copied it has
+    copied them, and those that are not there have no rows. What lies in the new place itself is read in any case
+    (services/scans.py).
     """
     new.skewedInfo = copied(old.skewedInfo)
     new.storedAsSubDirectories = old.storedAsSubDirectories

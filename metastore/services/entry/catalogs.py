@@ -70,12 +70,12 @@ class CatalogService:
             work.record(events.alter_catalog(name, before, encode_json(catalog)))
 
     def get(self, name: str) -> Catalog:
-        """Raises NotFoundError."""
+        """Reads a catalog. Raises NotFoundError."""
         with self._store.read() as work:
             return _found(work, name)
 
     def names(self) -> list[str]:
-        """Ascending."""
+        """Lists catalogs, ascending."""
         with self._store.read() as work:
             return work.catalogs.names()
 
@@ -102,7 +102,7 @@ class CatalogService:
         delete_empty_directories(self._warehouse, [catalog.locationUri])
 
     def identity(self) -> str:
-        """The UUID of this metastore: one for all servers of a database."""
+        """Returns the UUID of this metastore: one for all servers of a database."""
         with self._store.transaction() as work:
             return work.catalogs.identity()
 

@@ -22,7 +22,7 @@ class ColumnStatisticsReadService:
         self._store = store
 
     def of_table(self, table: TableName, columns: Sequence[str] | None, engine: str) -> Analyzed | None:
-        """The table's own, or None."""
+        """Returns the table's own, or None."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             return work.column_statistics.of_table(reference.id, _folded(columns), engine)
@@ -30,14 +30,14 @@ class ColumnStatisticsReadService:
     def of_partitions(
         self, table: TableName, names: Sequence[str], columns: Sequence[str] | None, engine: str
     ) -> dict[str, Analyzed]:
-        """By the partition's name; without partitions that are not there or have none."""
+        """Reads statistics by the partition's name, without partitions that are not there or have none."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             wanted = _canonical(reference, names)
             return work.column_statistics.of_partitions(reference.id, wanted, _folded(columns), engine)
 
     def of_column(self, table: TableName, partition: str | None, column: str, engine: str) -> Analyzed:
-        """Of one column of the table, or of a partition. Raises NotFoundError when there are none."""
+        """Reads those of one column of the table, or of a partition. Raises NotFoundError when there are none."""
         if partition is None:
             found = self.of_table(table, [column], engine)
         else:
@@ -49,7 +49,7 @@ class ColumnStatisticsReadService:
         return found
 
     def aggregate(self, table: TableName, names: Sequence[str], columns: Sequence[str], engine: str) -> AggrStats:
-        """What the named partitions' statistics amount to, by column; and how many partitions have all of them."""
+        """Sums up the statistics of the named partitions, by column; and tells how many of these have all of them."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             wanted = _canonical(reference, names)
@@ -64,7 +64,7 @@ class ColumnStatisticsReadService:
         return AggrStats([combined(groups[key], len(wanted)) for key in sorted(groups)], complete)
 
     def columns(self, table: TableName, partition: str | None, engine: str) -> list[str]:
-        """Which columns of a table, or of a partition, have statistics; none of what is not there."""
+        """Lists which columns of a table, or of a partition, have statistics; none of what is not there."""
         try:
             if partition is None:
                 found = self.of_table(table, None, engine)
@@ -80,5 +80,5 @@ def _folded(columns: Sequence[str] | None) -> list[str] | None:
 
 
 def _canonical(table: TableRef, names: Sequence[str]) -> list[str]:
-    """Each name once, in their order."""
+    """Lists each name once, in their order."""
     return list(dict.fromkeys(canonical_name(table.key_names, name) for name in names))

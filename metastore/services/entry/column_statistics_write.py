@@ -66,7 +66,9 @@ class ColumnStatisticsWriteService:
         engine: str,
         merge: bool = False,
     ) -> None:
-        """As `store_of_table`, for partitions by their names. What comes twice for a partition is put together."""
+        """Does what `store_of_table` does, for partitions by their names. What comes twice for a partition is put
+        together.
+        """
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="share")
             struct = stored.encoded.decode()
@@ -141,7 +143,7 @@ def _delete(
 
 
 def _joined(statistics: Sequence[ColumnStatisticsObj], before: Columns | None = None) -> Columns:
-    """By column, checked; what comes twice is put together."""
+    """Returns statistics by column, checked; what comes twice is put together."""
     joined = dict(before or {})
     for column in map(complete_column, statistics):
         joined[column.colName] = _together(joined.get(column.colName), column)
@@ -154,7 +156,7 @@ def _merged(old: Analyzed | None, new: Columns, parameters: dict[str, str]) -> C
 
 
 def _together(old: ColumnStatisticsObj | None, new: ColumnStatisticsObj) -> ColumnStatisticsObj:
-    """Both as one; when the column has become one of another kind, the new ones."""
+    """Returns both as one; when the column has become one of another kind, the new ones."""
     return new if old is None or kind_of(old) != kind_of(new) else combined([(0, old), (1, new)], 2)
 
 
@@ -167,7 +169,7 @@ def _check_columns(table: Table, columns: Iterable[str]) -> None:
 
 
 def _locked(work: UnitOfWork, table: TableRef, names: Iterable[str] | None) -> dict[str, StoredPartition]:
-    """The partitions (None: all), which nobody else changes or drops before this transaction ends.
+    """Returns the partitions (None: all), which nobody else changes or drops before this transaction ends.
 
     Raises NotFoundError.
     """

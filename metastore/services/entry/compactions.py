@@ -69,7 +69,7 @@ class CompactionService:
             return enqueue(work, check_named(table), request)
 
     def show(self, request: ShowCompactRequest) -> list[ShowCompactResponseElement]:
-        """The queue, then what has ended, the latest first. Raises InvalidInputError for an unknown order."""
+        """Returns the queue, then what has ended, the latest first. Raises InvalidInputError for an unknown order."""
         catalog, database = split_database(request.dbName)
         wanted = {
             "id": request.id or None,
@@ -123,7 +123,7 @@ class CompactionService:
                 work.transaction_writes.forget_aborted(table, ended.partition, ended.highest_write_id)
 
     def mark_failed(self, table: TableName, info: CompactionInfoStruct) -> None:
-        """It ended badly; without an id, before it was asked for. Raises NotFoundError."""
+        """Ends a compaction that went wrong; without an id, before it was asked for. Raises NotFoundError."""
         with self._store.transaction() as work:
             if not info.id:
                 kind = CompactionType.MINOR if info.type is None else info.type
@@ -147,7 +147,7 @@ class CompactionService:
         return {each: _aborted(each, states.get(each), done=each in aborted) for each in ids}
 
     def latest(self, table: TableName, partitions: Sequence[str], after: int | None) -> list[CompactionInfoStruct]:
-        """The last compaction that went well, of the table or of each partition, if it is newer than `after`."""
+        """Returns the last compaction that went well, of the table or each partition, if it is newer than `after`."""
         names = [lower_keys(each) or "" for each in partitions]
         with self._store.read() as work:
             found = work.compactions.latest(table, names, after)
@@ -159,7 +159,7 @@ def _missing(compaction: int | None) -> NotFoundError:
 
 
 def _order(text: str | None) -> list[tuple[str, bool]]:
-    """(column, descending) of each term."""
+    """Lists (column, descending) of each term."""
     terms = []
     for each in (text or "").split(","):
         found = _ORDER_TERM.fullmatch(each)

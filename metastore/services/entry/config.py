@@ -47,7 +47,7 @@ class ConfigService:
         }
 
     def value(self, name: str | None, default: str | None) -> str:
-        """Raises InvalidInputError for a name that may not be read."""
+        """Reads a setting. Raises InvalidInputError for a name that may not be read."""
         if name is None:
             return default or ""
         if not _READABLE.fullmatch(name) or _SECRET.search(name):
@@ -55,13 +55,13 @@ class ConfigService:
         return self._known.get(name, default or "")
 
     def meta_conf(self, key: str | None) -> str:
-        """Raises InvalidInputError for a variable that is not one."""
+        """Reads a variable. Raises InvalidInputError for a variable that is not one."""
         if key not in _META_CONFS:
             raise InvalidInputError(f"Invalid configuration key {key}")
         return _META_CONFS[key]
 
     def set_meta_conf(self, key: str | None, value: str | None) -> None:
-        """Accepted for what Hive knows: none of these variables changes what this server does.
+        """Accepts what Hive knows: none of these variables changes what this server does.
 
         Raises InvalidInputError for another key, or no value.
         """
@@ -72,5 +72,5 @@ class ConfigService:
 
 
 def _time(seconds: float) -> str:
-    """As Hive's MetastoreConf and Trino read it: a whole number and its unit."""
+    """Writes seconds as Hive's MetastoreConf and Trino read them: a whole number and its unit."""
     return f"{seconds:.0f}s" if seconds % 1 == 0 else f"{seconds * 1000:.0f}ms"

@@ -48,14 +48,15 @@ class ConstraintService:
             work.record(events.drop_constraint(table, name))
 
     def select(self, table: TableName, *structs: type[Any]) -> list[EncodedList[Any]]:
-        """For each kind the constraints of a table; none for an unknown table (as the real server answers)."""
+        """Lists, for each kind, the constraints of a table; none for an unknown table (as the real server answers)."""
         with self._store.read() as work:
             return work.constraints.select(table.catalog, of_table(table.database, table.name), *structs)
 
     def foreign_keys(
         self, catalog: str, parent: tuple[str | None, str | None], child: tuple[str | None, str | None]
     ) -> EncodedList[SQLForeignKey]:
-        """Foreign keys of a child table, to a parent table, or both. Each is a database and a table; None means any.
+        """Lists foreign keys of a child table, to a parent table, or both. Each is a database and a table; None means
+        any.
 
         Raises InvalidInputError when neither table is named.
         """

@@ -60,17 +60,17 @@ class DatabaseService:
             raise AlreadyExistsError(f"Database {database.name} already exists") from None
 
     def get(self, name: DatabaseName) -> EncodedStruct[Database]:
-        """Raises NotFoundError."""
+        """Reads a database. Raises NotFoundError."""
         with self._store.read() as work:
             return get_database(work, name).encoded
 
     def names(self, catalog: str, pattern: str | None) -> list[str]:
-        """Ascending; `pattern` is a regular expression of `domain.names.pattern_regex`."""
+        """Lists names, ascending; `pattern` is a regular expression of `domain.names.pattern_regex`."""
         with self._store.read() as work:
             return work.databases.names(catalog, pattern)
 
     def matching(self, catalog: str, pattern: str | None) -> EncodedList[Database]:
-        """The databases themselves, as `names`."""
+        """Returns the databases themselves, as `names`."""
         with self._store.read() as work:
             return work.databases.matching(catalog, pattern)
 
@@ -131,7 +131,9 @@ class DatabaseService:
         delete_directories(self._warehouse, doomed)
 
     def _completed(self, work: UnitOfWork, catalog: str, database: Database) -> Database:
-        """Databases of the default catalog lie in the warehouse, others in their catalog's place (Hive's Warehouse)."""
+        """Completes a database. Those of the default catalog lie in the warehouse, others in their catalog's place
+        (Hive's Warehouse).
+        """
         home = self._warehouse.root
         if catalog != DEFAULT_CATALOG:
             stored = work.catalogs.find(catalog)

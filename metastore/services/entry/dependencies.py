@@ -77,7 +77,7 @@ class DependencyService:
                 raise AlreadyExistsError(f"Table {dependent} already exists") from None
 
     def set_base(self, dependent: TableName, base: TableName, partitions: Sequence[Sequence[str]] | None) -> None:
-        """New partitions, or these, depend on that table from now on; of these all are fresh then.
+        """Lets new partitions, or these, depend on that table from now on; of these all are fresh then.
 
         Raises:
             NotFoundError: a table is missing.
@@ -122,7 +122,7 @@ class DependencyService:
     def upwards(
         self, table: TableName, values: Sequence[str] | None, *, transitive: bool, base_partitions: bool
     ) -> Dependencies:
-        """What a dependent table depends on; with `values`, those of its partitions that begin with them, too.
+        """Returns what a dependent table depends on; with `values`, those of its partitions that begin with them, too.
 
         Raises NotFoundError, InvalidInputError for too many values.
         """
@@ -140,7 +140,7 @@ class DependencyService:
     def downwards(
         self, table: TableName, values: Sequence[str] | None, *, transitive: bool, base_partitions: bool
     ) -> Dependencies:
-        """What depends on a table; with `values`, only on partitions that begin with them.
+        """Returns what depends on a table; with `values`, only on partitions that begin with them.
 
         Raises NotFoundError, InvalidInputError for too many values.
         """
@@ -173,7 +173,7 @@ def _dependent(
 
 
 def _reading(stored: StoredPartition, base: str) -> Partition:
-    """A partition as events show it: its parameters say what it depends on, like those of its table."""
+    """Returns a partition as events show it: its parameters say what it depends on, like those of its table."""
     partition = copy.copy(stored.partition)
     partition.parameters = {**(partition.parameters or {}), BASES: base}
     return partition

@@ -66,12 +66,12 @@ class FunctionService:
             work.record(events.drop_function(database, fold(name)))
 
     def get(self, database: DatabaseName, name: str) -> EncodedStruct[Function]:
-        """Raises NotFoundError."""
+        """Reads a function. Raises NotFoundError."""
         with self._store.read() as work:
             return _found(work, database, name).encoded
 
     def names(self, database: DatabaseName, pattern: str | None) -> list[str]:
-        """Ascending; empty for an unknown database. `pattern` is a regular expression."""
+        """Lists names, ascending; empty for an unknown database. `pattern` is a regular expression."""
         with self._store.read() as work:
             return work.functions.names(database, pattern)
 

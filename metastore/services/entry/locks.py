@@ -99,7 +99,7 @@ class LockService:
                 raise _missing(lock)
 
     def show(self, request: ShowLocksRequest) -> list[ShowLocksResponseElement]:
-        """The locks that are alive, in Hive's order: granted before waiting, shared before exclusive."""
+        """Returns the locks that are alive, in Hive's order: granted before waiting, shared before exclusive."""
         catalog, database = split_database(request.dbname)
         with self._store.read() as work:
             shown = work.locks.alive(
@@ -115,7 +115,7 @@ class LockService:
     def _blocker(
         self, work: UnitOfWork, wanted: Sequence[Component], transaction: int | None, lock: int | None
     ) -> Blocker | None:
-        """What a request must wait for. Somebody late is in nobody's way, and is ended where he would be."""
+        """Returns what a request must wait for. Somebody late is in nobody's way, and is ended where he would be."""
         standing = work.locks.standing(wanted, transaction, lock, self._timeout)
         found = blocker(wanted, transaction, standing.locks)
         if found is None or not standing.late:
@@ -125,7 +125,7 @@ class LockService:
 
 
 def _gives_up(request: LockRequest, found: Blocker) -> bool:
-    """Hive 4: some requests of transactions are refused rather than made to wait."""
+    """Tells whether a request is refused rather than made to wait: Hive 4 has such, of transactions."""
     reads_now = request.zeroWaitReadEnabled and found.requested.type == LockType.SHARED_READ
     return bool(request.txnid and (reads_now or request.exclusiveCTAS))
 

@@ -30,16 +30,16 @@ class MaterializedViewService:
             work.materialized_views.set_sources(stored.ref.id, sources(table.creationMetadata))
 
     def invalidation(self) -> Materialization:
-        """What happened to the sources since: anything may have, so that Hive rebuilds a view as a whole."""
+        """Returns what happened to the sources since: anything may have, so that Hive rebuilds a view as a whole."""
         return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
 
     def names_for_rewriting(self, database: DatabaseName) -> list[str]:
-        """Views of a database that a query may be rewritten to use; ascending."""
+        """Lists views of a database that a query may be rewritten to use; ascending."""
         with self._store.read() as work:
             return [view.name for view in work.materialized_views.for_rewriting(database.catalog, database.name)]
 
     def for_rewriting(self) -> list[Table]:
-        """All such views of the default catalog."""
+        """Lists all such views of the default catalog."""
         with self._store.read() as work:
             names = work.materialized_views.for_rewriting(DEFAULT_CATALOG)
             return [stored.encoded.decode() for stored in work.tables.find_named(names)]

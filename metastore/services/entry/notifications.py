@@ -36,12 +36,12 @@ class NotificationService:
         self._time_to_live = time_to_live
 
     def last(self) -> int:
-        """The newest event's number, 0 before the first."""
+        """Returns the newest event's number, 0 before the first."""
         with self._store.read() as work:
             return work.notifications.last()
 
     def after(self, event_id: int, wanted: EventFilter, limit: int | None) -> list[NotificationEvent]:
-        """The next events, as many as one answer holds.
+        """Returns the next events, as many as one answer holds.
 
         Their numbers follow `event_id` without a gap, unless there is a filter, or older ones have been removed.
         """
@@ -49,7 +49,7 @@ class NotificationService:
             return work.notifications.after(event_id, wanted, limit)
 
     def count(self, after: int, up_to: int | None, wanted: EventFilter, limit: int | None) -> int:
-        """How many events there are after one and up to another; at most `limit`."""
+        """Counts the events after one and up to another; at most `limit`."""
         with self._store.read() as work:
             count = work.notifications.count(after, up_to, wanted)
         return count if limit is None else min(count, limit)
@@ -98,7 +98,7 @@ class NotificationService:
             work.write_notifications.add(list(writes.values()))
 
     def writes(self, transaction_id: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
-        """What a transaction has written, by database and table; None for all of them."""
+        """Returns what a transaction has written, by database and table; None for all of them."""
         with self._store.read() as work:
             return work.write_notifications.of(transaction_id, database, table)
 
@@ -122,7 +122,7 @@ class NotificationService:
 def _inserts(
     values: Sequence[str] | None, data: FireEventRequestData | None
 ) -> list[tuple[Sequence[str], InsertEventRequestData]] | None:
-    """Where data was inserted, and which; None when it is a refresh that was asked for."""
+    """Returns where data was inserted, and which; None when it is a refresh that was asked for."""
     if data is not None and data.insertData is not None:
         return [(values or (), data.insertData)]
     if data is not None and data.insertDatas is not None:
@@ -137,7 +137,7 @@ def _inserts(
 def _partitions(
     work: UnitOfWork, table: StoredTable, places: Sequence[Sequence[str] | None]
 ) -> list[PartitionText | None]:
-    """The partitions of these values, None where there are none. Raises NotFoundError, InvalidInputError."""
+    """Returns the partitions of these values, None where there are none. Raises NotFoundError, InvalidInputError."""
     keys = table.ref.key_names
     names = [checked_name(keys, values) if values else None for values in places]
     stored = work.partitions.select_stored(table.ref, named([name for name in names if name]))
@@ -150,12 +150,12 @@ def _partitions(
 
 
 def _insert(table: TableText, partition: PartitionText | None, insert: InsertEventRequestData) -> Event:
-    """A client that does not say whether it replaced is taken to have (Hive's InsertEvent)."""
+    """Makes the event of an insert. Who does not say whether it replaced is taken to have (Hive's InsertEvent)."""
     return table_events.insert(table, partition, replace=insert.replace is not False, files=_files(insert))
 
 
 def _files(insert: InsertEventRequestData) -> list[str]:
-    """Raises InvalidInputError where there is not one checksum, or sub-directory, for each file."""
+    """Lists files. Raises InvalidInputError where there is not one checksum, or sub-directory, for each file."""
     files = insert.filesAdded or []
     nothing: list[str | None] = [None] * len(files)
     checksums, directories = insert.filesAddedChecksum or nothing, insert.subDirectoryList or nothing

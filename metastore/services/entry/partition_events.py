@@ -21,13 +21,13 @@ class PartitionEventService:
         self._store = store
 
     def mark(self, table: TableName, values: Mapping[str, str] | None, kind: int | None) -> None:
-        """`values` by partition column."""
+        """Marks a partition, or tells whether it is; `values` by partition column."""
         with self._store.transaction() as work:
             reference = _table(work, table)
             work.partition_events.mark(reference, _name(reference, values), _kind(kind))
 
     def is_marked(self, table: TableName, values: Mapping[str, str] | None, kind: int | None) -> bool:
-        """`values` by partition column."""
+        """Marks a partition, or tells whether it is; `values` by partition column."""
         with self._store.read() as work:
             reference = _table(work, table)
             return work.partition_events.is_marked(reference, _name(reference, values), _kind(kind))

@@ -37,7 +37,7 @@ class PartitionExpressionService:
         self._store = store
 
     def select(self, table: TableName, expression: bytes | None, limit: int | None) -> Selected:
-        """Those that satisfy the expression; all of them where it cannot be read, whatever the limit."""
+        """Returns those that satisfy the expression; all of them where it cannot be read, whatever the limit."""
         with self._store.read() as work:
             stored = get_table(work, table)
             try:
@@ -49,8 +49,8 @@ class PartitionExpressionService:
         return Selected(stored.encoded.decode(), chosen, unknown)
 
     def names(self, table: TableName, expression: bytes | None, order: str | None, limit: int | None) -> list[str]:
-        """Escaped names of those that satisfy the expression. `order` as Hive 4 writes it: `1,0:-+` is the second key
-        descending, then the first.
+        """Lists escaped names of those that satisfy the expression. `order` as Hive 4 writes it: `1,0:-+` is the second
+        key descending, then the first.
 
         Raises InvalidInputError where the expression cannot be read: the answer has no way to say so.
         """
@@ -60,7 +60,7 @@ class PartitionExpressionService:
             return work.partition_values.names(reference, condition, _order(reference, order), limit)
 
     def names_to_drop(self, table: TableName, expressions: Sequence[bytes], *, if_exists: bool) -> list[str]:
-        """Names of those that satisfy one of the expressions.
+        """Lists names of those that satisfy one of the expressions.
 
         Raises InvalidInputError for an expression that is not a filter's text: too much might be dropped.
         NotFoundError where one finds none, unless `if_exists`.
@@ -77,7 +77,9 @@ class PartitionExpressionService:
 
 
 def _condition(table: TableRef, expression: bytes | None) -> Condition | None:
-    """None: all. Raises InvalidInputError for what is not the text of a filter on the table's keys."""
+    """Returns the condition; None: all. Raises InvalidInputError for what is not the text of a filter on the table's
+    keys.
+    """
     if not expression or expression == NO_FILTER:
         return None
     try:
@@ -100,7 +102,7 @@ def _required(table: TableRef, expression: bytes | None) -> Condition:
 
 
 def _order(table: TableRef, order: str | None) -> list[tuple[int, bool]]:
-    """Positions of keys from 0, and whether descending. Raises InvalidInputError."""
+    """Lists positions of keys from 0, and whether descending. Raises InvalidInputError."""
     if not order:
         return []
     keys, _, signs = order.partition(":")

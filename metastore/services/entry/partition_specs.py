@@ -36,7 +36,7 @@ class PartitionSpecService:
         self._store = store
 
     def select(self, table: TableName, text: str | None, limit: int | None) -> Specs:
-        """Those that a filter keeps (none: all), grouped where the table says so. Raises InvalidInputError."""
+        """Returns those that a filter keeps (none: all), grouped where the table says so. Raises InvalidInputError."""
         struct, chosen = self._read(table, lambda reference: by_filter(reference, text), limit)
         if is_true(struct.parameters, "partition.spec.grouping.enabled"):
             return grouped(struct, shaped(chosen))
@@ -48,7 +48,7 @@ class PartitionSpecService:
         projection: GetProjectionsSpec | None,
         filters: GetPartitionsFilterSpec | None,
     ) -> list[PartitionSpec]:
-        """Only some fields and parameters of the partitions that the filters want. Raises InvalidInputError."""
+        """Returns only some fields and parameters of the partitions that the filters want. Raises InvalidInputError."""
         part = _Projection(projection)
         struct, chosen = self._read(table, lambda reference: _wanted(reference, filters), None)
         return grouped(struct, [(part.shape(shape), part.of(partition)) for shape, partition in shaped(chosen)])
@@ -66,7 +66,7 @@ class PartitionSpecService:
 
 
 def shaped(partitions: EncodedList[Partition]) -> list[tuple[object, Partition]]:
-    """The partitions, each with the bytes that it shares with others of its shape."""
+    """Returns the partitions, each with the bytes that it shares with others of its shape."""
     pairs = zip(partitions.heads, partitions.tails, strict=True)
     return [(tail, decode(Partition, head + tail)) for head, tail in pairs]
 
@@ -98,7 +98,7 @@ class _Projection:
         return part
 
     def shape(self, shape: object) -> object:
-        """Without descriptors, all partitions are of one shape."""
+        """Returns what tells shapes apart: without descriptors, all partitions are of one."""
         return shape if not self._tree or "sd" in self._tree else None
 
     def _keeps(self, key: str) -> bool:

@@ -32,7 +32,7 @@ class PartitionValueService:
         ascending: bool = True,
         limit: int | None = None,
     ) -> list[list[str]]:
-        """The values of some partition columns, by `order`, or by themselves where none is given.
+        """Returns the values of some partition columns, by `order`, or by themselves where none is given.
 
         Raises NotFoundError for the table, InvalidInputError for the filter and for what is no partition column.
         """
@@ -46,7 +46,8 @@ class PartitionValueService:
             return read(reference, by_filter(reference, filter_text), positions, sorting, limit)
 
     def kept(self, table: TableName, nodes: Sequence[PostfixNode], columns: Sequence[str]) -> tuple[EncodedTexts, str]:
-        """The texts of some partition columns, row by row, of the partitions that a scan with this predicate reads.
+        """Returns the texts of some partition columns, row by row, of the partitions that a scan with this predicate
+        reads.
 
         And a state of the table's list of partitions: the texts are of that moment, or of a later one.
 

@@ -35,8 +35,8 @@ class PartitionWaitingService:
         self._places = threading.BoundedSemaphore(most)
 
     def wait(self, table: TableName, values: Sequence[str], *, dependencies: bool, seconds: float) -> bool:
-        """True as soon as there is a partition whose first values are these; false after `seconds`, LONGEST at most,
-        and at once where too many wait already.
+        """Returns true as soon as there is a partition whose first values are these; false after `seconds`, LONGEST at
+        most, and at once where too many wait already.
 
         `dependencies`: and, for every partition that it depends on, directly or not, there is one as well.
         Raises NotFoundError, InvalidInputError.

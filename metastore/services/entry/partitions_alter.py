@@ -110,14 +110,16 @@ class PartitionAlterService:
             raise InvalidOperationError(f"Partition already exists: {table}{list(new.values)}") from None
 
     def _count(self, new: Sequence[Partition]) -> dict[str, DirectoryStatistics]:
-        """The files of those that come without statistics: file systems are asked before anything is locked."""
+        """Returns the files of those that come without statistics: file systems are asked before anything is locked."""
         bare = [each.sd for each in new if each.sd and not has_statistics(each.parameters or {})]
         return self._warehouse.statistics(sorted({paths.normalise(sd.location) for sd in bare if sd.location}))
 
     def _recount(
         self, changed: Sequence[tuple[StoredPartition, NamedPartition]], counted: Mapping[str, DirectoryStatistics]
     ) -> None:
-        """Of partitions whose basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats)."""
+        """Counts the files of partitions whose basic statistics are missing or differ (Hive's
+        MetaStoreUtils.requireCalStats).
+        """
         doubtful = []
         for old, new in changed:
             said = new.partition.parameters

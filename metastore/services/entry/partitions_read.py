@@ -25,14 +25,14 @@ class PartitionReadService:
         self._store = store
 
     def get(self, table: TableName, values: Sequence[str]) -> EncodedStruct[Partition]:
-        """Raises NotFoundError, InvalidInputError."""
+        """Reads a partition. Raises NotFoundError, InvalidInputError."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             found = work.partitions.select_named(reference, [checked_name(reference.key_names, values)])
         return _only(found, f"partition values={list(values)} of {table}")
 
     def get_by_name(self, table: TableName, name: str) -> EncodedStruct[Partition]:
-        """`name` as a=1/b=2, in any order. Raises NotFoundError."""
+        """Reads a partition; `name` as a=1/b=2, in any order. Raises NotFoundError."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             canonical = _canonical(reference, name)
@@ -44,30 +44,30 @@ class PartitionReadService:
             return work.partitions.select(get_table_ref(work, table), None, limit)
 
     def select_by_names(self, table: TableName, names: Sequence[str]) -> EncodedList[Partition]:
-        """Those that are there; unknown names are left out."""
+        """Returns those that are there; unknown names are left out."""
         with self._store.read() as work:
             return work.partitions.select_named(get_table_ref(work, table), names)
 
     def select_by_values(self, table: TableName, values: Sequence[str], limit: int | None) -> EncodedList[Partition]:
-        """`values`: of the first keys, "" for any. Raises InvalidInputError for too many."""
+        """Reads partitions; `values`: of the first keys, "" for any. Raises InvalidInputError for too many."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             return work.partitions.select(reference, by_values(reference, values), limit)
 
     def select_by_filter(self, table: TableName, text: str | None, limit: int | None) -> EncodedList[Partition]:
-        """`text` in Hive's filter grammar; none is all. Raises InvalidInputError."""
+        """Reads partitions; `text` in Hive's filter grammar; none is all. Raises InvalidInputError."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             return work.partitions.select(reference, by_filter(reference, text), limit)
 
     def count_by_filter(self, table: TableName, text: str | None) -> int:
-        """Raises InvalidInputError."""
+        """Counts partitions. Raises InvalidInputError."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             return work.partitions.count(reference, by_filter(reference, text))
 
     def names(self, table: TableName, limit: int | None) -> EncodedTexts:
-        """Escaped names, ascending; of an unknown table none (as the real server answers)."""
+        """Lists escaped names, ascending; of an unknown table none (as the real server answers)."""
         with self._store.read() as work:
             if limit is None:
                 return work.partition_names.all(table)
@@ -75,13 +75,13 @@ class PartitionReadService:
             return work.partitions.names(reference, None, limit) if reference else EncodedTexts(0, b"")
 
     def names_by_values(self, table: TableName, values: Sequence[str], limit: int | None) -> EncodedTexts:
-        """As `select_by_values`."""
+        """Lists the names of those that `select_by_values` reads."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             return work.partitions.names(reference, by_values(reference, values), limit)
 
     def names_by_filter(self, table: TableName, text: str | None, limit: int | None) -> EncodedTexts:
-        """As `select_by_filter`."""
+        """Lists the names of those that `select_by_filter` reads."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             return work.partitions.names(reference, by_filter(reference, text), limit)

@@ -138,7 +138,9 @@ class PartitionWriteService:
         return dropped.encoded
 
     def _delete_data(self, stored: StoredTable, doomed: Sequence[str]) -> None:
-        """At once. Until it is done, no writer is granted one of the places; if it is not, cleaning does it."""
+        """Deletes directories at once. Until it is done, no writer is granted one of the places; if it is not, cleaning
+        does it.
+        """
         deleted = delete_directories(self._warehouse, doomed)
         for location in deleted:
             self._warehouse.delete_empty_parents(location, stored.ref.location or "")
@@ -147,7 +149,7 @@ class PartitionWriteService:
 
 
 def _places(partition: Partition) -> list[str]:
-    """The directory of a partition, and those of its skewed values that lie elsewhere."""
+    """Returns the directory of a partition, and those of its skewed values that lie elsewhere."""
     own = partition.sd.location
     skewed = partition.sd.skewedInfo.skewedColValueLocationMaps.values()
     return [own, *(each for each in skewed if not paths.is_below(each, own))] if own else list(skewed)

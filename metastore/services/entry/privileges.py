@@ -77,7 +77,8 @@ class PrivilegeService:
             work.privileges.insert([grant for key, grant in new.items() if key not in old])
 
     def select(self, principal: str | None, kind: int | None, name: ObjectName) -> list[HiveObjectPrivilege]:
-        """Those of a principal (None: anybody) on an object; without a kind of object all that the principal has.
+        """Returns those of a principal (None: anybody) on an object; without a kind of object all that the principal
+        has.
 
         An object without a database stands for all of its kind. Of a missing object there are none.
         """
@@ -90,7 +91,7 @@ class PrivilegeService:
             return work.privileges.select(target, principal, kind) if target else []
 
     def set_of(self, name: ObjectName, user: str | None, groups: Sequence[str] | None) -> PrincipalPrivilegeSet:
-        """Those of a user, the groups and all of their roles on an object."""
+        """Returns those of a user, the groups and all of their roles on an object."""
         if name.kind is None:
             raise InvalidInputError("get_privilege_set needs the type of an object")
         with self._store.read() as work:
@@ -112,7 +113,7 @@ def _without_time(grant: Grant) -> Grant:
 def _by_principal(
     found: Iterable[HiveObjectPrivilege], kind: int, names: Iterable[str] | None
 ) -> dict[str, list[PrivilegeGrantInfo]] | None:
-    """Every name, also one that has no privilege; None where nobody was asked for."""
+    """Returns privileges by every name, also one that has no privilege; None where nobody was asked for."""
     if names is None:
         return None
     privileges: dict[str, list[PrivilegeGrantInfo]] = {name: [] for name in names}

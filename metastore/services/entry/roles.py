@@ -42,7 +42,7 @@ class RoleService:
             work.roles.delete(name)
 
     def names(self) -> list[str]:
-        """Ascending."""
+        """Lists roles, ascending."""
         with self._store.read() as work:
             return work.roles.names()
 
@@ -89,19 +89,19 @@ class RoleService:
                 raise InvalidOperationError(f"User {principal} does not have grant option with role {role}")
 
     def of_principal(self, principal: str, kind: int) -> list[Role]:
-        """The roles granted to the principal itself; everybody is `public`."""
+        """Returns the roles granted to the principal itself; everybody is `public`."""
         with self._store.read() as work:
             found = work.roles.of_principal(principal, kind)
         return [*found, Role(PUBLIC, 0, PUBLIC)] if kind == PrincipalType.USER else found
 
     def grants_to(self, principal: str, kind: int) -> list[RolePrincipalGrant]:
-        """As `of_principal`, with who granted them."""
+        """Lists what `of_principal` does, with who granted it."""
         with self._store.read() as work:
             found = work.roles.grants_to(principal, kind)
         everybody = RolePrincipalGrant(PUBLIC, principal, kind, grantOption=False, grantTime=0)
         return [*found, everybody] if kind == PrincipalType.USER else found
 
     def members(self, role: str) -> list[RolePrincipalGrant]:
-        """Who was granted the role; of `public`, nobody."""
+        """Lists who was granted the role; of `public`, nobody."""
         with self._store.read() as work:
             return work.roles.members(role)

@@ -33,7 +33,7 @@ class ScanService:
         *,
         state: str | None = None,
     ) -> ScanPlan:
-        """What must be read. Raises NotFoundError, InvalidInputError for a malformed predicate.
+        """Returns what must be read. Raises NotFoundError, InvalidInputError for a malformed predicate.
 
         ConflictError where the list of partitions is not in that state any more.
         """

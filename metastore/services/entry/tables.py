@@ -73,36 +73,40 @@ class TableService:
             raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
 
     def as_created(self, database: DatabaseName, table: Table) -> Table:
-        """The table as `create` would store it; nothing is. Raises InvalidObjectError."""
+        """Returns the table as `create` would store it; nothing is. Raises InvalidObjectError."""
         table = prepare(table, database, self._clock())
         with self._store.read() as work:
             _place(work, table, self._warehouse.roots)
         return table
 
     def get(self, table: TableName) -> EncodedStruct[Table]:
-        """Raises NotFoundError."""
+        """Reads a table. Raises NotFoundError."""
         with self._store.read() as work:
             return get_table(work, table).encoded
 
     def get_many(self, database: DatabaseName, names: Sequence[str]) -> list[Table]:
-        """Those that are there; unknown names are left out."""
+        """Returns those that are there; unknown names are left out."""
         with self._store.read() as work:
             stored = work.tables.find_many(database, [fold(name) for name in names])
         return [each.encoded.decode() for each in stored]
 
     def names(self, database: DatabaseName, pattern: str | None = None, kind: str | None = None) -> list[str]:
-        """Ascending; empty for an unknown database. `pattern` is a regular expression, `kind` a table type."""
+        """Lists names, ascending; empty for an unknown database. `pattern` is a regular expression, `kind` a table
+        type.
+        """
         with self._store.read() as work:
             return work.tables.names(database, pattern, kind)
 
     def all_names(self, database: DatabaseName) -> list[str]:
-        """All of a database's, as they can be dropped one by one."""
+        """Lists all names of a database, as they can be dropped one by one."""
         with self._store.read() as work:
             names = work.tables.names(database)
             return drop_order(names, work.dependencies.between(database))
 
     def names_by_filter(self, database: DatabaseName, text: str, limit: int | None) -> list[str]:
-        """Names of the tables whose owner, access time or parameters satisfy the filter. Raises InvalidInputError."""
+        """Lists names of the tables whose owner, access time or parameters satisfy the filter. Raises
+        InvalidInputError.
+        """
         condition = table_condition(parse_filter(text, fold_names=False))
         with self._store.read() as work:
             return work.tables.names_where(database, condition, limit)
@@ -110,7 +114,7 @@ class TableService:
     def metas(
         self, catalog: str, database_pattern: str | None, pattern: str | None, kinds: Sequence[str]
     ) -> list[TableMeta]:
-        """What a listing over databases shows. No `kinds`: all."""
+        """Returns what a listing over databases shows. No `kinds`: all."""
         with self._store.read() as work:
             return work.tables.metas(catalog, database_pattern, pattern, kinds)
 

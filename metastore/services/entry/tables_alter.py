@@ -110,7 +110,7 @@ class TableAlterService:
         return new
 
     def _move(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table) -> Move | None:
-        """A managed table in its default place moves with its name; sets the new location."""
+        """Returns the move of a managed table, if its default place moves with its name; sets the new location."""
         renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
         if not renamed or old.tableType != MANAGED or not old.sd.location:
             return None
@@ -125,7 +125,7 @@ class TableAlterService:
 
 
 def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:
-    """HIVE-26882: the commit of an Iceberg table without locks."""
+    """Compares before it swaps (HIVE-26882): the commit of an Iceberg table without locks."""
     key, expected = context.get(EXPECTED_KEY), context.get(EXPECTED_VALUE)
     if key is None:
         return
@@ -147,7 +147,9 @@ def _check_keys(old: Table, new: Table) -> None:
 
 
 def _check_types(old: Table, new: Table) -> None:
-    """Hive's metastore.disallow.incompatible.col.type.changes; formats that keep their own schema are left alone."""
+    """Refuses what Hive's metastore.disallow.incompatible.col.type.changes does; formats that keep their own schema are
+    left alone.
+    """
     own_schema = ("spark.sql.sources.provider", "table_type", "storage_handler")
     if is_view(new) or any(key in old.parameters or key in new.parameters for key in own_schema):
         return
@@ -205,10 +207,10 @@ def _columns(sd: StorageDescriptor) -> list[tuple[str, str, str | None]]:
 
 
 def is_truncation(context: Mapping[str, str]) -> bool:
-    """True where the client's context says that the change is a TRUNCATE."""
+    """Returns true where the client's context says that the change is a TRUNCATE."""
     return context.get("alterTableOpType") == "TRUNCATE"
 
 
 def do_cascade(context: Mapping[str, str]) -> bool:
-    """True where the client's context asks for CASCADE."""
+    """Returns true where the client's context asks for CASCADE."""
     return is_true(dict(context), "CASCADE")

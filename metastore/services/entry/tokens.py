@@ -20,24 +20,24 @@ class TokenService:
         )
 
     def add(self, identifier: str | None, token: str | None) -> bool:
-        """False where the identifier has a token already, which stays. Raises InvalidInputError without both."""
+        """Adds a token; false: the identifier has one, which stays. Raises InvalidInputError without both."""
         if identifier is None or token is None:
             raise InvalidInputError("A token needs an identifier and a text")
         with self._store.transaction() as work:
             return work.tokens.insert(identifier, token)
 
     def remove(self, identifier: str) -> bool:
-        """False where there was none."""
+        """Returns false where there was none."""
         with self._store.transaction() as work:
             return work.tokens.delete(identifier)
 
     def get(self, identifier: str) -> str:
-        """Empty where there is none: the wire has no other way to say it."""
+        """Returns the token, empty where there is none: the wire has no other way to say it."""
         with self._store.read() as work:
             return work.tokens.find(identifier) or ""
 
     def identifiers(self) -> list[str]:
-        """Ascending."""
+        """Lists identifiers, ascending."""
         with self._store.read() as work:
             return work.tokens.identifiers()
 
@@ -57,11 +57,11 @@ class TokenService:
                 raise NotFoundError(f"No key found with keyId: {number}")
 
     def remove_key(self, number: int) -> bool:
-        """False where there was none."""
+        """Returns false where there was none."""
         with self._store.transaction() as work:
             return work.tokens.delete_key(number)
 
     def keys(self) -> list[str]:
-        """The oldest first."""
+        """Returns the oldest first."""
         with self._store.read() as work:
             return work.tokens.keys()

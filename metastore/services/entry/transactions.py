@@ -52,7 +52,7 @@ class TransactionService:
         self._timeout = timeout
 
     def open(self, request: OpenTxnRequest) -> list[int]:
-        """New transactions' ids. Raises InvalidInputError, InvalidOperationError."""
+        """Opens transactions; returns their ids. Raises InvalidInputError, InvalidOperationError."""
         count = request.num_txns or 0
         if count <= 0:
             raise InvalidInputError(f"Invalid input for number of txns: {count}")
@@ -101,7 +101,7 @@ class TransactionService:
             abort(work, list(transactions))
 
     def snapshot(self, excluded: Collection[int]) -> GetOpenTxnsResponse:
-        """What a reader must not see: open and aborted transactions, but for those of types that write nothing."""
+        """Lists what a reader must not see: open and aborted transactions, but for those that write nothing."""
         with self._store.read() as work:
             last, unfinished = work.transactions.unfinished()
         listed = [each for each in unfinished if each.type not in excluded]
@@ -113,7 +113,7 @@ class TransactionService:
         )
 
     def info(self) -> GetOpenTxnsInfoResponse:
-        """The open and the aborted transactions, with who opened them."""
+        """Returns the open and the aborted transactions, with who opened them."""
         with self._store.read() as work:
             last, unfinished = work.transactions.unfinished()
         return GetOpenTxnsInfoResponse(last, [_info(each) for each in unfinished])
@@ -149,7 +149,7 @@ class TransactionService:
             work.transaction_writes.forget_whole_table(transaction, table)
 
     def latest_conflict(self, transaction: int) -> int:
-        """The last transaction that updated what this one may update and committed after it began; 0: none."""
+        """Returns the last transaction that updated what this one may update and committed after it began; 0: none."""
         with self._store.read() as work:
             return work.transaction_writes.latest_conflict(transaction) or 0
 

@@ -40,7 +40,7 @@ class TypeService:
                 raise _missing(name)
 
     def get(self, name: str) -> EncodedStruct[Type]:
-        """Raises NotFoundError."""
+        """Reads a type. Raises NotFoundError."""
         with self._store.read() as work:
             found = work.types.find(name)
         if found is None:
@@ -48,7 +48,7 @@ class TypeService:
         return found
 
     def select(self, pattern: str | None) -> dict[str, Type]:
-        """By name; `pattern` is a regular expression, None for all."""
+        """Returns types by name; `pattern` is a regular expression, None for all."""
         with self._store.read() as work:
             return work.types.select(pattern)
 

@@ -45,7 +45,8 @@ class WriteIdService:
         self._timeout = timeout
 
     def allocate(self, table: TableName, request: AllocateTableWriteIdsRequest) -> list[TxnToWriteId]:
-        """One write id of the table for each transaction; who has one keeps it, unless `reallocate` says otherwise.
+        """Gives one write id of the table to each transaction; who has one keeps it, unless `reallocate` says
+        otherwise.
 
         Raises InvalidInputError, InvalidOperationError, TransactionNotFoundError, TransactionAbortedError.
         """
@@ -65,7 +66,7 @@ class WriteIdService:
         return [TxnToWriteId(*each) for each in numbers]
 
     def valid(self, request: GetValidWriteIdsRequest) -> list[TableValidWriteIds]:
-        """What a reader sees of each table: with the snapshot that it brings, else of now.
+        """Returns what a reader sees of each table: with the snapshot that it brings, else of now.
 
         Raises InvalidInputError for what is no table name, no snapshot, no write id.
         """
@@ -87,7 +88,7 @@ class WriteIdService:
         ]
 
     def last(self, table: TableName) -> int:
-        """The table's last write id, 0 before the first."""
+        """Returns the table's last write id, 0 before the first."""
         with self._store.read() as work:
             return work.write_ids.last(table)
 
@@ -133,7 +134,7 @@ class WriteIdService:
 
 
 def _allocated(work: UnitOfWork, table: TableName, transactions: Sequence[int]) -> list[WriteId]:
-    """Old and new write ids of transactions that are locked; the new ones in the order of the transactions."""
+    """Returns old and new write ids of transactions that are locked; the new ones in the order of the transactions."""
     known = work.write_ids.of_transactions(table, transactions)
     fresh = [each for each in transactions if each not in {write.transaction for write in known}]
     if not fresh:

@@ -53,7 +53,9 @@ def add_constraints(work: UnitOfWork, table_id: int, table: Table, constraints: 
 
 
 def _named(constraints: Sequence[Constraint], taken: set[str]) -> list[NamedConstraint]:
-    """Columns without a name belong together while their `key_seq` rises: Hive's clients send them so."""
+    """Names the constraints. Columns without a name belong together while their `key_seq` rises: Hive's clients send
+    them so.
+    """
     positions: Counter[tuple[type[Any], str]] = Counter()
     named: list[NamedConstraint] = []
     generated = ""
@@ -101,7 +103,7 @@ def _complete(named: NamedConstraint) -> None:
 
 
 def _pointing(named: NamedConstraint, catalog: str, parents: Mapping[TableName, StoredTable]) -> NamedConstraint:
-    """A foreign key with the table that it points to; others as they are."""
+    """Returns a foreign key with the table that it points to; others as they are."""
     name = _parent_of(named.constraint, catalog)
     if name is None or named.kind.parent is None:
         return named

@@ -31,7 +31,7 @@ def partition_text(partition: Partition) -> PartitionText:
 
 
 def objects(partitions: Sequence[NamedPartition]) -> Objects:
-    """Written one by one, where they are asked for; what most have in common with the first is marked."""
+    """Writes partitions one by one, where they are asked for; what most have in common with the first is marked."""
     if not partitions:
         return Objects([])
     first = partitions[0]
@@ -41,7 +41,9 @@ def objects(partitions: Sequence[NamedPartition]) -> Objects:
 
 
 def _object(each: NamedPartition, commons: dict[bytes, str]) -> str:
-    """`commons`: by digest, what partitions have in common, to which those are added that are not there."""
+    """Writes a partition. `commons`: by digest, what partitions have in common, to which those are added that are not
+    there.
+    """
     sd, digest = each.partition.sd, each.shared.digest
     if digest not in commons:
         commons[digest] = _common(sd)
@@ -50,7 +52,7 @@ def _object(each: NamedPartition, commons: dict[bytes, str]) -> str:
 
 
 def _common(sd: StorageDescriptor) -> str:
-    """The fields of a descriptor that hold no places."""
+    """Returns the fields of a descriptor that hold no places."""
     bare = without_places(sd)
     bare.skewedInfo = None
     return encode_json(bare)[1:-1]
@@ -60,7 +62,7 @@ Befores = Mapping[int | None, PartitionText] | None
 
 
 def befores(stored: Sequence[StoredPartition]) -> Befores:
-    """What partitions are before they change, by id; None for more than have events of their own."""
+    """Returns what partitions are before they change, by id; None for more than have events of their own."""
     return {each.id: partition_text(each.partition) for each in stored} if len(stored) <= SINGLE else None
 
 
@@ -71,7 +73,7 @@ def alter_partitions(
     *,
     truncated: bool = False,
 ) -> Iterator[Event]:
-    """The events of partitions that have changed, as `befores` saw them and as they are now."""
+    """Yields the events of partitions that have changed, as `befores` saw them and as they are now."""
     if before is None:
         yield from table_events.reread(table)
         return
@@ -83,7 +85,7 @@ def alter_partitions(
 def write_partitions(
     table: TableText, before: Befores, written: Sequence[tuple[NamedPartition, bool]]
 ) -> Iterator[Event]:
-    """The events of a write into partitions, and whether each was replaced. Those without an id are new."""
+    """Yields the events of a write into partitions, and whether each was replaced. Those without an id are new."""
     new = [each for each, _ in written if each.id is None]
     yield from table_events.add_partitions(table, [each.partition.values for each in new], objects(new))
     old = [(each, replaced) for each, replaced in written if each.id is not None]
@@ -93,7 +95,7 @@ def write_partitions(
 
 
 def constraint_events(table: Table, added: Sequence[NamedConstraint]) -> Iterator[Event]:
-    """One for each kind of the constraints that a table got."""
+    """Yields one for each kind of the constraints that a table got."""
     owner = TableName(table.catName, table.dbName, table.tableName)
     for kind in KINDS.values():
         structs = [each.constraint for each in added if each.kind is kind]

@@ -33,10 +33,10 @@ def admit_descriptors(roots: Roots, table: Table, new: Iterable[StorageDescripto
 
 
 def places_of(sd: StorageDescriptor) -> list[str]:
-    """Where rows lie: the location and those of skewed values."""
+    """Lists where rows lie: the location and those of skewed values."""
     return [each for each in (sd.location, *sd.skewedInfo.skewedColValueLocationMaps.values()) if each]
 
 
 def is_managed(table: Table) -> bool:
-    """Whether the server makes and deletes its files. External ones are their owner's."""
+    """Tells whether the server makes and deletes its files. External ones are their owner's."""
     return not is_view(table) and table_type(table) != EXTERNAL

@@ -13,7 +13,7 @@ from thrift_idl.gen.hive_metastore.ttypes import LockComponent, LockRequest
 
 
 def requested(request: LockRequest) -> list[Component]:
-    """The objects that a lock is wanted of. As in Hive, the names tell the level, not LockLevel.
+    """Returns the objects that a lock is wanted of. As in Hive, the names tell the level, not LockLevel.
 
     Raises InvalidInputError.
     """
@@ -24,7 +24,7 @@ def requested(request: LockRequest) -> list[Component]:
 
 
 def written(request: LockRequest) -> list[Written]:
-    """What the transaction of the request writes (Hive's InsertTxnComponentsCommand)."""
+    """Returns what the transaction of the request writes (Hive's InsertTxnComponentsCommand)."""
     writes: list[Written] = []
     dynamic: dict[TableName, Operation] = {}
     for each in request.component or []:
@@ -42,7 +42,7 @@ def written(request: LockRequest) -> list[Written]:
 
 
 def tables_of(full_names: Iterable[str]) -> list[TableName]:
-    """Tables as `database.table`. Raises InvalidInputError."""
+    """Reads names of tables, written `database.table`. Raises InvalidInputError."""
     return [_key_of(each) for each in full_names]
 
 
@@ -54,7 +54,7 @@ def check_named(table: TableName) -> TableName:
 
 
 def operation_of(value: int | None) -> Operation:
-    """The wire's DataOperationType. Raises InvalidInputError."""
+    """Returns the wire's DataOperationType. Raises InvalidInputError."""
     try:
         return Operation(value or 0)
     except ValueError:
@@ -86,7 +86,7 @@ def _component(component: LockComponent | None) -> Component:
 
 
 def _operation(component: LockComponent) -> Operation:
-    """Clients that do not tell what they do to a transactional table may do anything."""
+    """Reads what is done. Clients that do not tell what they do to a transactional table may do anything."""
     if component.operationType in (None, Operation.UNSET):
         return Operation.UPDATE if component.isTransactional else Operation.NO_TXN
     return operation_of(component.operationType)

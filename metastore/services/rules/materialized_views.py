@@ -46,7 +46,7 @@ def check_no_views(work: UnitOfWork, table: TableRef) -> None:
 
 
 def _split(names: Iterable[str], view: CreationMetadata) -> Iterable[tuple[str | None, ...]]:
-    """Names as catalog.database.table, database.table or table: what is missing is the view's."""
+    """Splits names written catalog.database.table, database.table or table: what is missing is the view's."""
     for name in names:
         parts = (name or "").split(".")
         yield (view.catName, view.dbName)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]

@@ -12,7 +12,7 @@ from metastore.storage.references import TableRef
 
 
 def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
-    """The partitions of these first values, "" for any. Raises InvalidInputError for too many."""
+    """Returns the partitions of these first values, "" for any. Raises InvalidInputError for too many."""
     if len(values) > len(table.keys):
         raise InvalidInputError(
             f"Incorrect number of partition values. numPartKeys={len(table.keys)}, part_val={list(values)}"
@@ -21,7 +21,7 @@ def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
 
 
 def by_filter(table: TableRef, text: str | None) -> Condition | None:
-    """The partitions that a filter keeps; all without one. Raises InvalidInputError."""
+    """Returns the partitions that a filter keeps; all without one. Raises InvalidInputError."""
     expression = parse_filter(text)
     if expression is None:
         return None

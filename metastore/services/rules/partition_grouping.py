@@ -21,13 +21,14 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 
 def as_list(table: Table, found: EncodedList[Partition]) -> EncodedList[PartitionSpec]:
-    """One spec with all of the partitions, whose bytes go out as they are."""
+    """Returns one spec with all of the partitions, whose bytes go out as they are."""
     head = encode_fields(_spec(table)) + field_header(TType.STRUCT, 5) + field_header(TType.LIST, 1)
     return EncodedList(PartitionSpec, [head + b"".join(found.chunks())], [STOP + STOP])
 
 
 def grouped(table: Table, shaped: Iterable[tuple[object, Partition]]) -> list[PartitionSpec]:
-    """Hive's MetaStoreServerUtils.getPartitionspecsGroupedByStorageDescriptor: a spec for each shape of partitions.
+    """Returns a spec for each shape of partitions (Hive's
+    MetaStoreServerUtils.getPartitionspecsGroupedByStorageDescriptor).
 
     A partition comes with what identifies its shape. Those that lie elsewhere, or have skewed locations of their own,
     are listed whole.
@@ -52,7 +53,7 @@ def grouped(table: Table, shaped: Iterable[tuple[object, Partition]]) -> list[Pa
 
 
 def ungrouped(spec: PartitionSpec) -> Iterator[Partition]:
-    """The partitions of a spec. Raises InvalidInputError (no table named), InvalidObjectError (no partitions)."""
+    """Yields a spec's partitions. Raises InvalidInputError (no table named), InvalidObjectError (no partitions)."""
     if spec is None or not spec.dbName or not spec.tableName:
         raise InvalidInputError("The database and table name cannot be null.")
     shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
@@ -105,7 +106,9 @@ def _shared(table: Table, first: Partition) -> PartitionSpec:
 
 
 def _relative_path(table: Table, partition: Partition) -> str | None:
-    """From the table to the partition, a slash first; None where it does not lie there. Empty: it is not known."""
+    """Returns the path from the table to the partition, a slash first; None where it does not lie there. Empty: it is
+    not known.
+    """
     sd = partition.sd
     if sd is not None and sd.skewedInfo is not None and sd.skewedInfo.skewedColValueLocationMaps:
         return None

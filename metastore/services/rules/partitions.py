@@ -38,7 +38,7 @@ class PartitionRules:
         self._last: tuple[Shape, tuple[StorageDescriptor, Descriptor]] | None = None
 
     def name(self, values: Sequence[str]) -> str:
-        """The name of the partition with these values. Raises InvalidInputError, InvalidObjectError."""
+        """Returns the name of the partition with these values. Raises InvalidInputError, InvalidObjectError."""
         return checked_name(self.keys, values)
 
     def prepare(self, partition: Partition, now: int) -> NamedPartition:
@@ -80,7 +80,7 @@ class PartitionRules:
         return NamedPartition(name, partition, partition_id, descriptor)
 
     def _shape(self, sd: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
-        """What other partitions may have in common with that of this name."""
+        """Returns what other partitions may have in common with that of this name."""
         sent = shape_of(sd)
         if self._last is None or self._last[0] != sent:
             columns, rest = sent
@@ -127,7 +127,7 @@ def check_no_default_directory(table: Table, values: Sequence[str]) -> None:
 
 
 def inherited_descriptor(table: Table) -> StorageDescriptor:
-    """The table's storage descriptor for a new partition: its skew, but not its places."""
+    """Returns the table's storage descriptor for a new partition: its skew, but not its places."""
     return placed(without_places(table.sd), StorageDescriptor())
 
 
@@ -150,5 +150,5 @@ def check_version(what: str, version: int, context: Mapping[str, str]) -> None:
 
 
 def updates_statistics(context: Mapping[str, str]) -> bool:
-    """False where the client's context says DO_NOT_UPDATE_STATS."""
+    """Returns false where the client's context says DO_NOT_UPDATE_STATS."""
     return context.get("DO_NOT_UPDATE_STATS", "").lower() != "true"

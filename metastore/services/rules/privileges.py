@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
 
 
 def grants_of(work: UnitOfWork, wanted: Sequence[Wanted], now: int) -> list[Grant]:
-    """One grant for each of the privileges that a struct names, commas between. `now` in seconds since 1970.
+    """Returns one grant for each of the privileges that a struct names, commas between. `now` in seconds since 1970.
 
     Raises NotFoundError for an object or role that is not there, InvalidObjectError for what is no privilege.
     """
@@ -59,7 +59,7 @@ def grants_of(work: UnitOfWork, wanted: Sequence[Wanted], now: int) -> list[Gran
 
 
 def found_targets(work: UnitOfWork, names: Sequence[ObjectName]) -> list[Target | None]:
-    """Where the named objects are, in order; None for what is not there.
+    """Finds where the named objects are, in order; None for what is not there.
 
     Raises InvalidObjectError for a name that is none, InvalidInputError for wrong partition values.
     """
@@ -75,7 +75,7 @@ def found_targets(work: UnitOfWork, names: Sequence[ObjectName]) -> list[Target 
 
 
 def _partition(name: ObjectName, ids: TableIds | None) -> tuple[int, str] | None:
-    """Table id and name of the partition that is meant, if one is."""
+    """Returns table id and name of the partition that is meant, if one is."""
     if name.kind not in (PARTITION, COLUMN) or not name.values or ids is None or ids.table_id is None:
         return None
     return ids.table_id, checked_name(ids.keys, name.values)
@@ -148,5 +148,5 @@ def add_privileges(work: UnitOfWork, table_id: int, table: Table, now: int) -> N
 
 
 def folded(name: str | None) -> str | None:
-    """As `fold`, but what is not named stays so."""
+    """Folds a name; what is not named stays so."""
     return None if name is None else fold(name)

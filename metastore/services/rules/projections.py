@@ -15,7 +15,7 @@ Tree = dict[str, "Tree"]
 
 
 def tree_of(struct: type[Any], names: Iterable[str]) -> Tree:
-    """Raises InvalidInputError for a name that the struct does not have."""
+    """Makes the tree of the fields. Raises InvalidInputError for a name that the struct does not have."""
     tree: Tree = {}
     for name in names:
         _add(tree, struct, name or "", (name or "").split("."))
@@ -23,7 +23,7 @@ def tree_of(struct: type[Any], names: Iterable[str]) -> Tree:
 
 
 def projected(struct: Any, tree: Tree) -> Any:
-    """A struct of the same kind with only these fields; lists of structs are taken element by element."""
+    """Returns a struct of the same kind with only these fields; lists of structs are taken element by element."""
     part = type(struct)()
     for name, below in tree.items():
         value = getattr(struct, name)
@@ -36,7 +36,7 @@ def projected(struct: Any, tree: Tree) -> Any:
 
 
 def like(pattern: str) -> re.Pattern[str]:
-    """SQL's LIKE without an escape character: `%` and `_`."""
+    """Compiles SQL's LIKE without an escape character: `%` and `_`."""
     wild = {"%": ".*", "_": "."}
     return re.compile("".join(wild.get(each) or re.escape(each) for each in pattern), re.DOTALL)
 
@@ -56,7 +56,7 @@ def _add(tree: Tree, struct: type[Any], whole: str, path: list[str]) -> None:
 
 
 def _struct_of(field: tuple[Any, ...]) -> type[Any] | None:
-    """The struct that a field holds, itself or in a list."""
+    """Returns the struct that a field holds, itself or in a list."""
     kind, arguments = field[1], field[3]
     if kind == TType.LIST:
         kind, arguments = arguments[0], arguments[1]

@@ -42,7 +42,7 @@ def complete_column(column: ColumnStatisticsObj) -> ColumnStatisticsObj:
 
 
 def kind_of(column: ColumnStatisticsObj) -> str:
-    """Which member of the union is set, such as `longStats`. Raises InvalidObjectError unless it is exactly one."""
+    """Tells which member of the union is set, such as `longStats`. Raises InvalidObjectError unless it is one."""
     members: list[str] = [
         name for name in ColumnStatisticsData.__slots__ if getattr(column.statsData, name) is not None
     ]
@@ -52,7 +52,8 @@ def kind_of(column: ColumnStatisticsObj) -> str:
 
 
 def combined(found: Sequence[tuple[int, ColumnStatisticsObj]], asked: int) -> ColumnStatisticsObj:
-    """What the statistics of one column, all of one kind, amount to. Each comes with the position of its partition.
+    """Returns what the statistics of one column, all of one kind, amount to. Each comes with the position of its
+    partition.
 
     When some of the `asked` partitions have none, theirs are extrapolated, as Hive does.
     """
@@ -90,7 +91,7 @@ def _number(value: Any) -> Any:
 
 
 def _value(number: Any, like: Any) -> Any:
-    """The number as a value of the kind, and of a decimal's scale, of another one."""
+    """Returns the number as a value of the kind, and of a decimal's scale, of another one."""
     match like:
         case Decimal():
             unscaled = int(number * Fraction(10) ** like.scale)
@@ -110,7 +111,7 @@ def _long(number: Any) -> int:
 
 
 def _checked(bound: Any, column: str) -> Any:
-    """A bound, or None where what was sent holds none."""
+    """Returns a bound, or None where what was sent holds none."""
     if isinstance(bound, Decimal):
         if bound.unscaled is None or bound.scale is None:
             return None

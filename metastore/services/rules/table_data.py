@@ -17,7 +17,7 @@ log = logging.getLogger("metastore.warehouse")
 
 
 def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
-    """The directories that go with a table: none of an external one, unless external.table.purge says so."""
+    """Returns the directories that go with a table: none of an external one, unless external.table.purge says so."""
     struct = table.encoded.decode()
     if not owns_data(struct):
         return []
@@ -26,20 +26,20 @@ def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
 
 
 def owns_data(table: Table) -> bool:
-    """Whether a table's files go with it: managed ones, and external ones that are purged. Views have none."""
+    """Tells whether a table's files go with it: managed ones, and external ones that are purged. Views have none."""
     if is_view(table) or not table.sd.location:
         return False
     return is_managed(table) or is_true(table.parameters, "external.table.purge")
 
 
 def places_of_table(work: UnitOfWork, table: StoredTable) -> list[str]:
-    """Where it, its partitions and their skewed values lie."""
+    """Lists where a table, its partitions and their skewed values lie."""
     own = table.encoded.decode().sd.location
     return [*([own] if own else []), *work.partitions.locations(table.ref)]
 
 
 def nobodys(work: UnitOfWork, roots: Roots, places: Sequence[str], kept: Sequence[str] = ()) -> list[str]:
-    """Those of the places where nothing else lies, nor below them, now that their owners are dropped.
+    """Returns those of the places where nothing else lies, nor below them, now that their owners are dropped.
 
     That is no other object of the catalog, and nothing of `kept`, what was dropped without its data.
     """

@@ -22,7 +22,7 @@ BASIC = {"numFiles", "totalSize"}
 
 
 def is_view(table: Table) -> bool:
-    """Views have no directory."""
+    """Tells whether a table is a view: views have no directory."""
     return bool(table.tableType == VIEW)
 
 
@@ -55,7 +55,9 @@ def normalise(table: Table, database: DatabaseName) -> Table:
 
 
 def table_type(table: Table) -> str:
-    """Hive's ObjectStore: the parameter EXTERNAL decides between managed and external, not the type that was sent."""
+    """Returns the type: the parameter EXTERNAL decides between managed and external, not what was sent (Hive's
+    ObjectStore).
+    """
     if table.tableType in (VIEW, MATERIALIZED_VIEW):
         return str(table.tableType)
     return EXTERNAL if is_true(table.parameters, "EXTERNAL") else MANAGED
@@ -87,7 +89,7 @@ def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None
 
 
 def _type_skew(sd: StorageDescriptor) -> None:
-    """Each skewed value once, as its column's type has it."""
+    """Writes each skewed value once, as its column's type has it."""
     info, types = sd.skewedInfo, {column.name: column.type for column in sd.cols}
     kinds = [types[name] for name in info.skewedColNames]
     info.skewedColValues = distinct_values(kinds, info.skewedColValues)
@@ -95,7 +97,7 @@ def _type_skew(sd: StorageDescriptor) -> None:
 
 
 def has_statistics(parameters: dict[str, str]) -> bool:
-    """Whether the client brought Hive's basic statistics."""
+    """Tells whether the client brought Hive's basic statistics."""
     return parameters.keys() >= BASIC
 
 
@@ -117,5 +119,5 @@ def fill_statistics(
 
 
 def is_true(parameters: dict[str, str], key: str) -> bool:
-    """Hive's boolean parameters: the word true in any case."""
+    """Reads one of Hive's boolean parameters: the word true in any case."""
     return parameters.get(key, "").lower() == "true"

@@ -59,7 +59,9 @@ def renew(work: UnitOfWork, transaction: int, timeout: timedelta) -> None:
 
 
 def not_open(transaction: int, state: str | None) -> MetastoreError:
-    """The error that says why a transaction cannot go on; `state` None: there is none. Texts as Hive's TxnUtils."""
+    """Returns the error that says why a transaction cannot go on; `state` None: there is none. Texts as Hive's
+    TxnUtils.
+    """
     if state is None:
         return TransactionNotFoundError(f"No such transaction txnid:{transaction}")
     if state == COMMITTED:

@@ -21,13 +21,15 @@ class Catalogs:
         self._connection = connection
 
     def find(self, name: str, *, lock: bool = False) -> Catalog | None:
-        """The catalog, or None. `lock`: nobody else changes it, drops it or adds to it before this transaction ends."""
+        """Returns the catalog, or None. `lock`: nobody else changes it, drops it or adds to it before this transaction
+        ends.
+        """
         query = select(catalogs).where(catalogs.c.name == name)
         row = self._connection.execute(query.with_for_update() if lock else query).one_or_none()
         return Catalog(row.name, row.description, row.location, row.create_time, row.parameters) if row else None
 
     def names(self) -> list[str]:
-        """Ascending."""
+        """Lists names, ascending."""
         return list(self._connection.execute(select(catalogs.c.name).order_by(catalogs.c.name)).scalars())
 
     def insert(self, catalog: Catalog, *, if_not_exists: bool = False) -> None:
@@ -42,7 +44,7 @@ class Catalogs:
         self._connection.execute(delete(catalogs).where(catalogs.c.name == name))
 
     def identity(self) -> str:
-        """A UUID, made when it is first asked for, and the same ever after."""
+        """Returns a UUID, made when it is first asked for, and the same ever after."""
         new = {"name": _IDENTITY, "value": str(uuid.uuid4())}
         self._connection.execute(insert(metastore_properties).values(new).on_conflict_do_nothing())
         query = select(metastore_properties.c.value).where(metastore_properties.c.name == _IDENTITY)

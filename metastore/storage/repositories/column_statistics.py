@@ -47,14 +47,14 @@ class ColumnStatistics:
         self._connection = connection
 
     def of_table(self, table_id: int, columns: Sequence[str] | None, engine: str) -> Analyzed | None:
-        """The table's own, by column; None where there are none."""
+        """Returns the table's own, by column; None where there are none."""
         query = _of(table_id, columns, engine, literal("")).where(column_statistics.c.partition_id == TABLE_ITSELF)
         return self._read(query).get("")
 
     def of_partitions(
         self, table_id: int, names: Sequence[str], columns: Sequence[str] | None, engine: str
     ) -> dict[str, Analyzed]:
-        """Those of the named partitions, by the name of the partition; without those that have none."""
+        """Returns those of the named partitions, by the name of the partition; without those that have none."""
         query = (
             _of(table_id, columns, engine, partitions.c.name)
             .join(partitions, partitions.c.id == column_statistics.c.partition_id)

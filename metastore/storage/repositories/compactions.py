@@ -68,13 +68,17 @@ class Compactions:
         self._connection = connection
 
     def request(self, table: TableName, partition: str | None, values: dict[str, Any]) -> int | None:
-        """A new request; its id, or None where the object has one already (`standing`). `values`: other columns."""
+        """Adds a request; returns its id, or None where the object has one already (`standing`). `values`: other
+        columns.
+        """
         row = values | named(table) | {"partition_name": partition, "state": INITIATED, "enqueued_at": now()}
         statement = insert(compactions).values(row).on_conflict_do_nothing().returning(compactions.c.id)
         return self._connection.execute(statement).scalar()
 
     def standing(self, table: TableName, partition: str | None, highest_write_id: int) -> StoredCompaction | None:
-        """What makes another compaction of the object needless: one asked for, at work, or done up to that write id."""
+        """Returns what makes another compaction of the object needless: one asked for, at work, or done up to that
+        write id.
+        """
         done = (compactions.c.state == READY_FOR_CLEANING) & (compactions.c.highest_write_id == highest_write_id)
         same = compactions.c.partition_name.is_not_distinct_from(partition)
         query = select(*_ALL).where(of_table(compactions, table), same, or_(compactions.c.state.in_(ACTIVE), done))
@@ -127,8 +131,9 @@ class Compactions:
     def select(
         self, wanted: dict[str, Any], order: Sequence[tuple[str, bool]], limit: int | None
     ) -> list[StoredCompaction]:
-        """`wanted`: columns and their values, None for any. `order`: columns, and whether they descend; without one the
-        queue first, then the latest."""
+        """Lists compactions. `wanted`: columns and their values, None for any. `order`: columns, and whether they
+        descend; without one the queue first, then the latest.
+        """
         query = select(*_ALL).where(
             *(compactions.c[name] == value for name, value in wanted.items() if value is not None)
         )
@@ -141,7 +146,7 @@ class Compactions:
         return [StoredCompaction._make(row) for row in rows]
 
     def latest(self, table: TableName, partitions: Sequence[str], after: int | None) -> list[StoredCompaction]:
-        """The last compaction that went well, of the table or of each partition. No `partitions`: of all."""
+        """Returns the last compaction that went well, of the table or of each partition. No `partitions`: of all."""
         well = compactions.c.state.in_((SUCCEEDED, READY_FOR_CLEANING))
         query = select(*_ALL).where(of_table(compactions, table), well).distinct(compactions.c.partition_name)
         if partitions:

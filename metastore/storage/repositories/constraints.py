@@ -28,7 +28,7 @@ class Constraints:
         self._connection = connection
 
     def select(self, catalog: str, condition: ColumnElement[bool], *structs: type[Any]) -> list[EncodedList[Any]]:
-        """For each kind of struct the constraints that satisfy a condition, by table, name and position."""
+        """Lists, for each kind of struct, the constraints that satisfy a condition, by table, name and position."""
         query = (
             select(
                 table_constraints.c.kind,
@@ -53,7 +53,7 @@ class Constraints:
         return [EncodedList(kind.struct, heads[code], tails[code]) for code, kind in kinds.items()]
 
     def names(self, table_id: int) -> set[str]:
-        """Names that are taken in a table."""
+        """Returns the names that are taken in a table."""
         query = select(table_constraints.c.name).where(table_constraints.c.table_id == table_id)
         return set(self._connection.execute(query).scalars())
 
@@ -83,12 +83,12 @@ class Constraints:
 
 
 def of_table(database: str | None, table: str | None) -> ColumnElement[bool]:
-    """The constraints of a table, or of a whole database; None means any."""
+    """Returns the constraints of a table, or of a whole database; None means any."""
     return and_(*_named(database, databases), *_named(table, tables))
 
 
 def pointing_to(database: str | None, table: str | None) -> ColumnElement[bool]:
-    """The foreign keys that point to a table; None means any."""
+    """Returns the foreign keys that point to a table; None means any."""
     return and_(*_named(database, _PARENT_DATABASES), *_named(table, _PARENTS))
 
 

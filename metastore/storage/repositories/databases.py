@@ -39,22 +39,22 @@ class Databases:
         self._connection = connection
 
     def find(self, database: DatabaseName, *, lock: bool = False) -> StoredDatabase | None:
-        """The database, or None. `lock`: nobody else may change or drop it before this transaction ends."""
+        """Returns the database, or None. `lock`: nobody else may change or drop it before this transaction ends."""
         names = {"catalog": database.catalog, "name": database.name}
         row = self._connection.execute(_FIND_LOCKED if lock else _FIND, names).one_or_none()
         return StoredDatabase(row.id, row.name, whole(Database, Fields(bytes(row.encoded)))) if row else None
 
     def names(self, catalog: str, pattern: str | None) -> list[str]:
-        """Names in ascending order; `pattern` as `domain.names.pattern_regex` gives it."""
+        """Lists names in ascending order; `pattern` as `domain.names.pattern_regex` gives it."""
         return list(self._connection.execute(_matching(databases.c.name, catalog, pattern)).scalars())
 
     def matching(self, catalog: str, pattern: str | None) -> EncodedList[Database]:
-        """The databases of these names, as bytes."""
+        """Returns the databases of these names, as bytes."""
         found = self._connection.execute(_matching(databases.c.encoded, catalog, pattern)).scalars()
         return whole_list(Database, [Fields(bytes(encoded)) for encoded in found])
 
     def locations(self) -> list[str]:
-        """Where databases lie, each place once."""
+        """Lists where databases lie, each place once."""
         return list(self._connection.execute(select(databases.c.location).distinct()).scalars())
 
     def count(self, catalog: str) -> int:

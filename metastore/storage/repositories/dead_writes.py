@@ -37,23 +37,23 @@ class DeadWrites:
         self._connection = connection
 
     def find(self, table_ids: Sequence[int] | None) -> list[str]:
-        """The query ids of writes whose lease is over, or whose table was dropped."""
+        """Returns the query ids of writes whose lease is over, or whose table was dropped."""
         query = select(_COLUMNS.query_id).where(_DEAD, *_of(table_ids)).order_by(_COLUMNS.query_id)
         return list(self._connection.execute(query).scalars())
 
     def alive(self, table_ids: Sequence[int] | None, grace: timedelta) -> int:
-        """How many writes are not dead, or so for less than this time."""
+        """Counts the writes that are not dead, or so for less than this time."""
         query = select(func.count()).select_from(open_writes).where(or_(~_DEAD, _young(grace)), *_of(table_ids))
         count: int = self._connection.execute(query).scalar_one()
         return count
 
     def abort(self, query_id: str) -> None:
-        """From now on it cannot be renewed or published, unless it was renewed meanwhile."""
+        """Aborts a write: from now on it cannot be renewed or published, unless it was renewed meanwhile."""
         statement = update(open_writes).where(_COLUMNS.query_id == query_id, _DEAD, _COLUMNS.aborted_at.is_(None))
         self._connection.execute(statement.values(aborted_at=now()))
 
     def read(self, query_id: str, grace: timedelta, *, hold: bool) -> DeadWrite | None:
-        """A dead write. `hold`: only if it is aborted and no other cleaner is at it; nobody else will be."""
+        """Returns a dead write. `hold`: only if it is aborted and no other cleaner is at it; nobody else will be."""
         columns = (_COLUMNS.query_id, _COLUMNS.roots, _COLUMNS.swept, _young(grace).label("young"))
         query = select(*columns).where(
             _COLUMNS.query_id == query_id, _COLUMNS.aborted_at.is_not(None) if hold else _DEAD
@@ -66,12 +66,14 @@ class DeadWrites:
         return DeadWrite(query_id, row.roots, self._locations(query_id), self._renames(query_id), row.swept, row.young)
 
     def known(self, query_ids: Sequence[str]) -> set[str]:
-        """Those of the ids that are of open writes, dead or alive."""
+        """Returns those of the ids that are of open writes, dead or alive."""
         query = select(_COLUMNS.query_id).where(_COLUMNS.query_id == any_(literal(list(query_ids), Texts)))
         return set(self._connection.execute(query).scalars())
 
     def swept(self, query_id: str) -> None:
-        """Its files are gone; it stays, so that what its writer still makes is hidden, but what it owned is free."""
+        """Notes that the files of a write are gone; it stays, so that what its writer still makes is hidden, but what
+        it owned is free.
+        """
         self._connection.execute(update(open_writes).where(_COLUMNS.query_id == query_id).values(swept=True))
         of_it = open_write_locations.c.query_id == query_id
         self._connection.execute(update(open_write_locations).where(of_it).values(owned=False))
@@ -91,7 +93,7 @@ class DeadWrites:
 
 
 def _young(grace: timedelta) -> ColumnElement[bool]:
-    """Whether it was aborted, or would be now, less than that long ago."""
+    """Tells whether it was aborted, or would be now, less than that long ago."""
     return func.coalesce(_COLUMNS.aborted_at, now()) > ago(grace)
 
 

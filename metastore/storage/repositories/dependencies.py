@@ -32,7 +32,7 @@ class TableEdge(NamedTuple):
 
     @property
     def used(self) -> bool:
-        """Whether the dependent would miss the base."""
+        """Tells whether the dependent would miss the base."""
         return self.current or self.partitions > 0
 
 
@@ -199,11 +199,11 @@ class Dependencies:
         self._connection = connection
 
     def upwards(self, table_ids: Sequence[int], *, transitive: bool = False) -> list[TableEdge]:
-        """What tables depend on: nearest first, the bases of one in the order of their coming."""
+        """Returns what tables depend on: nearest first, the bases of one in the order of their coming."""
         return self._table_edges(_UP, table_ids, transitive=transitive)
 
     def downwards(self, table_ids: Sequence[int], *, transitive: bool = False) -> list[TableEdge]:
-        """What depends on tables: each dependent comes after all that it depends on itself."""
+        """Returns what depends on tables: each dependent comes after all that it depends on itself."""
         return self._table_edges(_DOWN, table_ids, transitive=transitive)
 
     def _table_edges(self, query: Any, table_ids: Sequence[int], *, transitive: bool) -> list[TableEdge]:
@@ -211,7 +211,7 @@ class Dependencies:
         return [TableEdge(*row) for row in found]
 
     def set_base(self, dependent_id: int, base_id: int) -> None:
-        """New partitions depend on this table from now on."""
+        """Lets new partitions depend on this table from now on."""
         given = {"dependent_id": dependent_id, "base_id": base_id}
         self._connection.execute(
             text("UPDATE table_dependencies SET current = false WHERE dependent_id = :dependent_id AND current"), given
@@ -219,7 +219,7 @@ class Dependencies:
         self.add_base(dependent_id, base_id, current=True)
 
     def add_base(self, dependent_id: int, base_id: int, *, current: bool) -> None:
-        """Another table that it depends on; one that is there stays where it is."""
+        """Adds another table that it depends on; one that is there stays where it is."""
         self._connection.execute(
             text("""
                 INSERT INTO table_dependencies AS t (dependent_id, base_id, position, current)
@@ -253,7 +253,7 @@ class Dependencies:
         self._connection.execute(_PUBLISH, given)
 
     def keep_fresh(self, table_id: int, changed: Sequence[int] | None, dependent_partitions: Sequence[int]) -> None:
-        """Of those dependent partitions, the fresh ones stay so when the versions of these partitions rise by one.
+        """Keeps those of the dependent partitions fresh that are, when the versions of these partitions rise by one.
 
         `changed`: partitions of the table, which are locked; None: all of them.
         """
@@ -261,21 +261,23 @@ class Dependencies:
         self._connection.execute(_KEEP_FRESH, {**given, "ids": list(dependent_partitions)})
 
     def bases_of(self, partition_ids: Sequence[int]) -> dict[int, int]:
-        """The base table of each partition, by id."""
+        """Returns the base table of each partition, by id."""
         query = text("SELECT partition_id, base_id FROM partition_dependencies WHERE partition_id = ANY(:ids)")
         return {row[0]: row[1] for row in self._connection.execute(query, {"ids": list(partition_ids)})}
 
     def lock(self, dependent_ids: Sequence[int]) -> None:
-        """Until this transaction ends nobody else changes what these tables depend on, nor writes their text."""
+        """Keeps others, until this transaction ends, from changing what these tables depend on, and from writing their
+        text.
+        """
         query = text("SELECT id FROM tables WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
         self._connection.execute(query, {"ids": list(dependent_ids)})
 
     def serialise(self) -> None:
-        """Nobody else adds a base before this transaction ends: two that do at once could close a circle."""
+        """Keeps others from adding a base before this transaction ends: two that do at once could close a circle."""
         self._connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('dependencies', 0))"))
 
     def sources(self, dependent_ids: Sequence[int]) -> dict[int, list[Source]]:
-        """What each dependent table reads, the bases in the order of their coming but the current one last."""
+        """Returns what each dependent table reads, the bases in the order of their coming but the current one last."""
         query = text("""
             SELECT t.dependent_id, d.name, b.name,
                    coalesce((SELECT json_agg(p."values" ORDER BY p."values") FROM partition_dependencies AS p
@@ -291,22 +293,22 @@ class Dependencies:
         return found
 
     def edges(self, partition_ids: Sequence[int], *, named: bool) -> list[PartitionEdge]:
-        """What these partitions depend on, by name. `named`: with the names and ids of the base partitions."""
+        """Returns what these partitions depend on, by name. `named`: with the names and ids of the base partitions."""
         return self._edges("ids", {"ids": list(partition_ids)}, named=named)
 
     def edges_above(self, specs: Sequence[Spec], *, named: bool) -> list[PartitionEdge]:
-        """What the partitions of dependent tables depend on that begin with these values."""
+        """Returns what the partitions of dependent tables depend on that begin with these values."""
         return self._edges("above", _arrays(specs), named=named)
 
     def edges_below(self, specs: Sequence[Spec], *, named: bool) -> list[PartitionEdge]:
-        """What depends on partitions that begin with these values."""
+        """Returns what depends on partitions that begin with these values."""
         return self._edges("below", _arrays(specs), named=named)
 
     def _edges(self, asked: str, given: dict[str, Any], *, named: bool) -> list[PartitionEdge]:
         return [PartitionEdge(*row) for row in self._connection.execute(_QUERIES[asked, named], given)]
 
     def outside(self, database_id: int) -> list[str]:
-        """Dependent tables in other databases that depend on tables of this one, as database.table."""
+        """Lists dependent tables in other databases that depend on tables of this one, as database.table."""
         query = text("""
             SELECT DISTINCT dd.name || '.' || dt.name
             FROM tables AS b JOIN table_dependencies AS d ON d.base_id = b.id
@@ -316,7 +318,9 @@ class Dependencies:
         return list(self._connection.execute(query, {"id": database_id}).scalars())
 
     def between(self, database: DatabaseName) -> list[tuple[str, str | None]]:
-        """The bases in a database, each with what depends on it there, None for a dependent in another database."""
+        """Returns the bases in a database, each with what depends on it there, None for a dependent in another
+        database.
+        """
         query = text(f"""
             SELECT DISTINCT b.name, CASE WHEN dt.database_id = b.database_id THEN dt.name END
             FROM databases JOIN tables AS b ON b.database_id = databases.id

@@ -31,7 +31,7 @@ class Functions:
         self._connection = connection
 
     def find(self, database: DatabaseName, name: str, *, lock: bool = False) -> StoredFunction | None:
-        """The function, or None. `lock`: nobody else may change or drop it before this transaction ends."""
+        """Returns the function, or None. `lock`: nobody else may change or drop it before this transaction ends."""
         query = _of(database, functions.c.id, functions.c.database_id, functions.c.encoded)
         query = query.where(functions.c.name == name)
         row = self._connection.execute(query.with_for_update(of=functions) if lock else query).one_or_none()
@@ -40,12 +40,12 @@ class Functions:
         return StoredFunction(row.id, row.database_id, whole(Function, Fields(bytes(row.encoded))))
 
     def names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
-        """Ascending; `pattern` as `domain.names.pattern_regex` gives it."""
+        """Lists names, ascending; `pattern` as `domain.names.pattern_regex` gives it."""
         query = _matching(_of(database, functions.c.name), pattern)
         return list(self._connection.execute(query).scalars())
 
     def select(self, of: DatabaseName | str, pattern: str | None = None) -> EncodedList[Function]:
-        """The functions of a database, or of a catalog that is named, by the names of database and function."""
+        """Returns the functions of a database, or of a catalog that is named, by the names of database and function."""
         query = _matching(_of(of, functions.c.encoded), pattern)
         return whole_list(Function, [Fields(bytes(found)) for found in self._connection.execute(query).scalars()])
 

@@ -35,7 +35,7 @@ _WRITTEN_BY = "(SELECT location, query_id FROM open_write_locations JOIN open_wr
 
 
 def _query(*relations: tuple[str, str]) -> str:
-    """For each location, whether a row of one of the relations is there, or below it."""
+    """Writes the query that tells, for each location, whether a row of one of the relations is there, or below it."""
     itself, below = (
         " OR ".join(form.format(table=table, also=also, length=INDEXED_LENGTH) for table, also in relations)
         for form in (_ITSELF, _BELOW)
@@ -67,22 +67,22 @@ class Locations:
         self._connection = connection
 
     def referred(self, locations: Iterable[str]) -> Mapping[str, Use]:
-        """By databases, tables, partitions and skewed values, whosever."""
+        """Finds the use by databases, tables, partitions and skewed values, whosever."""
         pairs = [(each, spelling) for each in _canonical(locations) for spelling in paths.spellings(each)]
         return self._read(_REFERRED, pairs)
 
     def others(self, locations: Iterable[str], table_id: int, partition_ids: Sequence[int] | None) -> Mapping[str, Use]:
-        """As `referred`, but by this table, with all of its partitions (None) or with these."""
+        """Finds the use by this table, with all of its partitions (None) or with these."""
         pairs = [(each, spelling) for each in _canonical(locations) for spelling in paths.spellings(each)]
         own = number_array_literal(partition_ids or ())
         return self._read(_OTHERS, pairs, table_id=table_id, whole=partition_ids is None, own=own)
 
     def written(self, locations: Iterable[str], query_id: str = "") -> Mapping[str, Use]:
-        """By open writes other than this one, as their own or shared."""
+        """Finds the use by open writes other than this one, as their own or shared."""
         return self._read(_WRITTEN, [(each, each) for each in _canonical(locations)], query_id=query_id)
 
     def retired(self, locations: Iterable[str]) -> Mapping[str, Use]:
-        """By what was replaced and is not removed yet."""
+        """Finds the use by what was replaced and is not removed yet."""
         return self._read(_RETIRED, [(each, each) for each in _canonical(locations)])
 
     def _read(self, query: TextClause, pairs: Sequence[tuple[str, str]], **more: Any) -> dict[str, Use]:

@@ -113,16 +113,18 @@ class Locks:
         self._connection = connection
 
     def one_at_a_time(self, requested: Iterable[Component]) -> None:
-        """Until this database transaction ends, nobody else asks for locks in these databases: so that of two who
-        ask for the same, the second sees the first."""
+        """Keeps others, until this database transaction ends, from asking for locks in these databases: so that of two
+        who ask for the same, the second sees the first.
+        """
         keys = {crc32(f"{each.catalog}.{each.database}".encode(errors="replace")) % _BUCKETS for each in requested}
         self._connection.execute(_ONE_AT_A_TIME, {"space": _SPACE, "keys": sorted(keys)})
 
     def standing(
         self, requested: Iterable[Component], transaction: int | None, lock: int | None, timeout: timedelta
     ) -> Standing:
-        """What `domain.lock_rules.blocker` must know: locks that are near the request or the transaction's own, and
-        granted or older than the lock that asks (None: it is new)."""
+        """Returns what `domain.lock_rules.blocker` must know: locks that are near the request or the transaction's own,
+        and granted or older than the lock that asks (None: it is new).
+        """
         catalogs, databases, tables = _neighbourhood(requested)
         arrays = {"catalogs": catalogs, "databases": databases, "tables": tables}
         asking = {"before": _LAST if lock is None else lock, "transaction": transaction, "timeout": timeout}
@@ -133,7 +135,7 @@ class Locks:
         self._connection.execute(update(lock_components).where(of_table(lock_components, old)).values(named(new)))
 
     def insert(self, holder: Holder, requested: Sequence[Component], blocker: Blocker | None) -> int:
-        """A new lock, granted unless something blocks it; its id."""
+        """Adds a lock, granted unless something blocks it; returns its id."""
         values = {
             **holder._asdict(),
             "granted": blocker is None,
@@ -150,7 +152,7 @@ class Locks:
         return lock
 
     def find(self, lock: int, timeout: timedelta) -> StandingLock | None:
-        """A lock that is not late."""
+        """Returns a lock that is not late."""
         query = select(locks.c.id, locks.c.transaction_id, _GRANTED.label("granted"), *_COMPONENT).select_from(_JOINED)
         rows = self._connection.execute(
             query.where(locks.c.id == lock, _alive(timeout)).order_by(lock_components.c.position)
@@ -158,8 +160,9 @@ class Locks:
         return next(iter(_grouped(rows)), None)
 
     def renew(self, lock: int, timeout: timedelta) -> bool:
-        """A lock's heartbeat; false if it is not there, or comes too late. A transaction's lock lives as long as that
-        does."""
+        """Renews a lock; returns false if it is not there, or comes too late. A transaction's lock lives as long
+        as that does.
+        """
         return self._renew(lock, timeout, {})
 
     def judge(self, lock: int, blocker: Blocker | None, timeout: timedelta) -> bool:
@@ -198,7 +201,9 @@ class Locks:
         return found
 
     def alive(self, timeout: timedelta, **wanted: Any) -> list[ShownLock]:
-        """The locks that are not late. `wanted`: columns of a lock or its components and their values, None for any."""
+        """Returns the locks that are not late. `wanted`: columns of a lock or its components and their values, None for
+        any.
+        """
         columns = {**locks.c, **lock_components.c}
         heartbeat_at = transactions.c.heartbeat_at
         query = (
@@ -218,7 +223,7 @@ class Locks:
 
 
 def _alive(timeout: timedelta) -> ColumnElement[bool]:
-    """Whether a lock, or the transaction that it belongs to, was renewed in time."""
+    """Tells whether a lock, or the transaction that it belongs to, was renewed in time."""
     owner = transactions.alias("owner")
     own = and_(locks.c.transaction_id.is_(None), locks.c.heartbeat_at >= ago(timeout))
     inherited = exists().where(
@@ -228,7 +233,7 @@ def _alive(timeout: timedelta) -> ColumnElement[bool]:
 
 
 def _neighbourhood(requested: Iterable[Component]) -> tuple[list[str], list[str], list[str | None]]:
-    """Catalogs, databases and tables to look at; None for all tables."""
+    """Returns catalogs, databases and tables to look at; None for all tables."""
     by_database: dict[tuple[str, str], set[str | None]] = {}
     for each in requested:
         by_database.setdefault((each.catalog, each.database), set()).add(each.table)

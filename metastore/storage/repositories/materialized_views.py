@@ -34,7 +34,7 @@ class MaterializedViews:
         self._connection.execute(_SOURCES, arrays | {"view_id": view_id})
 
     def of_source(self, table_id: int) -> list[str]:
-        """The views that are made of a table, as database.view, ascending."""
+        """Returns the views that are made of a table, as database.view, ascending."""
         query = (
             select(databases.c.name, tables.c.name)
             .join(tables, tables.c.database_id == databases.c.id)

@@ -48,7 +48,7 @@ from here until the transaction ends, no other one can append."""
 
 
 def appended(events: Sequence[Event]) -> dict[str, Any]:
-    """The parameters of `APPEND`."""
+    """Returns the parameters of `APPEND`."""
     columns: dict[str, Any] = {name: [getattr(event, name) for event in events] for name in Event._fields}
     columns["message"] = [message.removeprefix("{") for message in columns["message"]]
     return {**columns, "count": len(events)}
@@ -73,12 +73,12 @@ class Notifications:
         return sorted(numbers.scalars())
 
     def last(self) -> int:
-        """The newest event's number, 0 before the first."""
+        """Returns the newest event's number, 0 before the first."""
         number: int = self._connection.execute(select(notification_sequence.c.last_event_id)).scalar_one()
         return number
 
     def after(self, event_id: int, wanted: EventFilter, limit: int | None) -> list[NotificationEvent]:
-        """The next events, ascending, so many that they are not too large for one answer, but one at least."""
+        """Returns the next events, ascending, so many that they are not too large for one answer, but one at least."""
         log = notification_log.c
         size = func.octet_length(log.message) + log.repetitions * func.octet_length(log.repeated)
         before = func.sum(size).over(order_by=log.event_id, rows=(None, 0)) - size
@@ -106,7 +106,7 @@ class Notifications:
         ]
 
     def count(self, after: int, up_to: int | None, wanted: EventFilter) -> int:
-        """How many events there are after one, up to and with another, those of no database included."""
+        """Counts the events after one, up to and with another, those of no database included."""
         log = notification_log.c
         conditions = [each | log.database.is_(None) for each in _conditions(wanted)]
         query = select(func.count()).select_from(notification_log).where(log.event_id > after, *conditions)
@@ -145,7 +145,7 @@ class WriteNotifications:
         self._connection.execute(new.on_conflict_do_update(constraint="write_notifications_pkey", set_=changed))
 
     def of(self, transaction_id: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
-        """What the transaction has written, by database and table. None: all."""
+        """Returns what the transaction has written, by database and table. None: all."""
         columns = write_notifications.c
         query = (
             select(write_notifications)
@@ -178,7 +178,7 @@ class WriteNotifications:
 
 
 def _before(seconds: float) -> ColumnElement[int]:
-    """The moment that long ago, seconds since 1970."""
+    """Returns the moment that long ago, seconds since 1970."""
     return cast(func.floor(func.extract("epoch", func.clock_timestamp())) - seconds, Integer)
 
 

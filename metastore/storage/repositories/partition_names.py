@@ -51,7 +51,7 @@ class PartitionNames:
         self._cache = cache
 
     def all(self, table: TableName) -> EncodedTexts:
-        """Escaped names in ascending order; of an unknown table none (as the real server answers)."""
+        """Lists escaped names in ascending order; of an unknown table none (as the real server answers)."""
         rows = _STATE.rows(self._connection, catalog=table.catalog, database=table.database, name=table.name)
         if not rows:
             return EncodedTexts(0, b"")

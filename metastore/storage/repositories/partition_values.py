@@ -24,14 +24,14 @@ class PartitionValues:
         self._connection = connection
 
     def state(self, table: TableRef) -> str:
-        """What no change of the list of the table's partitions leaves as it is; empty before the first."""
+        """Returns what no change of the list of the table's partitions leaves as it is; empty before the first."""
         rows = rows_of(
             self._connection, Sql("SELECT state::text FROM partition_lists WHERE table_id = %s", (table.id,))
         )
         return str(rows[0][0]) if rows else ""
 
     def names(self, table: TableRef, condition: Condition | None, order: Order, limit: int | None) -> list[str]:
-        """Escaped names; those that are equal in the order, ascending."""
+        """Lists escaped names; those that are equal in the order, ascending."""
         query = _query(table, condition, "name", f"ORDER BY {', '.join([*_sorted(order), 'name'])}", limit)
         return [name for (name,) in rows_of(self._connection, query)]
 
@@ -43,7 +43,7 @@ class PartitionValues:
         order: Order,
         limit: int | None,
     ) -> list[list[str]]:
-        """The values of the keys at these positions (from 0), partition by partition."""
+        """Returns the values of the keys at these positions (from 0), partition by partition."""
         end = f"ORDER BY {', '.join([*_sorted(order), 'name'])}"
         return self._read(_query(table, condition, _columns(positions), end, limit))
 
@@ -55,7 +55,7 @@ class PartitionValues:
         order: Order,
         limit: int | None,
     ) -> list[list[str]]:
-        """As `rows`, each once; where others decide its place, by the first or last of them."""
+        """Lists what `rows` does, each once; where others decide its place, by the first or last of them."""
         columns = ", ".join(map(str, range(1, len(positions) + 1)))
         places = [
             f"max(keys[{position + 1}]) DESC" if descending else f"min(keys[{position + 1}])"
@@ -74,7 +74,7 @@ def _query(table: TableRef, condition: Condition | None, columns: str, end: str,
 
 
 def _columns(positions: Sequence[int]) -> str:
-    """The empty value has the default partition's name, as in names."""
+    """Writes a value; the empty one has the default partition's name, as in names."""
     return ", ".join(
         f"coalesce(nullif(partitions.\"values\"[{position + 1}], ''), '{DEFAULT_PARTITION}')" for position in positions
     )

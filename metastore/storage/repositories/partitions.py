@@ -41,7 +41,7 @@ class Partitions:
     def select(
         self, table: TableRef, condition: Condition | None = None, limit: int | None = None
     ) -> EncodedList[Partition]:
-        """Partitions by ascending name, as bytes: what is their own, and the ends that they share."""
+        """Reads partitions by ascending name, as bytes: what is their own, and the ends that they share."""
         query = _query("SELECT descriptor_id, encoded", _chosen(table, condition, limit), "ORDER BY name")
         rows = binary_rows(self._connection, query)
         shared = [row[_DESCRIPTOR_ID] for row in rows]
@@ -53,13 +53,13 @@ class Partitions:
         return whole_partitions(heads, [ends[each] for each in shared])
 
     def select_named(self, table: TableRef, names: Sequence[str]) -> EncodedList[Partition]:
-        """Those of the named partitions that are there, as `select`."""
+        """Returns those of the named partitions that are there, as `select`."""
         return self.select(table, named(names))
 
     def select_stored(
         self, table: TableRef, condition: Condition | None = None, *, lock: bool = False
     ) -> list[StoredPartition]:
-        """Partitions as objects, by name. `lock`: nobody else may change them before this transaction ends."""
+        """Reads partitions as objects, by name. `lock`: nobody else may change them before this transaction ends."""
         end = "ORDER BY name FOR UPDATE" if lock else "ORDER BY name"
         query = _query("SELECT descriptor_id, encoded, id, name, version", _chosen(table, condition), end)
         rows = rows_of(self._connection, query)
@@ -73,7 +73,7 @@ class Partitions:
         ]
 
     def select_scan(self, table: TableRef, condition: Condition | None) -> tuple[list[ScanRow], VisibleWrites]:
-        """What a scan needs of the partitions, by name: their own parts only, not what they share."""
+        """Returns what a scan needs of the partitions, by name: their own parts only, not what they share."""
         query = _query(_SCAN, _chosen(table, condition), given=(table.id, table.id))
         joined, packed, last, open_writes = binary_row(self._connection, query)
         numbers = integer_rows(packed, 3)
@@ -85,18 +85,18 @@ class Partitions:
         return rows, visible_writes(last, open_writes)
 
     def descriptors(self, rows: Sequence[ScanRow], own: StorageDescriptor) -> dict[int | None, StorageDescriptor]:
-        """What the rows share, by descriptor id; `own` is that of a row without one (the table itself)."""
+        """Returns what the rows share, by descriptor id; `own` is that of a row without one (the table itself)."""
         numbers = dict.fromkeys(row.descriptor_id for row in rows)
         tails = self._descriptors.tails([number for number in numbers if number is not None])
         return {number: own if number is None else descriptor_of(tails[number]) for number in numbers}
 
     def names(self, table: TableRef, condition: Condition | None = None, limit: int | None = None) -> EncodedTexts:
-        """Escaped names in ascending order."""
+        """Lists escaped names in ascending order."""
         names = _query("SELECT name", _chosen(table, condition), "ORDER BY name LIMIT %s")
         return self._texts(Sql(names.text, (*names.values, limit)))
 
     def values(self, table: TableRef, condition: Condition | None, positions: Sequence[int]) -> EncodedTexts:
-        """The texts of the keys at these positions (from 0), row by row; each once, unless they are all keys."""
+        """Lists the texts of the keys at these positions (from 0), row by row; each once, unless they are all keys."""
         columns = ", ".join(f"values[{position + 1}] AS value_{position}" for position in positions)
         distinct = "" if len(positions) == len(table.keys) else "DISTINCT"
         text, values = _query(f"SELECT {distinct} {columns}", _chosen(table, condition))
@@ -105,12 +105,12 @@ class Partitions:
         return self._texts(Sql(f"SELECT ARRAY[{each}] FROM ({text}) AS kept", values))  # noqa: S608 - numbers
 
     def _texts(self, query: Sql) -> EncodedTexts:
-        """What the one column of a query gives, a text or array of texts in each row."""
+        """Returns what the one column of a query gives, a text or array of texts in each row."""
         (found,) = binary_row(self._connection, Sql(f"SELECT ARRAY({query.text})", query.values))
         return texts(found)
 
     def ids(self, table: TableRef, condition: Condition | None, limit: int | None = None) -> list[int]:
-        """Ids by ascending name."""
+        """Lists ids by ascending name."""
         query = _query("SELECT id", _chosen(table, condition, limit), "ORDER BY name")
         return [number for (number,) in rows_of(self._connection, query)]
 
@@ -119,24 +119,24 @@ class Partitions:
         return int(count)
 
     def locations(self, table: TableRef) -> list[str]:
-        """Where the partitions, and the skewed values of table and partitions, lie."""
+        """Lists where the partitions, and the skewed values of table and partitions, lie."""
         skewed = "UNION ALL SELECT location FROM skewed_locations WHERE table_id = %s"
         text, values = _query("SELECT location", _chosen(table, Sql("location IS NOT NULL")), skewed)
         return [location for (location,) in rows_of(self._connection, Sql(text, (*values, table.id)))]
 
 
 def named(names: Sequence[str]) -> Condition:
-    """The partitions of these names."""
+    """Returns the partitions of these names."""
     return Sql("partitions.name = ANY (cast(%s AS text[]))", (array_literal(names),))
 
 
 def _query(select: str, chosen: Condition, end: str = "", given: Sequence[Any] = ()) -> Sql:
-    """`given`: the values in `select`."""
+    """Writes a query. `given`: the values in `select`."""
     return Sql(f"{select} FROM partitions WHERE {chosen.text} {end}", (*given, *chosen.values))
 
 
 def _chosen(table: TableRef, condition: Condition | None, limit: int | None = None) -> Condition:
-    """Those of the table's partitions that satisfy the condition; within a limit the first of them, by name."""
+    """Returns those of the table's partitions that satisfy the condition; within a limit the first of them, by name."""
     chosen = all_of([Sql("partitions.table_id = %s", (table.id,)), condition])
     if limit is None:
         return chosen

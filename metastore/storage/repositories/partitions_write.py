@@ -91,7 +91,7 @@ _UPDATE = text(f"""
 
 
 def first_version(partition_id: int) -> int:
-    """That of a partition which has not been changed yet."""
+    """Returns that of a partition which has not been changed yet."""
     return partition_id << _VERSION_BITS
 
 
@@ -106,7 +106,7 @@ class NamedPartition(NamedTuple):
 
     @property
     def shared(self) -> Descriptor:
-        """What it shares with others."""
+        """Returns what it shares with others."""
         return self.descriptor or shared_part(self.partition.sd)
 
 

@@ -117,7 +117,9 @@ class Privileges:
         self._connection = connection
 
     def tables(self, names: Sequence[tuple[str, str | None, str | None]]) -> list[TableIds | None]:
-        """Ids by (catalog, database, table), in their order; of a missing database None, of a missing table no id."""
+        """Finds ids by (catalog, database, table), in their order; of a missing database None, of a missing table no
+        id.
+        """
         catalog, database, name = zip(*names, strict=True)
         parameters = {"catalog": list(catalog), "database": list(database), "name": list(name)}
         return [
@@ -128,7 +130,7 @@ class Privileges:
         ]
 
     def partitions(self, names: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
-        """Ids by (table id, name), of those that are there; they stay until this transaction ends."""
+        """Finds ids by (table id, name), of those that are there; they stay until this transaction ends."""
         parameters = {"table_id": [each[0] for each in names], "name": [each[1] for each in names]}
         return {(row.table_id, row.name): row.id for row in self._connection.execute(_PARTITIONS, parameters)}
 
@@ -137,11 +139,13 @@ class Privileges:
         self._connection.execute(_INSERT, _arrays(grants))
 
     def find(self, grants: Sequence[Grant]) -> list[tuple[int | None, bool]]:
-        """Id and grant option of the grants to these principals, in order; no id where there is none."""
+        """Finds id and grant option of the grants to these principals, in order; no id where there is none."""
         return [(row.id, bool(row.grant_option)) for row in self._connection.execute(_FIND, _arrays(grants))]
 
     def granted_by(self, authorizer: str | None, target: Target) -> list[Stored]:
-        """All grants of one authorizer on the target (a column's without a name: on any column), kept until the end."""
+        """Finds all grants of one authorizer on the target (a column's without a name: on any column), kept until the
+        end.
+        """
         query = select(privileges).where(_on(target), privileges.c.authorizer.is_not_distinct_from(authorizer))
         return [Stored(row.id, _grant(row)) for row in self._connection.execute(query.with_for_update())]
 
@@ -160,7 +164,7 @@ class Privileges:
     def select(
         self, target: Target | None, principal: str | None = None, principal_type: int | None = None
     ) -> list[HiveObjectPrivilege]:
-        """Those of the principal (None: anybody) on the target, in the order in which they were granted.
+        """Returns those of the principal (None: anybody) on the target, in the order in which they were granted.
 
         What the target leaves open may be anything; only columns are those of the table where it names no partition.
         """
@@ -174,7 +178,7 @@ class Privileges:
     def select_of(
         self, target: Target, user: str | None, groups: Sequence[str], roles: Sequence[str]
     ) -> list[HiveObjectPrivilege]:
-        """Those of a user, of groups and of roles, on exactly the target."""
+        """Returns those of a user, of groups and of roles, on exactly the target."""
         kinds = {PrincipalType.USER: [user] if user else [], PrincipalType.GROUP: groups, PrincipalType.ROLE: roles}
         principals = [
             (privileges.c.principal_type == kind) & (privileges.c.principal == any_(literal(list(names), ARRAY(Text))))
@@ -200,7 +204,7 @@ class Privileges:
 
 
 def _within(target: Target) -> Any:
-    """What a listing asks for: None means any, but for the partition of a column."""
+    """Returns what a listing asks for: None means any, but for the partition of a column."""
     condition = privileges.c.object_type == target.kind
     if target.table_id is not None:
         condition &= privileges.c.table_id == target.table_id
@@ -214,7 +218,7 @@ def _within(target: Target) -> Any:
 
 
 def _on(target: Target) -> Any:
-    """Exactly the target, by the unique index's columns; a column's without a name is any column."""
+    """Selects exactly the target, by the unique index's columns; a column's without a name is any column."""
     condition = (
         (privileges.c.object_type == target.kind)
         & (func.coalesce(privileges.c.database_id, literal(0, BigInteger)) == (target.database_id or 0))

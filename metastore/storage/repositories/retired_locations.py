@@ -62,13 +62,15 @@ class RetiredLocations:
         self._connection = connection
 
     def add(self, table_id: int, root: str, locations: Sequence[str], reason: str, query_id: str) -> None:
-        """From now on their grace time runs."""
+        """Retires locations: from now on their grace time runs."""
         if locations:
             given = {"table_id": table_id, "root": root, "locations": list(locations)}
             self._connection.execute(_ADD, given | {"reason": reason, "query_id": query_id})
 
     def forget(self, locations: Sequence[str], table_id: int | None = None) -> list[str]:
-        """They are in use again, or gone; returns those that were retired, of this table if one is given."""
+        """Forgets locations that are in use again, or gone; returns those that were retired, of this table if one is
+        given.
+        """
         statement = delete(retired_locations).where(
             retired_locations.c.location == any_(literal(list(locations), Texts))
         )
@@ -77,13 +79,13 @@ class RetiredLocations:
         return list(self._connection.execute(statement.returning(retired_locations.c.location)).scalars())
 
     def due(self, table_ids: Sequence[int] | None, grace: timedelta) -> list[RetiredLocation]:
-        """Those whose grace time is over, by location."""
+        """Returns those whose grace time is over, by location."""
         query = _ALL.where(retired_locations.c.retired_at <= ago(grace), *_of(table_ids))
         rows = self._connection.execute(query.order_by(retired_locations.c.location))
         return [RetiredLocation(*row) for row in rows]
 
     def waiting(self, table_ids: Sequence[int] | None, grace: timedelta) -> int:
-        """How many are within their grace time."""
+        """Counts those that are within their grace time."""
         query = select(func.count()).where(retired_locations.c.retired_at > ago(grace), *_of(table_ids))
         count: int = self._connection.execute(query.select_from(retired_locations)).scalar_one()
         return count

@@ -31,22 +31,22 @@ class Roles:
         self._connection.execute(delete(roles).where(roles.c.name == name))
 
     def names(self) -> list[str]:
-        """Ascending."""
+        """Lists names, ascending."""
         return list(self._connection.execute(select(roles.c.name).order_by(roles.c.name)).scalars())
 
     def exist(self, names: Sequence[str]) -> set[str]:
-        """Those of the roles that are there."""
+        """Returns those of the roles that are there."""
         query = select(roles.c.name).where(roles.c.name == any_(literal(list(names), ARRAY(Text))))
         return set(self._connection.execute(query).scalars())
 
     def of_principal(self, principal: str, kind: int) -> list[Role]:
-        """The roles that were granted to the principal itself."""
+        """Returns the roles that were granted to the principal itself."""
         query = select(roles).join(role_grants, role_grants.c.role == roles.c.name).where(_to(principal, kind))
         rows = self._connection.execute(query.order_by(roles.c.name))
         return [Role(row.name, row.create_time, row.owner) for row in rows]
 
     def grants_to(self, principal: str, kind: int) -> list[RolePrincipalGrant]:
-        """As `of_principal`, with who granted them."""
+        """Lists what `of_principal` does, with who granted it."""
         return self._grants(select(role_grants).where(_to(principal, kind)))
 
     def members(self, role: str) -> list[RolePrincipalGrant]:
@@ -75,17 +75,19 @@ class Roles:
         return self._connection.execute(statement).first() is not None
 
     def lock_hierarchy(self) -> None:
-        """No other transaction changes who has which role before this one ends."""
+        """Keeps other transactions from changing who has which role before this one ends."""
         self._connection.execute(text("LOCK TABLE role_grants IN SHARE ROW EXCLUSIVE MODE"))
 
     def is_above(self, role: str, other: str) -> bool:
-        """Whether whoever has `other` has `role` by that; a role is above itself."""
+        """Tells whether whoever has `other` has `role` by that; a role is above itself."""
         above = select(literal(other).collate("C").label("role")).cte("above", recursive=True)
         above = above.union(_parents(above))
         return self._connection.execute(select(above.c.role).where(above.c.role == role)).first() is not None
 
     def all_of(self, user: str | None, groups: Sequence[str]) -> list[str]:
-        """The roles of a user and the groups, with the roles of those roles; ascending. Every user has `public`."""
+        """Returns the roles of a user and the groups, with the roles of those roles; ascending. Every user has
+        `public`.
+        """
         groups_granted = role_grants.c.principal == any_(literal(list(groups), ARRAY(Text)))
         granted = or_(
             _to(user, PrincipalType.USER), (role_grants.c.principal_type == PrincipalType.GROUP) & groups_granted
@@ -116,6 +118,6 @@ def _to(principal: str | None, kind: int) -> Any:
 
 
 def _parents(members: Any) -> Any:
-    """The roles that were granted to the roles of a recursive query."""
+    """Returns the roles that were granted to the roles of a recursive query."""
     granted = role_grants.c.principal == members.c.role
     return select(role_grants.c.role).where(role_grants.c.principal_type == PrincipalType.ROLE, granted)

@@ -116,16 +116,16 @@ class Tables:
         self._descriptors = descriptors
 
     def reference(self, table: TableName) -> TableRef | None:
-        """The table's identity, or None."""
+        """Returns the table's identity, or None."""
         rows = _REFER.rows(self._connection, **_values(table))
         return _reference(rows[0]) if rows else None
 
     def find(self, table: TableName, *, lock: Literal["share", "change"] | None = None) -> StoredTable | None:
-        """The table, or None. `share`: nobody drops it before this transaction ends; `change`: nor changes it."""
+        """Reads the table, or None. `share`: nobody drops it before this transaction ends; `change`: nor changes it."""
         return next(iter(self._read(_FIND[lock], **_values(table))), None)
 
     def find_scan(self, table: TableName) -> tuple[StoredTable, VisibleWrites] | None:
-        """The table, and which of its writes are visible at that moment; or None."""
+        """Returns the table, and which of its writes are visible at that moment; or None."""
         rows = _FIND_SCAN.rows(self._connection, **_values(table))
         if not rows:
             return None
@@ -134,11 +134,11 @@ class Tables:
         return stored, visible_writes(last, open_writes)
 
     def find_many(self, database: DatabaseName, names: Sequence[str]) -> list[StoredTable]:
-        """Those of the named tables that are there, by name."""
+        """Returns those of the named tables that are there, by name."""
         return self._read(_FIND_MANY, catalog=database.catalog, database=database.name, names=array_literal(names))
 
     def find_named(self, names: Sequence[TableName]) -> list[StoredTable]:
-        """Those of the named tables that are there."""
+        """Returns those of the named tables that are there."""
         return self._read(
             _FIND_NAMED,
             catalogs=array_literal([name.catalog for name in names]),
@@ -147,18 +147,18 @@ class Tables:
         )
 
     def find_ids(self, ids: Sequence[int], *, lock: bool = False) -> list[StoredTable]:
-        """The tables of these ids, by id. `lock`: nobody else changes them, or publishes to them, meanwhile."""
+        """Returns the tables of these ids, by id. `lock`: nobody else changes them, or publishes to them, meanwhile."""
         return self._read(_FIND_IDS[lock], ids=number_array_literal(ids))
 
     def ids(self, database: DatabaseName | None = None) -> list[int]:
-        """Of all tables, or of those of one database, ascending."""
+        """Lists the ids of all tables, or of those of one database, ascending."""
         query = select(tables.c.id).select_from(_JOINED).order_by(tables.c.id)
         if database is not None:
             query = _named(query, database)
         return list(self._connection.execute(query).scalars())
 
     def names(self, database: DatabaseName, pattern: str | None = None, kind: str | None = None) -> list[str]:
-        """Names in ascending order; `pattern` a regular expression, `kind` a table type, None for all."""
+        """Lists names in ascending order; `pattern` a regular expression, `kind` a table type, None for all."""
         query = _named(select(tables.c.name).select_from(_JOINED), database).order_by(tables.c.name)
         if pattern is not None:
             query = query.where(tables.c.name.op("~*")(pattern))
@@ -167,7 +167,7 @@ class Tables:
         return list(self._connection.execute(query).scalars())
 
     def names_where(self, database: DatabaseName, condition: Condition, limit: int | None) -> list[str]:
-        """Names in ascending order of the tables that satisfy a condition of `queries.filters`."""
+        """Lists names in ascending order of the tables that satisfy a condition of `queries.filters`."""
         chosen = all_of(
             [Sql("databases.catalog = %s AND databases.name = %s", (database.catalog, database.name)), condition]
         )
@@ -177,7 +177,7 @@ class Tables:
     def metas(
         self, catalog: str, database_pattern: str | None, pattern: str | None, kinds: Sequence[str]
     ) -> list[TableMeta]:
-        """What a listing over databases shows, by database and table name. No `kinds`: all."""
+        """Returns what a listing over databases shows, by database and table name. No `kinds`: all."""
         comment = tables.c.parameters["comment"].astext
         query = (
             select(databases.c.name, tables.c.name, tables.c.type, comment, tables.c.owner)

@@ -15,7 +15,7 @@ class Tokens:
         self._connection = connection
 
     def insert(self, identifier: str, token: str) -> bool:
-        """False where the identifier has a token already, which stays."""
+        """Inserts a token; returns false where the identifier has a token already, which stays."""
         statement = insert(delegation_tokens).values(identifier=identifier, token=token).on_conflict_do_nothing()
         return self._connection.execute(statement.returning(delegation_tokens.c.identifier)).first() is not None
 
@@ -24,12 +24,12 @@ class Tokens:
         return self._connection.execute(query).scalar_one_or_none()
 
     def delete(self, identifier: str) -> bool:
-        """False where there was none."""
+        """Deletes it; returns false where there was none."""
         statement = delete(delegation_tokens).where(delegation_tokens.c.identifier == identifier)
         return self._connection.execute(statement.returning(delegation_tokens.c.identifier)).first() is not None
 
     def identifiers(self) -> list[str]:
-        """Ascending."""
+        """Lists identifiers, ascending."""
         query = select(delegation_tokens.c.identifier).order_by(delegation_tokens.c.identifier)
         return list(self._connection.execute(query).scalars())
 
@@ -41,15 +41,15 @@ class Tokens:
         return number
 
     def update_key(self, number: int, key: str) -> bool:
-        """False where there is no such key."""
+        """Replaces a key; returns false where there is no such key."""
         statement = update(master_keys).where(master_keys.c.id == number).values(key=key).returning(master_keys.c.id)
         return self._connection.execute(statement).first() is not None
 
     def delete_key(self, number: int) -> bool:
-        """False where there was none."""
+        """Deletes it; returns false where there was none."""
         statement = delete(master_keys).where(master_keys.c.id == number).returning(master_keys.c.id)
         return self._connection.execute(statement).first() is not None
 
     def keys(self) -> list[str]:
-        """The oldest first."""
+        """Returns the oldest first."""
         return list(self._connection.execute(select(master_keys.c.key).order_by(master_keys.c.id)).scalars())

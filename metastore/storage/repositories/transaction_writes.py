@@ -105,7 +105,7 @@ class TransactionWrites:
         self._connection.execute(delete(write_ids).where(of_them, of_table(write_ids, table), ~left))
 
     def conflict(self, transaction: int, *, trust_locks: bool) -> Conflict | None:
-        """What another transaction updated, and committed while this one was open and updated it too.
+        """Returns what another transaction updated, and committed while this one was open and updated it too.
 
         `trust_locks`: what this one holds an exclusive lock on needs no look.
         """
@@ -118,7 +118,7 @@ class TransactionWrites:
         return Conflict(*row) if row else None
 
     def latest_conflict(self, transaction: int) -> int | None:
-        """The last transaction that updated what this one may update, and committed while this one was open."""
+        """Returns the last transaction that updated what this one may update, and committed while this one was open."""
         within = or_(_own.c.partition_name == _WHOLE, _own.c.partition_name == _other.c.partition_name)
         query = _overlapping(transaction, within, func.max(_other.c.transaction_id))
         return self._connection.execute(query).scalar()
@@ -135,7 +135,7 @@ class TransactionWrites:
 
 
 def _overlapping(transaction: int, partitions: ColumnElement[bool], *columns: Any) -> Select[Any]:
-    """Pairs of updates of one object, by this transaction and by one that committed while this one was open."""
+    """Selects pairs of updates of one object, by this transaction and by one that committed while this one was open."""
     pairs = _own.join(_other, _SAME_TABLE & partitions).join(transactions, transactions.c.id == _other.c.transaction_id)
     return (
         select(*columns)

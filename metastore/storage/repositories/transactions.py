@@ -57,7 +57,9 @@ class Transactions:
         self._connection = connection
 
     def count(self, new: int = 0) -> int:
-        """The last id, after giving out `new` more. Until this database transaction ends, nobody opens or commits."""
+        """Returns the last id, after giving out `new` more. Until this database transaction ends, nobody opens or
+        commits.
+        """
         row = insert(transaction_counter).values(id=_COUNTER, last=new)
         last = {"last": transaction_counter.c.last + new}
         statement = row.on_conflict_do_update(index_elements=["id"], set_=last).returning(transaction_counter.c.last)
@@ -65,11 +67,11 @@ class Transactions:
         return counted
 
     def seed(self, last: int) -> None:
-        """Ids continue behind `last`."""
+        """Lets ids continue behind `last`."""
         self._connection.execute(update(transaction_counter).values(last=last))
 
     def open(self, count: int, kind: int, user: str, host: str, agent: str) -> list[int]:
-        """New transactions; their ids, ascending."""
+        """Opens transactions; returns their ids, ascending."""
         last = self.count(count)
         ids = func.generate_series(last - count + 1, last)
         values = [*map(literal, (OPEN, kind, user, host, agent)), now(), now(), literal(0)]
@@ -78,7 +80,9 @@ class Transactions:
         return list(range(last - count + 1, last + 1))
 
     def unfinished(self) -> tuple[int, list[StoredTransaction]]:
-        """The last id that was given, and all transactions up to it that are open or aborted, by id: one snapshot."""
+        """Returns the last id that was given, and all transactions up to it that are open or aborted, by id: one
+        snapshot.
+        """
         unfinished = transactions.c.state.in_((OPEN, ABORTED))
         query = (
             select(transaction_counter.c.last, *_TOLD)
@@ -89,7 +93,7 @@ class Transactions:
         return (rows[0].last if rows else 0), [StoredTransaction._make(row[1:]) for row in rows if row.id is not None]
 
     def lock(self, ids: Sequence[int], timeout: timedelta) -> dict[int, State]:
-        """Those of the transactions that are there; nobody ends them before this database transaction ends."""
+        """Returns those of the transactions that are there; nobody ends them before this database transaction ends."""
         query = select(transactions.c.id, _state(timeout), transactions.c.type).where(_among(ids))
         rows = self._connection.execute(query.order_by(transactions.c.id).with_for_update())
         return {row[0]: State(*row[1:]) for row in rows}
@@ -102,12 +106,12 @@ class Transactions:
         return list(self._connection.execute(statement.returning(transactions.c.id)).scalars())
 
     def states(self, first: int, last: int, timeout: timedelta) -> dict[int, str]:
-        """The states of those from the first to the last that are there."""
+        """Returns the states of those from the first to the last that are there."""
         query = select(transactions.c.id, _state(timeout)).where(transactions.c.id.between(first, last))
         return {row[0]: row[1] for row in self._connection.execute(query)}
 
     def commit(self, transaction: int, commit_id: int | None) -> None:
-        """`commit_id`: the last id given so far, None for one that wrote nothing."""
+        """Commits a transaction. `commit_id`: the last id given so far, None for one that wrote nothing."""
         ended = {"state": COMMITTED, "commit_id": commit_id, "ended_at": now()}
         self._connection.execute(update(transactions).where(transactions.c.id == transaction).values(ended))
 
@@ -130,7 +134,7 @@ class Transactions:
         self._connection.execute(delete(transactions).where(ended_long_ago, needless))
 
     def _abort(self, chosen: ColumnElement[bool]) -> list[int]:
-        """In the order of ids, so that two that abort the same wait for each other."""
+        """Aborts them in the order of ids, so that two that abort the same wait for each other."""
         ids = select(transactions.c.id).where(chosen).order_by(transactions.c.id).with_for_update()
         found = list(self._connection.execute(ids).scalars())
         if found:

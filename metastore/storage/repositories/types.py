@@ -23,7 +23,7 @@ class Types:
         return whole(Type, Fields(bytes(encoded))) if encoded is not None else None
 
     def select(self, pattern: str | None = None) -> dict[str, Type]:
-        """By name, ascending; `pattern` as `domain.names.pattern_regex` gives it."""
+        """Returns types by name, ascending; `pattern` as `domain.names.pattern_regex` gives it."""
         query = select(types).order_by(types.c.name)
         if pattern is not None:
             query = query.where(types.c.name.op("~*")(pattern))
@@ -35,5 +35,5 @@ class Types:
         self._connection.execute(insert(types).values(type_row(new)))
 
     def delete(self, name: str) -> bool:
-        """False where it was not there."""
+        """Deletes a type; returns false where it was not there."""
         return self._connection.execute(delete(types).where(types.c.name == name)).rowcount > 0

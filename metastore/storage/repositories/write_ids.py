@@ -49,7 +49,9 @@ class WriteIds:
         self._connection = connection
 
     def count(self, table: TableName, new: int) -> int:
-        """The table's last write id, after giving out `new` more. Nobody else gets any before this transaction ends."""
+        """Returns the table's last write id, after giving out `new` more. Nobody else gets any before this transaction
+        ends.
+        """
         row = insert(write_id_counters).values(**named(table), last=new)
         last = {"last": write_id_counters.c.last + new}
         statement = row.on_conflict_do_update(index_elements=list(named(table)), set_=last)
@@ -57,17 +59,17 @@ class WriteIds:
         return counted
 
     def last(self, table: TableName) -> int:
-        """The table's last write id, 0 before the first."""
+        """Returns the table's last write id, 0 before the first."""
         query = select(write_id_counters.c.last).where(of_table(write_id_counters, table))
         return self._connection.execute(query).scalar() or 0
 
     def seed(self, table: TableName, last: int) -> bool:
-        """The table's write ids continue behind `last`; false if it has some already."""
+        """Lets the table's write ids continue behind `last`; returns false if it has some already."""
         row = insert(write_id_counters).values(**named(table), last=last).on_conflict_do_nothing()
         return self._connection.execute(row.returning(write_id_counters.c.last)).scalar() is not None
 
     def of_transactions(self, table: TableName, transactions: Sequence[int]) -> list[WriteId]:
-        """The write ids that these transactions have of the table."""
+        """Returns the write ids that these transactions have of the table."""
         query = select(write_ids.c.transaction_id, write_ids.c.write_id).where(_of(table, transactions))
         return [WriteId._make(row) for row in self._connection.execute(query.order_by(write_ids.c.write_id))]
 
@@ -80,12 +82,12 @@ class WriteIds:
         self._connection.execute(delete(write_ids).where(_of(table, transactions)))
 
     def transaction_of(self, table: TableName, number: int) -> int | None:
-        """Who has this write id of the table."""
+        """Tells who has this write id of the table."""
         query = select(write_ids.c.transaction_id).where(of_table(write_ids, table), write_ids.c.write_id == number)
         return self._connection.execute(query).scalar()
 
     def of_tables(self, tables: Sequence[TableName]) -> dict[TableName, TableWrites]:
-        """What is known of each of the tables."""
+        """Returns what is known of each of the tables."""
         wanted = list(dict.fromkeys(tables))
         arrays: dict[str, Any] = {
             "catalogs": [table.catalog for table in wanted],

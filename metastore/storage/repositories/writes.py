@@ -88,7 +88,7 @@ class Writes:
         self._connection = connection
 
     def begin(self, table_id: int, token: str, root: str, lease_millis: int) -> str:
-        """A new write; its query id. `token` is the table's."""
+        """Registers a write; returns its query id. `token` is the table's."""
         lease = timedelta(milliseconds=lease_millis)
         given = {"table_id": table_id, "token": token, "root": root, "lease_millis": lease_millis, "lease": lease}
         query_id: str = self._connection.execute(_BEGIN, given).scalar_one()
@@ -109,30 +109,32 @@ class Writes:
         return self._connection.execute(statement).rowcount == 1
 
     def one_claim_at_a_time(self) -> None:
-        """Until this transaction ends, nobody else claims locations: of two who want one, the second sees the first."""
+        """Keeps others, until this transaction ends, from claiming locations: of two who want one, the second sees the
+        first.
+        """
         self._connection.execute(_ONE_CLAIM_AT_A_TIME)
 
     def owned(self, query_id: str) -> set[str]:
-        """Locations that are a write's own."""
+        """Returns locations that are a write's own."""
         query = select(open_write_locations.c.location).where(
             open_write_locations.c.query_id == query_id, open_write_locations.c.owned
         )
         return set(self._connection.execute(query).scalars())
 
     def add_locations(self, query_id: str, locations: Sequence[str], *, owned: bool) -> None:
-        """Where it puts files. What it has already stays as it is."""
+        """Adds where a write puts files. What it has already stays as it is."""
         if locations:
             given = {"query_id": query_id, "locations": list(locations), "owned": owned}
             self._connection.execute(_ADD_LOCATIONS, given)
 
     def renames(self, query_id: str) -> list[RenamedPath]:
-        """In their order."""
+        """Lists the renames of a write, in their order."""
         columns = open_write_renames.c
         query = select(columns.source, columns.target).where(columns.query_id == query_id).order_by(columns.position)
         return [RenamedPath(*row) for row in self._connection.execute(query)]
 
     def add_renames(self, query_id: str, renames: Sequence[RenamedPath]) -> None:
-        """After those that are known."""
+        """Adds renames after those that are known."""
         self._connection.execute(_ADD_RENAMES, {"query_id": query_id, **_columns(renames)})
 
     def move(self, table_id: int, source: str, target: str) -> None:
@@ -141,11 +143,11 @@ class Writes:
             self._connection.execute(statement, {"table_id": table_id, "source": source, "target": target})
 
     def add_root(self, table_id: int, root: str) -> None:
-        """Where the table lies now."""
+        """Adds where the table lies now."""
         self._connection.execute(_ADD_ROOT, {"table_id": table_id, "root": root})
 
     def renamed_by_another(self, query_id: str, renames: Sequence[RenamedPath]) -> tuple[str, str] | None:
-        """Another write that renames from or to one of these places, and what; or None."""
+        """Finds another write that renames from or to one of these places, and what; or None."""
         row = self._connection.execute(_RENAMED_BY_OTHERS, {"query_id": query_id, **_columns(renames)}).one_or_none()
         return (row.query_id, row.source) if row else None
 
