@@ -195,6 +195,16 @@ def columns(expression: Expression) -> set[str]:
     return {expression.column}
 
 
+def has_unknown(expression: Expression) -> bool:
+    """Whether something in it is UNKNOWN: what it is true for, need not be meant."""
+    match expression:
+        case And(children=children) | Or(children=children):
+            return any(map(has_unknown, children))
+        case Not(child=child):
+            return has_unknown(child)
+    return expression == UNKNOWN
+
+
 def push_not(expression: Expression, *, negate: bool = False) -> Expression:
     """Returns the same predicate with Not only directly above a leaf, and never above a Compare or a Constant.
 

@@ -98,6 +98,8 @@ def _condition(expression: Expression, leaf_condition: LeafCondition) -> Conditi
 
 def _filter_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition:
     position, kind = _position(leaf.column, keys)
+    if isinstance(leaf, TextIn):
+        return _among(_value(position), leaf.values, negated=negated)
     if isinstance(leaf, Like | StartsWith):
         return _text_leaf(leaf, position, kind, negated=negated)
     bad = next((value for value in _values(leaf) if sort_key(kind, value) is None), None)

@@ -1,0 +1,55 @@
+"""Hive's expressions evaluated on the values of a partition: for those that no index can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from metastore.domain.kryo.constants import constant_value, node_type
+from metastore.domain.kryo.functions import BRIDGED, FUNCTIONS, Function, Typed
+from metastore.domain.kryo.layouts import EXPRESSIONS, HADOOP
+from metastore.domain.kryo.layouts import FUNCTIONS as GENERIC
+from metastore.domain.kryo.objects import JavaObject
+from metastore.domain.kryo.values import UnclearError, fits
+from metastore.domain.names import fold
+
+_PLAIN = f"{HADOOP}hive.ql.udf.UDF"
+
+
+def evaluated(node: Any, row: Mapping[str, Typed]) -> Typed:
+    """The value of an expression, given those of the columns. Raises UnclearError."""
+    if not isinstance(node, JavaObject):
+        raise UnclearError
+    match node.name.removeprefix(EXPRESSIONS):
+        case "ConstantDesc":
+            return constant_value(node)
+        case "ColumnDesc":
+            name = fold(node.fields["column"] or "")
+            if name not in row:
+                raise UnclearError
+            return row[name]
+        case "GenericFuncDesc":
+            return _called(node, row)
+    raise UnclearError
+
+
+def _called(node: JavaObject, row: Mapping[str, Typed]) -> Typed:
+    function, target, children = _function(node), node_type(node), node.fields["children"]
+    if function is None or target is None or not isinstance(children, list):
+        raise UnclearError
+    value = function(target, [partial(evaluated, child, row) for child in children])
+    if not fits(target, value):
+        raise UnclearError
+    return Typed(target, value)
+
+
+def _function(node: JavaObject) -> Function | None:
+    function = node.fields["genericUDF"]
+    if not isinstance(function, JavaObject):
+        return None
+    if function.name == f"{GENERIC}Bridge":
+        return BRIDGED.get((function.fields["udfClassName"] or "").removeprefix(_PLAIN))
+    if function.name.startswith(_PLAIN):  # Hive 4's are called without a bridge
+        return BRIDGED.get(function.name.removeprefix(_PLAIN))
+    return FUNCTIONS.get(function.name.removeprefix(GENERIC))

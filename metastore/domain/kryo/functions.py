@@ -1,0 +1,395 @@
+"""What Hive's functions answer for given values: the few that filters on partitions are made of.
+
+Each takes its arguments as evaluators, so that conditions evaluate only what they need. UnclearError where Hive's
+answer is not known for certain.
+"""
+
+from __future__ import annotations
+
+import datetime
+import operator
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from metastore.domain.kryo.values import (
+    HiveType,
+    Instant,
+    UnclearError,
+    common,
+    converted,
+    is_number,
+    is_text,
+)
+
+
+class Typed(NamedTuple):
+    """A value and its type; None is NULL."""
+
+    kind: HiveType
+    value: Any
+
+
+Argument = Callable[[], Typed]
+Function = Callable[[HiveType, Sequence[Argument]], Any]
+
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "OPEqual": operator.eq,
+    "OPNotEqual": operator.ne,
+    "OPLessThan": operator.lt,
+    "OPEqualOrLessThan": operator.le,
+    "OPGreaterThan": operator.gt,
+    "OPEqualOrGreaterThan": operator.ge,
+}
+_DATE = HiveType("date")
+_WIDEST = 2**63
+# What takes long is not tried: characters of arguments, steps of a pattern.
+_MAX_CHARACTERS = 10_000
+_MAX_STEPS = 10_000
+
+
+def compared(name: str, left: Typed, right: Typed) -> bool | None:
+    """Two values as their common type."""
+    if left.value is None or right.value is None:
+        return None
+    return _COMPARED[name](*_alike(left, right))
+
+
+def _alike(left: Typed, right: Typed) -> tuple[Any, Any]:
+    if left.kind.name == right.kind.name:
+        return left.value, right.value
+    both = common(left.kind, right.kind)
+    if both.name in ("decimal", "bigint"):
+        return Decimal(left.value), Decimal(right.value)
+    values = converted(left.kind, both, left.value), converted(right.kind, both, right.value)
+    if None in values:
+        raise UnclearError
+    return values
+
+
+def _comparison(name: str) -> Function:
+    def compare(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
+        left, right = (each() for each in _exactly(2, arguments))
+        if left.value is not None and right.value is not None and left.kind.name != right.kind.name:
+            both = common(left.kind, right.kind)
+            # A text that is none of the other's values is NULL.
+            if both.name not in ("decimal", "bigint", "string"):
+                left = Typed(both, converted(left.kind, both, left.value))
+                right = Typed(both, converted(right.kind, both, right.value))
+        return compared(name, left, right)
+
+    return compare
+
+
+def _in(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
+    value, *candidates = (each() for each in arguments)
+    if value.value is None:
+        return None
+    given = [each for each in candidates if each.value is not None]
+    if len({is_text(each.kind) for each in (value, *given)}) > 1:
+        value, *given = (_as_day(each) for each in (value, *given))
+    if any(compared("OPEqual", value, each) for each in given):
+        return True
+    return False if len(given) == len(candidates) else None
+
+
+def _as_day(each: Typed) -> Typed:
+    """Texts among dates; how other types mix in an IN differs between Hive's versions."""
+    day = _day(each)
+    if (not is_text(each.kind) and each.kind.name != "date") or day is None or each.value not in (day, day.isoformat()):
+        raise UnclearError
+    return Typed(_DATE, day)
+
+
+def _between(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
+    inverted, value, lower, upper = (each() for each in _exactly(4, arguments))
+    found = _both(compared("OPEqualOrGreaterThan", value, lower), compared("OPEqualOrLessThan", value, upper))
+    return found if not inverted.value else _negated(found)
+
+
+def _both(left: bool | None, right: bool | None) -> bool | None:
+    if left is False or right is False:
+        return False
+    return None if left is None or right is None else True
+
+
+def _negated(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def _and(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
+    found: bool | None = True
+    for each in arguments:
+        found = _both(found, _truth(each()))
+    return found
+
+
+def _or(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
+    found: bool | None = False
+    for each in arguments:
+        found = _negated(_both(_negated(found), _negated(_truth(each()))))
+    return found
+
+
+def _truth(typed: Typed) -> bool | None:
+    if typed.value is None or isinstance(typed.value, bool):
+        return typed.value
+    raise UnclearError
+
+
+def _cast(target: HiveType, arguments: Sequence[Argument]) -> Any:
+    given = _exactly(1, arguments)[0]()
+    return converted(given.kind, target, given.value)
+
+
+def _coalesce(target: HiveType, arguments: Sequence[Argument]) -> Any:
+    for each in arguments:
+        found = each()
+        if found.value is not None:
+            return _of(target, found)
+    return None
+
+
+def _of(target: HiveType, found: Typed) -> Any:
+    """A branch's value, which is of the function's type but for its size."""
+    if found.value is not None and found.kind.name != target.name and not (is_text(found.kind) and is_text(target)):
+        raise UnclearError
+    return found.value
+
+
+def _if(target: HiveType, arguments: Sequence[Argument]) -> Any:
+    condition, then, otherwise = _exactly(3, arguments)
+    return _of(target, then() if _truth(condition()) else otherwise())
+
+
+def _when(target: HiveType, arguments: Sequence[Argument]) -> Any:
+    for condition, value in zip(arguments[::2], arguments[1::2], strict=False):
+        if _truth(condition()):
+            return _of(target, value())
+    return _of(target, arguments[-1]()) if len(arguments) % 2 else None
+
+
+def _case(target: HiveType, arguments: Sequence[Argument]) -> Any:
+    if not arguments:
+        raise UnclearError
+    value, rest = arguments[0](), arguments[1:]
+    for candidate, then in zip(rest[::2], rest[1::2], strict=False):
+        if compared("OPEqual", value, candidate()):
+            return _of(target, then())
+    return _of(target, rest[-1]()) if len(rest) % 2 else None
+
+
+def _of_text(change: Callable[..., Any], least: int = 1, most: int = 1) -> Function:
+    """A function of texts, and whole numbers after the first one."""
+
+    def apply(_: HiveType, arguments: Sequence[Argument]) -> Any:
+        given = [each() for each in arguments]
+        if not least <= len(given) <= most or not all(
+            is_text(each.kind) or isinstance(each.value, int) for each in given if each.value is not None
+        ):
+            raise UnclearError
+        values = [each.value for each in given]
+        if not isinstance(values[0], str | None):
+            raise UnclearError
+        if sum(len(each) for each in values if isinstance(each, str)) > _MAX_CHARACTERS:
+            raise UnclearError
+        return None if None in values else change(*values)
+
+    return apply
+
+
+def _letters(change: Callable[[str], str]) -> Callable[[str], str]:
+    """Where letters stay one each: there languages agree."""
+
+    def apply(text: str) -> str:
+        changed = "".join(map(change, text))
+        if len(changed) != len(text) or "Σ" in text:
+            raise UnclearError
+        return changed
+
+    return apply
+
+
+def _substring(text: str, start: int, length: int | None = None) -> str:
+    """Java counts units of UTF-16."""
+    units = text.encode("utf-16-be")
+    size = len(units) // 2
+    first = start - 1 if start > 0 else size + start if start < 0 else 0
+    if first < 0 or first >= size or (length is not None and length <= 0):
+        return ""
+    end = size if length is None else min(first + length, size)
+    try:
+        return units[2 * first : 2 * end].decode("utf-16-be")
+    except UnicodeDecodeError:
+        raise UnclearError from None
+
+
+def _like(text: str, pattern: str) -> bool:
+    """SQL's LIKE, without going back but to the last %."""
+    if "\\" in pattern or len(text) * len(pattern) > _MAX_STEPS:
+        raise UnclearError
+    at = place = 0
+    last, resumed = -1, 0
+    while at < len(text):
+        if place < len(pattern) and pattern[place] == "%":
+            last, resumed = place, at
+            place += 1
+        elif place < len(pattern) and pattern[place] in ("_", text[at]):
+            at, place = at + 1, place + 1
+        elif last >= 0:
+            resumed += 1
+            at, place = resumed, last + 1
+        else:
+            return False
+    return not pattern[place:].strip("%")
+
+
+def _concat(*texts: Any) -> str:
+    return "".join(map(str, texts))
+
+
+def _arithmetic(compute: Callable[[int, int], int]) -> Function:
+    """Of whole numbers, within the type of the result."""
+
+    def apply(target: HiveType, arguments: Sequence[Argument]) -> Any:
+        left, right = (each() for each in _exactly(2, arguments))
+        if not all(is_number(each.kind) and isinstance(each.value, int | None) for each in (left, right)):
+            raise UnclearError
+        if left.value is None or right.value is None:
+            return None
+        found = compute(left.value, right.value)
+        if abs(found) >= _WIDEST:
+            raise UnclearError
+        return converted(HiveType("bigint"), target, found)
+
+    return apply
+
+
+def _remainder(left: int, right: int) -> int:
+    if right == 0:
+        raise UnclearError
+    return abs(left) % abs(right) * (-1 if left < 0 else 1)
+
+
+def _single(compute: Callable[[int], int]) -> Function:
+    return lambda target, arguments: _arithmetic(lambda value, _: compute(value))(target, [*arguments, *arguments])
+
+
+def _day(typed: Typed) -> datetime.date | None:
+    found = converted(typed.kind, HiveType("date"), typed.value)
+    if found is None or isinstance(found, datetime.date):
+        return found
+    raise UnclearError
+
+
+def _part(name: str) -> Function:
+    def apply(_: HiveType, arguments: Sequence[Argument]) -> int | None:
+        day = _day(_exactly(1, arguments)[0]())
+        return None if day is None else int(getattr(day, name))
+
+    return apply
+
+
+def _time_part(name: str) -> Function:
+    def apply(_: HiveType, arguments: Sequence[Argument]) -> int | None:
+        given = _exactly(1, arguments)[0]()
+        if given.kind.name != "timestamp":
+            raise UnclearError
+        return int(getattr(given.value, name)) if isinstance(given.value, Instant) else None
+
+    return apply
+
+
+def _date(target: HiveType, arguments: Sequence[Argument]) -> Any:
+    """to_date: a text in old versions, a date in new ones."""
+    day = _day(_exactly(1, arguments)[0]())
+    return day if day is None or target.name == "date" else day.isoformat()
+
+
+def _shifted(sign: int) -> Function:
+    def apply(target: HiveType, arguments: Sequence[Argument]) -> Any:
+        given, days = (each() for each in _exactly(2, arguments))
+        day = _day(given)
+        if day is None or days.value is None:
+            return None
+        if not isinstance(days.value, int) or abs(days.value) > 100_000:
+            raise UnclearError
+        try:
+            moved = day + datetime.timedelta(sign * days.value)
+        except OverflowError:
+            raise UnclearError from None
+        return moved if target.name == "date" else moved.isoformat()
+
+    return apply
+
+
+def _exactly(count: int, arguments: Sequence[Argument]) -> Sequence[Argument]:
+    if len(arguments) != count:
+        raise UnclearError
+    return arguments
+
+
+def _is_null(_: HiveType, arguments: Sequence[Argument]) -> bool:
+    return _exactly(1, arguments)[0]().value is None
+
+
+def _null_safe(_: HiveType, arguments: Sequence[Argument]) -> bool:
+    left, right = (each() for each in _exactly(2, arguments))
+    if left.value is None or right.value is None:
+        return left.value is right.value
+    return bool(compared("OPEqual", left, right))
+
+
+# By the names of Hive's classes without GenericUDF.
+FUNCTIONS: dict[str, Function] = {
+    **{name: _comparison(name) for name in _COMPARED},
+    "OPEqualNS": _null_safe,
+    "OPNotEqualNS": lambda target, arguments: not _null_safe(target, arguments),
+    "OPAnd": _and,
+    "OPOr": _or,
+    "OPNot": lambda _, arguments: _negated(_truth(_exactly(1, arguments)[0]())),
+    "OPNull": _is_null,
+    "OPNotNull": lambda target, arguments: not _is_null(target, arguments),
+    "OPTrue": lambda _, arguments: _truth(_exactly(1, arguments)[0]()) is True,
+    "OPFalse": lambda _, arguments: _truth(_exactly(1, arguments)[0]()) is False,
+    "OPNotTrue": lambda _, arguments: _truth(_exactly(1, arguments)[0]()) is not True,
+    "OPNotFalse": lambda _, arguments: _truth(_exactly(1, arguments)[0]()) is not False,
+    "In": _in,
+    "Between": _between,
+    **dict.fromkeys(("ToDecimal", "ToVarchar", "ToString", "ToDate", "Timestamp", "ToChar"), _cast),
+    "Coalesce": _coalesce,
+    "Nvl": _coalesce,
+    "If": _if,
+    "When": _when,
+    "Case": _case,
+    "Upper": _of_text(_letters(str.upper)),
+    "Lower": _of_text(_letters(str.lower)),
+    "Trim": _of_text(lambda text: text.strip(" ")),
+    "Length": _of_text(len),
+    "CharacterLength": _of_text(len),
+    "Concat": _of_text(_concat, 1, 50),
+    "Date": _date,
+    "DateAdd": _shifted(1),
+    "DateSub": _shifted(-1),
+    "OPNumericPlus": _arithmetic(operator.add),
+    "OPNumericMinus": _arithmetic(operator.sub),
+    "OPPlus": _arithmetic(operator.add),
+    "OPMinus": _arithmetic(operator.sub),
+    "OPMultiply": _arithmetic(operator.mul),
+    "OPMod": _arithmetic(_remainder),
+    "OPNegative": _single(operator.neg),
+    "OPPositive": _single(operator.pos),
+    "Abs": _single(abs),
+}
+# By the names of the classes that a GenericUDFBridge calls, without org.apache.hadoop.hive.ql.udf.UDF.
+BRIDGED: dict[str, Function] = {
+    **dict.fromkeys(("ToByte", "ToShort", "ToInteger", "ToLong", "ToDouble", "ToFloat", "ToString"), _cast),
+    "Like": _of_text(_like, 2, 2),
+    "Substr": _of_text(_substring, 2, 3),
+    "Year": _part("year"),
+    "Month": _part("month"),
+    "DayOfMonth": _part("day"),
+    "Hour": _time_part("hour"),
+    "Minute": _time_part("minute"),
+    "Second": _time_part("second"),
+}

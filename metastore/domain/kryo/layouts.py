@@ -1,0 +1,146 @@
+"""What Hive's classes are made of: the fields that Kryo writes, in its order, which is that of their names.
+
+A field's kind is a letter. Of Java's own types: z, b, s, i, j, f and d are boolean to double, as in class files; Z, Y,
+H, I, J, F and D their wrappers; S a String, B bytes, E an enumeration, L a list of Strings, t a LocalDate, u a
+LocalDateTime. W is a decimal that can be written, o an object whose class stands before it. Read from the classes of
+Hive 2.3.10, 3.1.3, 4.0.1 and 4.1.0; where one differs by Kryo's version, Hive 4's is new.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Layout(NamedTuple):
+    """Names of the fields ("" where nobody asks for them) and their kinds."""
+
+    names: tuple[str, ...]
+    kinds: str
+
+
+HADOOP = "org.apache.hadoop."
+FUNCTIONS = f"{HADOOP}hive.ql.udf.generic.GenericUDF"
+EXPRESSIONS = f"{HADOOP}hive.ql.plan.ExprNode"
+VALUES = f"{HADOOP}hive.common.type."
+
+_NAMED = {
+    f"{EXPRESSIONS}GenericFuncDesc": "children:o genericUDF:o isSortedExpr:z typeInfo:o",
+    f"{EXPRESSIONS}ColumnDesc": "column:S isPartitionColOrVirtualCol:z isSkewedCol:z tabAlias:S typeInfo:o",
+    f"{EXPRESSIONS}ConstantDesc": "typeInfo:o value:o",
+    f"{EXPRESSIONS}FieldDesc": "desc:o fieldName:S isList:Z typeInfo:o",
+    f"{FUNCTIONS}Bridge": "isOperator:z udfClassName:S udfName:S",
+    f"{HADOOP}hive.serde2.typeinfo.PrimitiveTypeInfo": "typeName:S",
+    f"{HADOOP}hive.serde2.typeinfo.CharTypeInfo": "length:i typeName:S",
+    f"{HADOOP}hive.serde2.typeinfo.VarcharTypeInfo": "length:i typeName:S",
+    f"{HADOOP}hive.serde2.typeinfo.DecimalTypeInfo": "precision:i scale:i typeName:S",
+    f"{HADOOP}hive.serde2.typeinfo.TimestampLocalTZTypeInfo": "timeZone:o typeName:S",
+    f"{HADOOP}hive.serde2.typeinfo.ListTypeInfo": "listElementTypeInfo:o",
+    f"{HADOOP}hive.serde2.typeinfo.MapTypeInfo": "mapKeyTypeInfo:o mapValueTypeInfo:o",
+    f"{HADOOP}hive.serde2.typeinfo.StructTypeInfo": "allStructFieldNames:L allStructFieldTypeInfos:o",
+    f"{VALUES}HiveChar": "value:S",
+    f"{VALUES}HiveVarchar": "value:S",
+    f"{VALUES}HiveDecimal": (
+        "fast0:j fast1:j fast2:j fastIntegerDigitCount:i fastScale:i fastSerializationScale:i fastSignum:i"
+    ),
+    f"{VALUES}Date": "localDate:t",
+    f"{VALUES}Timestamp": "localDateTime:u",
+    f"{VALUES}HiveIntervalDayTime": "nanos:i totalSeconds:j",
+    f"{VALUES}HiveIntervalYearMonth": "totalMonths:i",
+}
+_FUNCTIONS = {
+    "Wooo": "Abs",
+    "oo": "AddMonths LastDay NextDay OPFalse OPNotFalse OPNotTrue OPTrue",
+    "i": "BRound Round",
+    "oooo": "Between",
+    "": (
+        "Case Coalesce Concat Date FormatNumber FromUtcTimestamp Greatest If Least Lower NamedStruct Nullif "
+        "Struct ToDate ToIntervalDayTime ToIntervalYearMonth ToUnixTimeStamp ToUtcTimestamp Upper When"
+    ),
+    "o": (
+        "Cbrt CharacterLength ConcatWS Factorial Hash InitCap Instr Length OPAnd OPNot OPNotNull OPNull OPOr "
+        "OctetLength ToChar ToDecimal ToVarchar UnixTimeStamp"
+    ),
+    "WoSS": "Ceil Floor",
+    "oi": "DateAdd DateSub",
+    "oz": "In LikeAll LikeAny",
+    "oS": "LTrim Power RTrim Trim",
+    "oozo": "MonthsBetween",
+    "SS": "OPDTIMinus OPDTIPlus",
+    "oESSo": (
+        "OPEqual OPEqualNS OPEqualOrGreaterThan OPEqualOrLessThan OPGreaterThan OPLessThan OPNotEqual OPNotEqualNS"
+    ),
+    "zozSS": "OPMinus OPPlus",
+    "oWooooooSSo": "OPNegative OPPositive",
+    "z": "Timestamp",
+    "ooooo": "Translate",
+    "ozzoi": "Trunc",
+}
+_OLD_FUNCTIONS = {
+    "oo": "DateDiff",
+    "": "Nvl",
+    "zozWooooSSo": "OPDivide OPMod OPMultiply OPNumericMinus OPNumericPlus PosMod",
+    "o": "RegExp",
+}
+_NEW_FUNCTIONS = {
+    "": "CastFormat FromUnixTime ToString",
+    "o": "DateDiff DateFormat Quarter",
+    "zozWooooSSoo": "OPDivide OPMod OPMultiply OPNumericMinus OPNumericPlus OPScaleUpDecimal64 PosMod",
+    "oz": "RegExp",
+}
+# What functions keep beside: buffers for their results, and how they read their arguments.
+_OTHERS = {
+    "z": "io.BooleanWritable",
+    "b": "hive.serde2.io.ByteWritable",
+    "s": "hive.serde2.io.ShortWritable",
+    "i": "io.IntWritable hive.serde2.io.DateWritable",
+    "j": "io.LongWritable",
+    "f": "io.FloatWritable",
+    "d": "io.DoubleWritable hive.serde2.io.DoubleWritable",
+    "jjjiiiiBBz": "hive.serde2.io.HiveDecimalWritable",
+    "o": (
+        "hive.serde2.io.HiveIntervalDayTimeWritable hive.serde2.io.HiveIntervalYearMonthWritable "
+        "hive.serde2.io.DateWritableV2"
+    ),
+    "oo": " ".join(f"hive.ql.udf.UDF{part}" for part in ("Year", "Month", "DayOfMonth", "Hour", "Minute", "Second")),
+}
+_OLD_OTHERS = {"o": "hive.serde2.io.HiveCharWritable hive.serde2.io.HiveVarcharWritable", "Bi": "io.Text"}
+_NEW_OTHERS = {
+    "io": "hive.serde2.io.HiveCharWritable hive.serde2.io.HiveVarcharWritable",
+    "Bii": "io.Text",
+}
+_INSPECTED = (
+    "Binary Boolean Byte Date Double Float HiveChar HiveDecimal HiveIntervalDayTime HiveIntervalYearMonth HiveVarchar "
+    "Int Long Short String Timestamp TimestampLocalTZ Void"
+)
+
+
+def _named() -> dict[str, Layout]:
+    made: dict[str, Layout] = {}
+    for name, fields in _NAMED.items():
+        pairs = [field.split(":") for field in fields.split()]
+        made[name] = Layout(tuple(pair[0] for pair in pairs), "".join(pair[1] for pair in pairs))
+    return made
+
+
+def _plain(prefix: str, groups: dict[str, str]) -> dict[str, Layout]:
+    return {
+        f"{prefix}{name}": Layout(("",) * len(kinds), kinds)
+        for kinds, names in groups.items()
+        for name in names.split()
+    }
+
+
+def _inspectors() -> dict[str, Layout]:
+    prefix = f"{HADOOP}hive.serde2.objectinspector.primitive."
+    return {
+        f"{prefix}{side}{kind}ObjectInspector": Layout(("",), "o")
+        for side in ("Java", "Writable")
+        for kind in _INSPECTED.split()
+    }
+
+
+_ALL = _named() | _plain(FUNCTIONS, _FUNCTIONS) | _plain(HADOOP, _OTHERS) | _inspectors()
+LAYOUTS = {
+    3: _ALL | _plain(FUNCTIONS, _OLD_FUNCTIONS) | _plain(HADOOP, _OLD_OTHERS),
+    5: _ALL | _plain(FUNCTIONS, _NEW_FUNCTIONS) | _plain(HADOOP, _NEW_OTHERS),
+}

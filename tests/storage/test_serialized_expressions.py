@@ -1,0 +1,91 @@
+"""Expressions that Hive's own clients sent: the partitions that we choose, beside those that Hive itself does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import pytest
+
+from metastore.app import Application
+from metastore.domain.names import TableName
+from metastore.errors import InvalidInputError
+from metastore.services.entry.partition_expressions import PartitionExpressionService
+from tests.fixtures.application import called
+from tests.fixtures.expressions import VERSIONS, Recorded, RecordedTable, recordings
+from tests.wire.builders import partition, table
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+# Hive 2.3 takes every text for true, 'false' too: dropping k = true would drop both.
+FALSE_IS_TRUE = ("2.3.10", "booleans")
+# Hive 2.3 and 3.1 find a date in a struct unlike any constant.
+DATE_IN_STRUCT = "EXPLAIN SELECT x FROM three WHERE struct(d, n) IN"
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The zone of the recorder: Hive 2.3 sends instants, which are read in the server's own."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+class Chosen(NamedTuple):
+    """Positions of the partitions that may be wanted, and whether they are exactly those."""
+
+    positions: list[int]
+    is_exact: bool
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_partitions_are_those_that_hive_chooses(application: Application, version: str) -> None:
+    found = recordings(version)
+    called(application, "create_database", Database(name="d"))
+    for name, each in found.tables.items():
+        called(application, "create_table", table("d", name, each.keys))
+        called(application, "add_partitions", [partition("d", name, values) for values in each.values])
+    service = PartitionExpressionService(application._store)
+    compared = [each for each in found.expressions if (version, each.table) != FALSE_IS_TRUE]
+    different = [each for each in compared if not _agrees(service, found.tables[each.table], each)]
+    assert len(compared) > 1000
+    assert len(different) <= len(compared) // 100, [each.statement for each in different]
+
+
+def _agrees(service: PartitionExpressionService, keys: RecordedTable, recorded: Recorded) -> bool:
+    """Whether both choose the same. Ours must not be too few; for a drop, not too many either."""
+    chosen = _chosen(service, keys, recorded)
+    assert set(chosen.positions) >= set(recorded.kept), recorded.statement
+    if chosen.is_exact and not recorded.statement.startswith(DATE_IN_STRUCT):
+        assert set(chosen.positions) == set(recorded.kept), recorded.statement
+    droppable = partial(service.names_to_drop, TableName("hive", "d", recorded.table), [recorded.expression])
+    if chosen.is_exact:
+        assert len(droppable(if_exists=True)) == len(chosen.positions)
+    else:
+        with pytest.raises(InvalidInputError, match="cannot be read"):
+            droppable(if_exists=True)
+    return chosen.positions == recorded.kept
+
+
+def _chosen(service: PartitionExpressionService, keys: RecordedTable, recorded: Recorded) -> Chosen:
+    selected = service.select(TableName("hive", "d", recorded.table), recorded.expression, None)
+    positions = sorted(keys.values.index(each.values) for each in selected.partitions.decode())
+    return Chosen(positions, not selected.has_unknown)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_drop_is_understood(application: Application, version: str) -> None:
+    """What ALTER TABLE … DROP PARTITION sends, Hive 2.3's booleans too: as they are meant."""
+    found = recordings(version)
+    called(application, "create_database", Database(name="d"))
+    service = PartitionExpressionService(application._store)
+    for name, each in found.tables.items():
+        called(application, "create_table", table("d", name, each.keys))
+        called(application, "add_partitions", [partition("d", name, values) for values in each.values])
+    drops = [each for each in found.expressions if "DROP" in each.statement]
+    assert len(drops) > 50
+    for each in drops:
+        assert _chosen(service, found.tables[each.table], each).is_exact, each.statement
