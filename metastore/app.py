@@ -96,7 +96,7 @@ class Application:
 
     def __init__(self, settings: Settings, database_url: str) -> None:
         self._settings = settings
-        self._store = Store(make_engine(settings, database_url))
+        self._store = Store(make_engine(settings, database_url), settings)
         self._listener = Listener(database_url)
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.databases = DatabaseService(self._store, warehouse, _now)

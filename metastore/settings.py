@@ -79,6 +79,7 @@ class Settings:
     min_rate: int = _setting(64 * 2**10, "bytes a second of a message or reply that extend these two", parse=int, low=1)
     drain_timeout: float = _seconds(20.0, "that calls in flight have to finish after SIGTERM", low=0)
     pool_size: int = _setting(8, "database connections per worker", parse=int, low=1, high=1000)
+    pool_timeout: float = _seconds(60.0, "a call may wait for a connection to the database")
     lock_timeout: float = _seconds(30.0, "a statement may wait for a lock of the database")
     statement_timeout: float = _seconds(300.0, "one SQL statement may take")
     txn_timeout: float = _seconds(300.0, "a lock or transaction lives without a heartbeat")
@@ -148,12 +149,27 @@ class Settings:
 
 
 def database_url(text: str) -> str:
-    """A PostgreSQL URL with the driver that we ship. Raises ConfigurationError for any other."""
+    """A PostgreSQL URL with the driver that we ship. Raises ConfigurationError for any other.
+
+    Several hosts may be written as libpq has them, `h1:5432,h2:5433`, or as parameters; that one is taken which takes
+    writes, unless `target_session_attrs` says something else.
+    """
     scheme, separator, rest = text.partition("://")
     if not separator or scheme.partition("+")[0] not in ("postgresql", "postgres"):
         raise ConfigurationError(
             f"database URL {safe_url(text)!r} is not PostgreSQL's; write postgresql://user:password@host:5432/database"
         )
+    before, at, hosts = rest.partition("/")[0].rpartition("@")
+    path = rest[len(before + at + hosts) :]
+    if "," in hosts:
+        named = [re.fullmatch(r"(.*?)(?::(\d*))?", each) for each in hosts.split(",")]
+        names = ",".join(each[1].strip("[]") for each in named if each)
+        ports = ",".join(each[2] or "5432" for each in named if each)
+        path += f"{'&' if '?' in path else '?'}host={names}&port={ports}"
+        rest = f"{before}{at}{path}"
+    several = re.search(r"[?&]host=[^&]*,", path) or len(re.findall(r"[?&]host=", path)) > 1
+    if several and "target_session_attrs=" not in path:
+        rest += "&target_session_attrs=read-write"
     return f"{_DRIVER}://{rest}"
 
 

@@ -11,8 +11,10 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.domain.events import Event
 from metastore.errors import UnavailableError
+from metastore.settings import Settings
 from metastore.storage.cache import Cache
 from metastore.storage.postgres.exceptions import translate, translated
+from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.queries.descriptors import Descriptors, TailCache
 from metastore.storage.repositories.catalogs import Catalogs
 from metastore.storage.repositories.column_statistics import ColumnStatistics
@@ -126,21 +128,23 @@ class UnitOfWork:
 class Store:
     """The database, as services see it."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        """`settings`: `pool_size` connections, `pool_timeout` in seconds."""
         self._engine = engine
+        self._pool = ConnectionPool(engine, settings.pool_size, settings.pool_timeout)
         self._tails: TailCache = Cache(_CACHE_BYTES)
         self._names: NameCache = Cache(_CACHE_BYTES)
 
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:
         """Statements that stand for themselves: no transaction block, each sees all that is committed."""
-        with translated(), self._engine.connect() as connection:
+        with translated(), self._pool.connection() as connection:
             yield UnitOfWork(connection, self._tails, self._names)
 
     @contextmanager
     def transaction(self) -> Iterator[UnitOfWork]:
         """Everything inside is committed at the end, or nothing of it."""
-        with translated(), self._engine.connect() as connection:
+        with translated(), self._pool.connection(writes=True) as connection:
             work = UnitOfWork(connection, self._tails)  # names that nobody else sees yet are not kept
             work.begin()
             try:

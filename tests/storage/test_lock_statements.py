@@ -32,7 +32,8 @@ TIMEOUT = timedelta(minutes=5)
 
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
-    store = Store(make_engine(Settings(database_url=database_url), database_url))
+    settings = Settings(database_url=database_url)
+    store = Store(make_engine(settings, database_url), settings)
     yield store
     store.close()
 

@@ -37,7 +37,8 @@ TABLE = TableName("hive", "db", "t")
 
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
-    store = Store(make_engine(Settings(database_url=database_url), database_url))
+    settings = Settings(database_url=database_url)
+    store = Store(make_engine(settings, database_url), settings)
     yield store
     store.close()
 

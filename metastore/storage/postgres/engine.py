@@ -11,6 +11,17 @@ from metastore.settings import Settings
 _LIFE: Final = 600
 """Seconds until a connection is replaced: what it keeps, plans most of all, is not older."""
 
+LIVELY: Final = {
+    "connect_timeout": 3,
+    "keepalives": 1,
+    "keepalives_idle": 4,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 8000,
+}
+"""Parameters of libpq by which a host that has fallen silent is noticed within ten seconds: seconds, the last one
+milliseconds (PostgreSQL documentation, 32.1.2)."""
+
 
 def make_engine(settings: Settings, url: str) -> Engine:
     """An engine whose sessions wait neither for locks nor for statements without end.
@@ -32,6 +43,6 @@ def make_engine(settings: Settings, url: str) -> Engine:
         pool_use_lifo=True,  # what was used last has most in its caches
         pool_recycle=_LIFE,
         isolation_level="AUTOCOMMIT",
-        pool_timeout=settings.statement_timeout,
-        connect_args={"options": options, "application_name": "metastore", "connect_timeout": 10},
+        pool_timeout=settings.pool_timeout,
+        connect_args={"options": options, "application_name": "metastore", **LIVELY},
     )

@@ -6,16 +6,22 @@ One connection and one thread a process, from the first who waits.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import select
 import threading
 from typing import Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types, and SQLAlchemy no LISTEN
+from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.engine import make_url
+
+from metastore.storage.postgres.engine import LIVELY
 
 CHANNEL: Final = "metastore_partitions"
 """On which it is announced that there are new partitions."""
+
+log = logging.getLogger("metastore.postgres")
 
 _PAUSE: Final = 1.0  # seconds before a lost connection is tried again
 
@@ -25,7 +31,8 @@ class Listener:
 
     def __init__(self, url: str) -> None:
         """`url`: a PostgreSQL URL, as `make_engine` takes it. Nothing is connected yet."""
-        self._url = make_url(url)
+        # As SQLAlchemy reads it: hosts with their ports may be several parameters, which libpq does not know.
+        _, self._parameters = PGDialect_psycopg2().create_connect_args(make_url(url))  # type: ignore[no-untyped-call]
         self._changed = threading.Condition()
         self._count = 0
         self._listening = False
@@ -57,16 +64,19 @@ class Listener:
     def _listen(self) -> None:
         stopped = False
         while not stopped:
-            with contextlib.suppress(psycopg2.Error), contextlib.closing(self._connect()) as connection:
-                self._announce(listening=True)
-                stopped = self._follow(connection)
+            try:
+                with contextlib.closing(self._connect()) as connection:
+                    self._announce(listening=True)
+                    stopped = self._follow(connection)
+            except psycopg2.Error as error:
+                log.warning("not listening to PostgreSQL, it is tried again: %s", " ".join(str(error).split()))
             # Whatever was announced meanwhile is lost: everybody looks again, and again when there is a connection.
             self._announce(listening=False)
             stopped = stopped or bool(select.select([self._stop], [], [], _PAUSE)[0])
 
     def _connect(self) -> Any:
-        plain = self._url.set(drivername="postgresql").render_as_string(hide_password=False)
-        connection = psycopg2.connect(plain, application_name="metastore listener", connect_timeout=10)
+        parameters = LIVELY | self._parameters | {"application_name": "metastore listener"}
+        connection = psycopg2.connect(**parameters)
         connection.autocommit = True
         with connection.cursor() as cursor:
             cursor.execute(f"LISTEN {CHANNEL}")

@@ -169,7 +169,8 @@ def execute(url: str, statement: str) -> None:
 
 def cleaned(url: str, time_to_live: float) -> int:
     """Cleans a log as a server does; returns how much was removed."""
-    store = Store(make_engine(Settings(database_url=url), url))
+    settings = Settings(database_url=url)
+    store = Store(make_engine(settings, url), settings)
     try:
         return NotificationService(store, time_to_live).clean()
     finally:

@@ -1,0 +1,112 @@
+"""Who gets a connection: in the order of asking, some for reads alone, and nobody waits for what cannot come."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg2  # type: ignore[import-untyped] # it has no types
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import OperationalError
+
+from metastore.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FOR_READS: Final = 4  # one connection of so many is never a writer's
+_USED_UP: Final = re.compile(r"too many|connection slots")
+_PAUSE: Final = 0.05  # seconds before one asks again for a connection that PostgreSQL had not
+_SECONDS_BETWEEN_ATTEMPTS: Final = 0.2
+
+
+class ConnectionPool:
+    """Gives out at most `size` connections of an engine, and to writers a quarter less, one at the least."""
+
+    def __init__(self, engine: Engine, size: int, timeout: float) -> None:
+        """`timeout`: seconds to wait for a connection."""
+        self._engine = engine
+        self._timeout = timeout
+        self._any = _tokens(size)
+        self._for_writers = _tokens(max(1, size - size // _FOR_READS))
+        _Attempts().watch(engine)
+
+    @contextmanager
+    def connection(self, *, writes: bool = False) -> Iterator[Connection]:
+        """A connection, for as long as the block takes. Raises UnavailableError, DBAPIError."""
+        deadline = time.monotonic() + self._timeout
+        if writes:
+            self._take(self._for_writers)
+        try:
+            self._take(self._any)
+            try:
+                with self._connected(deadline) as connection:
+                    yield connection
+            finally:
+                self._any.put(None)
+        finally:
+            if writes:
+                self._for_writers.put(None)
+
+    def _take(self, tokens: SimpleQueue[None]) -> None:
+        try:
+            tokens.get(timeout=self._timeout)
+        except Empty:
+            raise UnavailableError(
+                f"All connections to PostgreSQL have been busy for {self._timeout:g} s; raise METASTORE_POOL_SIZE"
+            ) from None
+
+    def _connected(self, deadline: float) -> Connection:
+        """Where PostgreSQL has no further connection for us, one that others of this process give back will do."""
+        while True:
+            try:
+                return self._engine.connect()
+            except OperationalError as error:
+                if not _USED_UP.search(str(error.orig)):
+                    raise
+                if time.monotonic() > deadline:
+                    raise UnavailableError(
+                        "PostgreSQL has no connection left: raise its max_connections, or lower METASTORE_POOL_SIZE"
+                    ) from error
+                time.sleep(_PAUSE)
+
+
+class _Attempts:
+    """While PostgreSQL cannot be reached, one thread at a time tries; the others are told at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._trying = False
+        self._failure = ""
+        self._failed = 0.0
+
+    def watch(self, engine: Engine) -> None:
+        event.listen(engine, "do_connect", self._connect)
+
+    def _connect(self, dialect: Any, _record: Any, arguments: Any, parameters: Any) -> Any:
+        with self._lock:
+            recent = time.monotonic() - self._failed < _SECONDS_BETWEEN_ATTEMPTS
+            if self._failure and (self._trying or recent):
+                raise psycopg2.OperationalError(self._failure)
+            self._trying = True
+        failure = ""
+        try:
+            return dialect.connect(*arguments, **parameters)
+        except psycopg2.OperationalError as error:
+            failure = str(error)
+            raise
+        finally:
+            with self._lock:
+                self._trying, self._failure, self._failed = False, failure, time.monotonic()
+
+
+def _tokens(count: int) -> SimpleQueue[None]:
+    """A semaphore that keeps the order, and is fast."""
+    tokens: SimpleQueue[None] = SimpleQueue()
+    for _ in range(count):
+        tokens.put(None)
+    return tokens

@@ -1,0 +1,133 @@
+"""Who gets a connection when there are too few: reads before writers, and whoever waits when one comes free."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+
+import pytest
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
+
+from metastore.errors import UnavailableError
+from metastore.settings import Settings
+from metastore.settings import database_url as normalised
+from metastore.storage.postgres.engine import make_engine
+from metastore.storage.postgres.listener import Listener
+from metastore.storage.postgres.pool import ConnectionPool
+from metastore.storage.unit_of_work import Store
+from tests.fixtures.database import execute
+from tests.fixtures.proxy import Proxy
+
+
+@contextmanager
+def engine_of(url: str, **options: object) -> Iterator[Engine]:
+    engine = create_engine(url, pool_size=8, max_overflow=0, **options)
+    yield engine
+    engine.dispose()
+
+
+def test_reads_have_connections_that_writers_cannot_take(database_url: str) -> None:
+    settings = Settings(database_url=database_url, pool_size=4, lock_timeout=20)
+    store = Store(make_engine(settings, database_url), settings)
+    execute(database_url, "CREATE TABLE rows AS SELECT 1 AS n")
+    held, release = threading.Event(), threading.Event()
+
+    def write(*, first: bool = False) -> None:
+        with store.transaction() as work:
+            work._connection.execute(text("UPDATE rows SET n = n + 1"))
+            if first:
+                held.set()
+                release.wait()
+
+    with ThreadPoolExecutor(21) as threads:
+        done = [threads.submit(write, first=True)]
+        assert held.wait(20)
+        done += [threads.submit(write) for _ in range(20)]
+        for _ in range(50):
+            with store.read() as work:
+                assert work._connection.scalar(text("SELECT n FROM rows")) == 1
+        release.set()
+        for each in done:
+            each.result()
+    with store.read() as work:
+        assert work._connection.scalar(text("SELECT n FROM rows")) == 22
+    store.close()
+
+
+def test_where_postgresql_has_no_further_connection_one_that_is_there_is_waited_for(database_url: str) -> None:
+    role = f"limited_{make_url(database_url).database}"
+    execute(database_url, f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 2")
+    url = make_url(database_url).set(username=role)
+    inside, release = threading.Semaphore(0), threading.Event()
+
+    def hold(pool: ConnectionPool) -> int:
+        with pool.connection() as connection:
+            inside.release()
+            release.wait()
+            return int(connection.scalar(text("SELECT 1")) or 0)
+
+    with engine_of(url.render_as_string(hide_password=False)) as engine, ThreadPoolExecutor(6) as threads:
+        pool = ConnectionPool(engine, 8, timeout=30)
+        done = [threads.submit(hold, pool) for _ in range(6)]
+        assert inside.acquire(timeout=20)
+        assert inside.acquire(timeout=20)
+        release.set()
+        assert [each.result() for each in done] == [1] * 6
+    execute(database_url, f"DROP ROLE {role}")
+
+
+def test_who_waits_in_vain_is_told_what_to_raise(database_url: str) -> None:
+    with engine_of(database_url) as engine:
+        pool = ConnectionPool(engine, 1, timeout=0.05)
+        with pool.connection(), pytest.raises(UnavailableError, match="METASTORE_POOL_SIZE"), pool.connection():
+            pass
+        with pool.connection(writes=True) as connection:
+            assert connection.scalar(text("SELECT 1")) == 1
+
+
+def test_while_nobody_answers_one_tries_and_the_others_are_told(database_url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = make_url(database_url).set(host="127.0.0.1", port=silent.getsockname()[1], query={})
+        with engine_of(url.render_as_string(hide_password=False), connect_args={"connect_timeout": 2}) as engine:
+            pool = ConnectionPool(engine, 1, timeout=60)
+
+            def ask() -> None:
+                with pytest.raises(OperationalError), pool.connection():
+                    pass
+
+            with ThreadPoolExecutor(10) as threads:
+                for each in [threads.submit(ask) for _ in range(10)]:
+                    each.result()
+        silent.settimeout(0)
+        accepted = 0
+        with suppress(BlockingIOError):
+            while silent.accept()[0].close() is None:
+                accepted += 1
+        assert accepted in (1, 2), "the second may have come when the first had long failed"
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        "postgres@127.0.0.1:1,127.0.0.1:{port}/{database}",
+        "postgres@/{database}?host=127.0.0.1:1&host=127.0.0.1:{port}",
+        "postgres@/{database}?host=127.0.0.1,127.0.0.1&port=1,{port}",
+    ],
+)
+def test_several_hosts_in_every_form(database_url: str, proxied: Callable[[str], Proxy], hosts: str) -> None:
+    database = make_url(database_url).database
+    url = normalised("postgresql://" + hosts.format(port=proxied(database_url).port, database=database))
+    assert "target_session_attrs=read-write" in url
+    with engine_of(url) as engine, engine.connect() as connection:
+        assert connection.scalar(text("SELECT current_database()")) == database
+    listener = Listener(url)
+    try:
+        listener.count(20)
+        assert listener._listening
+    finally:
+        listener.close()
