@@ -1,5 +1,5 @@
 # The server alone: neither Java nor Spark.
-FROM python:3.13-slim
+FROM python:3.11-slim
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY metastore metastore

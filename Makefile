@@ -1,12 +1,12 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint bench bench-zipf crash interop generate clean
+.PHONY: help demo test quick lint bench bench-zipf crash image-steps interop generate clean
 READY := .venv/.ready
 # A worker for each core. Files are given out in the order of their names: the slow ones come first.
 PARALLEL := --numprocesses logical --maxprocesses 4 --no-loadscope-reorder
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY)  ## Load real flights into a skewed table, query it with plain Spark SQL, show what was pruned
 	@.venv/bin/metastore demo
@@ -30,6 +30,9 @@ crash: $(READY)  ## Kill writers at every step, and let writers race: make crash
 
 bench-zipf: $(READY)  ## Measure list bucketing beside other layouts; writes docs/zipf.* and the table in docs/benchmarks.md
 	@.venv/bin/python -W ignore -m tests.bench.zipf $(ARGS)
+
+image-steps: $(READY)  ## Run the steps of the Dockerfile without Docker, and its server as an unprivileged user (not part of the tests)
+	@.venv/bin/python scripts/image_steps.py
 
 interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop

@@ -1,0 +1,95 @@
+"""What the Dockerfile and docker-compose.yml promise, as far as it is seen from outside; `make image-steps` runs it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from metastore.cli.commands import metastore
+from metastore.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+SETTINGS = {PREFIX + each.name.upper() for each in fields(Settings)}
+
+
+@pytest.fixture(scope="module")
+def compose() -> Any:
+    return yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+
+
+def schema_says(file: Path) -> subprocess.CompletedProcess[str]:
+    """Checks a file against the schema of the Compose specification, which comes with check-jsonschema."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_compose_fits_its_schema() -> None:
+    result = schema_says(ROOT / "docker-compose.yml")
+    assert result.returncode == 0, result.stdout
+
+
+def test_the_schema_sees_a_misspelt_key(tmp_path: Path) -> None:
+    broken = tmp_path / "docker-compose.yml"
+    broken.write_text((ROOT / "docker-compose.yml").read_text().replace("healthcheck:", "healthchek:"))
+    assert "healthchek" in schema_says(broken).stdout
+
+
+def test_every_variable_is_a_setting(compose: Any) -> None:
+    named = set(re.findall(rf"\b({PREFIX}\w+)=", DOCKERFILE))
+    for service in compose["services"].values():
+        named |= {name for name in service["environment"] if name.startswith(PREFIX)}
+    assert named
+    assert named <= SETTINGS
+
+
+def test_every_command_is_one_of_ours(compose: Any) -> None:
+    run = [service["command"] for service in compose["services"].values() if "command" in service]
+    run += [check.split('"')[3:-1:2] for check in re.findall(r"^HEALTHCHECK .*CMD (.+)$", DOCKERFILE, re.MULTILINE)]
+    run.append(re.findall(r'^CMD \["(\w+)"\]$', DOCKERFILE, re.MULTILINE))
+    assert len(run) == 3
+    for words in run:
+        command: Any = metastore
+        for word in words:
+            command = command.commands[word]
+
+
+def test_what_a_service_waits_for_is_there(compose: Any) -> None:
+    services = compose["services"]
+    for service in services.values():
+        for name, wanted in service.get("depends_on", {}).items():
+            assert name in services
+            assert wanted["condition"] != "service_healthy" or "healthcheck" in services[name]
+    mounted = {text.partition(":")[0] for service in services.values() for text in service.get("volumes", [])}
+    assert mounted == set(compose["volumes"])
+
+
+def test_calls_in_flight_have_time_to_finish(compose: Any) -> None:
+    """Docker kills what has not stopped by then."""
+    graces = [service["stop_grace_period"] for name, service in compose["services"].items() if "metastore" in name]
+    assert len(graces) == 2
+    assert all(float(grace.removesuffix("s")) > Settings.drain_timeout for grace in graces)
+
+
+def test_the_image_copies_every_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = [name.rstrip("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]]
+    copied = re.findall(r"^COPY (\w+) \1$", DOCKERFILE, re.MULTILINE)
+    assert sorted(copied) == sorted(packages)
+
+
+def test_the_tests_run_on_the_python_of_the_image() -> None:
+    """`scripts/set-up` takes that version where it is installed."""
+    found = re.search(r"^FROM python:(\d+)\.(\d+)-", DOCKERFILE, re.MULTILINE)
+    assert found
+    image, here = (int(found[1]), int(found[2])), sys.version_info[:2]
+    if image != here:
+        pytest.skip(f"the image has Python {image}, these tests run on {here}: install it, and make the .venv anew")
