@@ -33,7 +33,7 @@ def check(uri: str, name: str, *, rows: bool, master: str) -> tuple[int, str]:
         table = client.get_table(database if separator else "default", table_name)
         full_name = f"{table.dbName}.{table.tableName}"
         declared = buckets(table.sd.bucketCols, table.sd.numBuckets)
-        if not declared.number:
+        if not declared.count:
             raise InvalidInputError(f"{full_name} has no buckets to check: it is not CLUSTERED BY")
         plan = client.plan_scan(ScanRequest(table.dbName, table.tableName))
     keys = [key.name for key in table.partitionKeys]
@@ -53,7 +53,7 @@ def _findings(table: str, keys: list[str], declared: Buckets, plan: ScanPlan) ->
         if keys and partition.storageIndex is not None:
             storage = plan.storages[partition.storageIndex]
             own = buckets(storage.bucketCols, storage.numBuckets)
-        problem = mismatch(table, declared, name, own) or _disorder(table, name, partition.location, own.number, plan)
+        problem = mismatch(table, declared, name, own) or _disorder(table, name, partition.location, own.count, plan)
         return (name, problem) if problem else None
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:

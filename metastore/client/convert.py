@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from metastore.client import structs
+from metastore.domain.buckets import Buckets, buckets
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
@@ -31,12 +32,10 @@ def skew_of(sd: hive.StorageDescriptor) -> structs.Skew:
     )
 
 
-def buckets_of(sd: hive.StorageDescriptor) -> structs.Buckets:
-    """The buckets of a table or partition; Hive has -1 and 0 for none."""
-    if not sd.bucketCols or (sd.numBuckets or 0) <= 0:
-        return structs.NOT_BUCKETED
-    order = tuple((each.col, each.order == _ASCENDING) for each in sd.sortCols or ())
-    return structs.Buckets(tuple(sd.bucketCols), sd.numBuckets, order)
+def buckets_of(sd: hive.StorageDescriptor) -> Buckets:
+    """Returns the buckets of a table or partition."""
+    order = [(each.col, each.order == _ASCENDING) for each in sd.sortCols or ()]
+    return buckets(sd.bucketCols, sd.numBuckets, order)
 
 
 def storage_of(sd: hive.StorageDescriptor) -> structs.Storage:
@@ -105,7 +104,7 @@ def overlay_table(table: structs.Table, onto: hive.Table | None = None) -> hive.
     return raw
 
 
-def overlay_buckets(buckets: structs.Buckets, onto: hive.StorageDescriptor) -> None:
+def overlay_buckets(buckets: Buckets, onto: hive.StorageDescriptor) -> None:
     """Puts buckets into the struct of a table's or partition's storage; what says the same already stays as it is."""
     if buckets == buckets_of(onto):
         return

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from metastore.domain.buckets import NOT_BUCKETED, Buckets
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -37,21 +39,6 @@ class Skew:
 
 
 NOT_SKEWED = Skew()
-
-
-@dataclass(frozen=True, slots=True)
-class Buckets:
-    """CLUSTERED BY `columns` SORTED BY `order` INTO `count` BUCKETS; no count, no buckets.
-
-    `order`: columns, and whether they ascend.
-    """
-
-    columns: tuple[str, ...] = ()
-    count: int = 0
-    order: tuple[tuple[str, bool], ...] = ()
-
-
-NOT_BUCKETED = Buckets()
 
 
 @dataclass(frozen=True, slots=True)

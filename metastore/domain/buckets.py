@@ -1,45 +1,76 @@
-"""What the names of the files of a bucketed table say, and what is wrong with them. The texts are Trino's."""
+"""What the names of the files of a bucketed table say, and what is wrong with them.
+
+The rules and their texts are Trino's (BackgroundHiveSplitLoader, HiveBucketing). Of the conventions of Hive and Trino
+two are in a file's name alone; the third, the original scheme, is in the order of all names of a directory.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from metastore.domain.names import fold
 
-# The bucket is first, and begins with 0: Hive's and, since 312, Trino's. Presto before that: the query is first.
+# Trino's, since 312, and Hive's: the number comes first and begins with 0, as in 000003_0 or 000003_0_copy_1.
 _NUMBER_FIRST: Final = re.compile(r"(0\d*)_\d+.*", re.DOTALL)
+# Presto's, before 312: 20180102_030405_00641_x1y2z_bucket-00234.
 _QUERY_FIRST: Final = re.compile(r"\d{8}_\d{6}_\d{5}_[a-z0-9]{5}_bucket-(\d+)(?:[-_.].*)?", re.DOTALL)
+# That of Spark's own writer of Hive's tables.
+_OF_SPARK: Final = re.compile(r"\d+_0_part-\d+-.*", re.DOTALL)
 
 
-class Buckets(NamedTuple):
-    """CLUSTERED BY `columns` INTO `number` BUCKETS; none: 0."""
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """CLUSTERED BY `columns` SORTED BY `order` INTO `count` BUCKETS; no count, no buckets.
 
-    columns: tuple[str, ...]
-    number: int
+    `order`: columns, and whether they ascend.
+    """
+
+    columns: tuple[str, ...] = ()
+    count: int = 0
+    order: tuple[tuple[str, bool], ...] = ()
 
     def __str__(self) -> str:
-        """Writes it as Trino shows it."""
-        return f"columns=[{', '.join(self.columns)}], buckets={self.number}"
+        """As Trino shows it."""
+        return f"columns=[{', '.join(self.columns)}], buckets={self.count}"
 
 
-def buckets(columns: Sequence[str] | None, number: int | None) -> Buckets:
-    """Reads the buckets of a storage descriptor, in which -1, 0 and no columns all say that there are none."""
-    return Buckets(tuple(columns), number) if columns and number is not None and number > 0 else Buckets((), 0)
+NOT_BUCKETED: Final = Buckets()
+
+
+def buckets(columns: Sequence[str] | None, count: int | None, order: Sequence[tuple[str, bool]] = ()) -> Buckets:
+    """Returns those of a storage descriptor, in which -1, 0 and no columns all say that there are none."""
+    return Buckets(tuple(columns), count, tuple(order)) if columns and count is not None and count > 0 else NOT_BUCKETED
 
 
 def bucket_of(name: str) -> int | None:
-    """Returns the bucket that the name of a file tells."""
+    """Returns the bucket that the name of a file tells, None if it tells none.
+
+    Presto's names are looked for first, for Hive's own pattern takes the date of such a name for the number.
+    """
     found = _QUERY_FIRST.fullmatch(name) or _NUMBER_FIRST.fullmatch(name)
     return int(found[1]) if found else None
 
 
+def bucket_file(bucket: int, name: str) -> str:
+    """Returns `000003_0_<name>`: the name of a file of bucket 3. `name` begins with a query id."""
+    return f"0{bucket:05d}_0_{name}"
+
+
+def is_sparks_own(name: str) -> bool:
+    """Whether Spark without our library has named the file: it puts rows by version 1, whatever their table says."""
+    return _OF_SPARK.fullmatch(name) is not None
+
+
 def mismatch(table: str, of_table: Buckets, partition: str, of_partition: Buckets) -> str | None:
-    """Tells why a partition's buckets cannot be told from its table's; their counts may differ by 2, 4, 8 …"""
-    if not of_partition.number:
+    """Says why a partition's buckets cannot be told from its table's, None if they can: counts may differ by 2, 4 …"""
+    if not of_table.count:
+        return None
+    if not of_partition.count:
         return f"Hive table ({table}) is bucketed but partition ({partition}) is not bucketed"
-    factor, rest = divmod(max(of_table.number, of_partition.number), min(of_table.number, of_partition.number))
+    factor, rest = divmod(max(of_table.count, of_partition.count), min(of_table.count, of_partition.count))
     columns = [[fold(column) for column in each.columns] for each in (of_table, of_partition)]
     if columns[0] == columns[1] and not rest and not factor & (factor - 1):
         return None
@@ -49,22 +80,37 @@ def mismatch(table: str, of_table: Buckets, partition: str, of_partition: Bucket
     )
 
 
+def bucket_numbers(names: Sequence[str]) -> list[int]:
+    """Returns the bucket of each file of a directory that is in order (`disorder`).
+
+    If one name tells nothing, none is believed: the original scheme counts, one file for each bucket in the order of
+    their names.
+    """
+    told = [number for name in names if (number := bucket_of(name)) is not None]
+    if len(told) == len(names):
+        return told
+    by_order = {name: number for number, name in enumerate(sorted(names))}
+    return [by_order[name] for name in names]
+
+
 def disorder(table: str, partition: str, names: Sequence[str], directories: Sequence[str], count: int) -> str | None:
-    """Returns what is wrong with the files and directories in a directory of a bucketed table or partition."""
+    """Says what is wrong with the files and directories in a directory of a bucketed table or partition, if anything.
+
+    `count`: the buckets that are declared.
+    """
     corrupt = f"Hive table '{table}' is corrupt."
     if directories:
         return f"{corrupt} Found sub-directory '{directories[0]}' in bucket directory for partition: {partition}"
-    numbers = {name: bucket_of(name) for name in names}
-    unmatched = next((name for name, number in numbers.items() if number is None), None)
+    told = {name: bucket_of(name) for name in names}
+    unmatched = next((name for name, number in told.items() if number is None), None)
     if unmatched is not None:
-        # The original scheme: the order of all names, one for each bucket.
         if len(names) == count:
             return None
         return (
             f"{corrupt} File '{unmatched}' does not match the standard naming pattern, and the number of files in the "
             f"directory ({len(names)}) does not match the declared bucket count ({count}) for partition: {partition}"
         )
-    highest = max((number for number in numbers.values() if number is not None), default=-1)
+    highest = max((number for number in told.values() if number is not None), default=-1)
     if highest < count:
         return None
     return (

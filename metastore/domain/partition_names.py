@@ -16,19 +16,22 @@ DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 MAX_NAME_CHARACTERS = 2_000
 MAX_NAME_BYTES = 2_600
 
-_ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
+ESCAPED = r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]"
+"""What Hive escapes in a name, as a pattern of Python's and of Java's regular expressions."""
+
+_ESCAPED = re.compile(ESCAPED)
 # Java's parseInt takes a sign, so Hive reads %+1 as U+0001.
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def escape(text: str) -> str:
-    """Escapes a column name or value for one component of a partition name (Hive's FileUtils.escapePathName)."""
-    return _ESCAPED.sub(lambda found: f"%{ord(found.group()):02X}", text)
+    """Returns a text as part of a name; empty, it is the default partition (Hive's FileUtils.escapePathName)."""
+    return _ESCAPED.sub(lambda found: f"%{ord(found.group()):02X}", text) or DEFAULT_PARTITION
 
 
 def unescape(text: str) -> str:
-    """Undoes `escape`. What is no escape sequence stays as it is (Hive's FileUtils.unescapePathName)."""
+    """Returns the text of a part of a name; what is no escape sequence stays (Hive's FileUtils.unescapePathName)."""
     return _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
 
 
@@ -37,14 +40,19 @@ def _escaped_column(name: str) -> str:
     return f"{escape(fold(name))}="
 
 
+def value_path(columns: Sequence[str], values: Sequence[str | None]) -> str:
+    """Returns `c1=v1/c2=v2`: a partition's name, or the directory of a skewed value (Hive's Warehouse.makePartName)."""
+    pairs = zip(columns, values, strict=True)
+    return "/".join([_escaped_column(column) + escape(value or "") for column, value in pairs])
+
+
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
     """Returns the name of the partition with these values (Hive's Warehouse.makePartName); None and "" are its default.
 
     Raises InvalidInputError for a wrong number of values, InvalidObjectError for a name that cannot be stored.
     """
     _check_arity(columns, values)
-    pairs = zip(columns, values, strict=True)
-    name = "/".join([_escaped_column(column) + escape(value or DEFAULT_PARTITION) for column, value in pairs])
+    name = value_path(columns, values)
     _check_length(name)
     return name
 

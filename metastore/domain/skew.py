@@ -10,17 +10,11 @@ from metastore.domain.expression import And, Constant, Expression, Or, push_not
 from metastore.domain.in_lists import gathered
 from metastore.domain.keys import kind_of
 from metastore.domain.names import fold
-from metastore.domain.partition_names import DEFAULT_PARTITION, escape, first_invalid_character
+from metastore.domain.partition_names import first_invalid_character
 from metastore.domain.skew_axis import Axis, Literal, atom_of
+from metastore.domain.skew_places import FLAT_DEFAULT, flat_prefix
 from metastore.domain.skew_search import Search
 from metastore.errors import InvalidObjectError
-
-# Where rows lie whose values are not listed, once per skewed column (Hive's ListBucketingPrunerUtils).
-DEFAULT_DIRECTORY = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
-
-
-# Beginnings of the names of files in the flat layout; what Hive escapes never holds a `=`.
-FLAT, FLAT_DEFAULT = "skew.", "skew="
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +60,6 @@ def directories_to_read(
     cells = {value: [axes[column].cell(text) for column, text in zip(columns, value, strict=True)] for value in values}
     search = Search(tree, axes)
     return search.declared(cells) | malformed, search.default(cells.values())
-
-
-def flat_prefix(columns: Sequence[str], value: Sequence[str]) -> str:
-    """Returns how, in the flat layout, the names of the files of a declared value begin: `skew.x=1,s=a=`."""
-    parts = (
-        f"{escape(fold(name))}={escape(text) or DEFAULT_PARTITION}" for name, text in zip(columns, value, strict=True)
-    )
-    return f"{FLAT}{','.join(parts)}="
 
 
 def pruned_prefixes(skew: Skew, kept: Collection[tuple[str, ...]], *, keeps_default: bool) -> list[str]:

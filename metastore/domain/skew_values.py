@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
 from metastore.domain.keys import KeyKind, kind_of, sort_key
 from metastore.domain.partition_names import DEFAULT_PARTITION
@@ -12,6 +13,7 @@ Value = tuple[str, ...]
 
 _INTEGER = re.compile(r"\s*([+-]?)0*([0-9]+)\s*")
 _DECIMAL = re.compile(r"\s*([+-]?)0*([0-9]*)(?:\.([0-9]*))?\s*")
+_SCIENTIFIC = re.compile(r"\s*[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*[eE][+-]?[0-9]{1,2}\s*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -25,6 +27,8 @@ def as_written(type_string: str, text: str) -> str:
         return text
     if kind is KeyKind.INTEGER and (whole := _INTEGER.fullmatch(text)):
         return _signed(whole[1], whole[2])
+    if kind is KeyKind.DECIMAL and _SCIENTIFIC.fullmatch(text):  # as Spark writes those of many digits
+        text = format(Decimal(text), "f")
     if kind is KeyKind.DECIMAL and (found := _DECIMAL.fullmatch(text)) and (found[2] or found[3]):
         fraction = (found[3] or "").rstrip("0")
         return _signed(found[1], f"{found[2] or '0'}.{fraction}" if fraction else found[2] or "0")

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Table
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidStatementError
 from spark_client.joins.split import Heaviness, Key
-from spark_client.table.names import DEFAULT_PARTITION
 from spark_client.write.skew_choice import AUTO
 
 _CHAR = re.compile(r"char\((\d+)\)")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metastore.client.structs import NOT_BUCKETED, Buckets, Column, ScanBuckets, ScanPartition, ScanStorage
+from metastore.client.structs import Column, ScanBuckets, ScanPartition, ScanStorage
+from metastore.domain.buckets import Buckets, buckets, is_sparks_own, mismatch
+from metastore.domain.partition_names import value_path
 from spark_client.errors import UnreadableTableError
-from spark_client.table.bucket_names import is_sparks_own
-from spark_client.table.bucket_rules import MEND, bucket_numbers, buckets_of_hashes, mismatch, refuse_directory
-from spark_client.table.names import value_path
+from spark_client.table.bucket_rules import MEND, buckets_of_hashes, readable_buckets, refuse_directory
 
 # Of which Spark's own hash is Hive's version 1.
 _SPARK_KNOWS = {"boolean", "tinyint", "smallint", "int", "bigint", "decimal", "date", "string"}
@@ -46,7 +46,7 @@ def bucketing(
     return {
         "name": name,
         "count": of_partition.count,
-        "mismatch": mismatch(table, of_table, of_partition, name),
+        "mismatch": mismatch(table, of_table, name, of_partition),
         "retyped": retyped,
         "sparks": declared.version in (None, "1") and set(_types(declared.columns).values()) <= _SPARK_KNOWS,
     }
@@ -59,9 +59,7 @@ def _types(columns: Sequence[Column]) -> dict[str, str]:
 
 def buckets_of(storage: ScanStorage) -> Buckets:
     """Those of a partition; Hive has -1 and 0 for none."""
-    if not storage.bucket_columns or storage.buckets <= 0:
-        return NOT_BUCKETED
-    return Buckets(storage.bucket_columns, storage.buckets)
+    return buckets(storage.bucket_columns, storage.buckets)
 
 
 def chosen_files(
@@ -81,7 +79,7 @@ def chosen_files(
             raise UnreadableTableError(partition["mismatch"] + MEND)
         if each["directory"]:
             raise refuse_directory(table, partition["name"], each["directory"])
-        numbers = bucket_numbers(table, partition["name"], names, partition["count"])
+        numbers = readable_buckets(table, partition["name"], names, partition["count"])
         told.append(numbers)
         fewest = min(fewest, partition["count"])
         doubtful = [partition["retyped"] or (is_sparks_own(name) and not partition["sparks"]) for name in names]

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from spark_client.table.names import DEFAULT_PARTITION, value_path
+from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
 
 MARK = "dependent.table"
 _SHOWN = 10  # partitions on one line

@@ -12,12 +12,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client import MetastoreClient
-from metastore.client.structs import Buckets, Column, ScanPlan, Table, VisibleWrites
+from metastore.client.structs import Column, ScanPlan, Table, VisibleWrites
+from metastore.domain.buckets import Buckets, mismatch
+from metastore.domain.partition_names import value_path
 from spark_client.errors import InvalidInsertError, UnreadableTableError
 from spark_client.jvm.files import Files
 from spark_client.scan.buckets import UNPARTITIONED, buckets_of
-from spark_client.table.bucket_rules import MEND, bucket_numbers, mismatch, refuse_directory
-from spark_client.table.names import value_path
+from spark_client.table.bucket_rules import MEND, readable_buckets, refuse_directory
 from spark_client.table.paths import name_of, parent
 from spark_client.write.bucket_hash import bucket_number, data_schema
 from spark_client.write.staging import file_format
@@ -85,13 +86,13 @@ def _places(table: Table, plan: ScanPlan) -> Iterator[_Place]:
 
 def _numbers(files: Files, table: Table, place: _Place, writes: VisibleWrites) -> Mapping[str, int]:
     """Location → bucket, of the visible files of a partition. Raises UnreadableTableError."""
-    if text := mismatch(table.full_name, table.buckets, place.buckets, place.partition):
+    if text := mismatch(table.full_name, table.buckets, place.partition, place.buckets):
         raise UnreadableTableError(text)
     inside, directories = files.inside(place.location)
     if directories:
         raise refuse_directory(table.full_name, place.partition, name_of(directories[0]))
     seen = [file for file in inside if not _is_hidden(name_of(file), writes)]
-    numbers = bucket_numbers(table.full_name, place.partition, [name_of(file) for file in seen], place.buckets.count)
+    numbers = readable_buckets(table.full_name, place.partition, [name_of(file) for file in seen], place.buckets.count)
     return dict(zip(seen, numbers, strict=True))
 
 

@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
+from metastore.domain.skew_limit import MAX_VALUES
 from spark_client.errors import InvalidStatementError
 from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
 from spark_client.table.sketch import DEFAULT_SHARE, Sketch
 from spark_client.table.skew_keys import is_simple
-from spark_client.table.skew_limits import MAX_VALUES, MAX_VALUES_SETTING, max_values
+from spark_client.table.skew_limits import MAX_VALUES_SETTING, max_values
 
 _MEND = f"{MAX_VALUES} of the table, or {MAX_VALUES_SETTING} of the session, says how many"
 

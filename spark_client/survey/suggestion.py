@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_client.table.names import DEFAULT_PARTITION
+from metastore.domain.partition_names import DEFAULT_PARTITION
 
 _SHOWN = 20
 

@@ -11,8 +11,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 from metastore.client.structs import Table
+from metastore.domain.partition_names import DEFAULT_PARTITION, escape, value_path
 from spark_client.errors import InvalidInsertError
-from spark_client.table.names import DEFAULT_PARTITION, escape, value_path
 
 FUNCTION = "partition.directory.function"
 HIVE = "hive"

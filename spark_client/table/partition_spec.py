@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidInsertError
-from spark_client.table.names import DEFAULT_PARTITION
 
 # What Hive keeps for its own (ReservedPartitionValue): its archives, and a lock of ZooKeeper's.
 _RESERVED = (

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
+from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
+from metastore.domain.skew_values import as_written
 from spark_client.jvm.sql_text import quote
-from spark_client.table.names import DEFAULT_PARTITION, value_path
 
 # Of a name on most file systems. A longer value can have no directory, so it need not be told from others like it.
 _MAX_BYTES = 255
@@ -50,16 +50,8 @@ def values_of(key: str, fields: Sequence[StructField]) -> tuple[str, ...] | None
             rest = rest[1:]
         else:
             length, _, rest = rest.partition(":")
-            values.append(as_hive_writes(rest[: int(length)], field.dataType.simpleString()))
+            values.append(as_written(field.dataType.simpleString(), rest[: int(length)]))
             rest = rest[int(length) :]
     names = value_path([field.name for field in fields], values).split("/")
     is_name = "\0" not in key and all(len(name.encode()) <= _MAX_BYTES for name in names)
     return tuple(values) if is_name else None
-
-
-def as_hive_writes(text: str, type_: str) -> str:
-    """Hive leaves out zeros at the end of a decimal: 1.50 is 1.5. Other types are as Spark casts them to strings."""
-    if not type_.startswith("decimal"):
-        return text
-    digits = format(Decimal(text), "f")
-    return digits.rstrip("0").rstrip(".") if "." in digits else digits

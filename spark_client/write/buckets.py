@@ -9,14 +9,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Rename, Table
+from metastore.domain.buckets import bucket_file, bucket_of, mismatch
+from metastore.domain.partition_names import value_path
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.files import Files
 from spark_client.jvm.sql_text import quote
 from spark_client.scan.buckets import UNPARTITIONED
-from spark_client.table.bucket_names import bucket_file, bucket_of
-from spark_client.table.bucket_rules import EMPTY_FILES, creates_empty_files, mismatch
-from spark_client.table.names import value_path
+from spark_client.table.bucket_rules import EMPTY_FILES, creates_empty_files
 from spark_client.table.paths import name_of, parent
 from spark_client.write.bucket_hash import bucket_number
 from spark_client.write.commit import Write
@@ -76,7 +76,7 @@ def _check_partitions(files: Files, table: Table, staged: Iterable[StagedFile], 
     present = files.names([snapshot[values].location for values in appended])
     for values, files_of in zip(appended, present, strict=True):
         name = value_path(names, values) or UNPARTITIONED
-        text = mismatch(table.full_name, table.buckets, snapshot[values].buckets, name)
+        text = mismatch(table.full_name, table.buckets, name, snapshot[values].buckets)
         if snapshot[values].skew.is_list_bucketed:
             text = f"Hive table ({table.full_name}) is bucketed but partition ({name}) has skew directories"
         if untold := [file for file in files_of if bucket_of(file) is None]:

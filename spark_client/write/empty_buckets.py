@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from metastore.client.structs import Rename, Table
+from metastore.domain.buckets import bucket_file, bucket_of
+from metastore.domain.partition_names import value_path
 from spark_client.jvm.files import Files
-from spark_client.table.bucket_names import bucket_file, bucket_of
 from spark_client.table.file_options import file_options
-from spark_client.table.names import value_path
 from spark_client.table.paths import name_of, parent
 from spark_client.write.bucket_hash import data_schema
 from spark_client.write.snapshot import Values

@@ -12,13 +12,14 @@ from pyspark.sql import SparkSession
 
 from spark_client.errors import InvalidInsertError
 from spark_client.table.hive_settings import is_true, number, setting
-from spark_client.table.names import task_of
 from spark_client.write.staging import StagedFile
 
 _MAX_PARTITIONS = "hive.exec.max.dynamic.partitions"
 _MAX_PER_WRITER = "hive.exec.max.dynamic.partitions.pernode"
 _MAX_FILES = "hive.exec.max.created.files"
 _ERROR_ON_EMPTY = "hive.error.on.empty.partition"
+# Spark's HadoopMapReduceCommitProtocol: <base name>-<task>-<uuid>.c<number>.<compression>.<format>
+_TASK = re.compile(r"-(\d{5,})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WHITELIST = "hive.metastore.partition.name.whitelist.pattern"
 
 
@@ -82,3 +83,9 @@ def check_characters(spark: SparkSession, values: Iterable[str]) -> None:
                 f"Partition value '{value}' contains a character not matched by whitelist pattern '{pattern}'.  "
                 f"(configure with {_WHITELIST})"
             )
+
+
+def task_of(location: str) -> str:
+    """The number of the task that wrote a file of Spark's."""
+    found = _TASK.search(location.rpartition("/")[2])
+    return found[1] if found else ""

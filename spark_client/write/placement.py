@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, fields
 from itertools import chain, groupby
 
 from metastore.client.structs import NOT_SKEWED, PublishMode, PublishPartition, Rename, Skew, Table
+from metastore.domain.skew_places import flat_prefixes, inside, is_flat, skew_directories
 from spark_client.table.directory_names import directory_path
-from spark_client.table.names import flat_prefixes, inside, is_flat, skew_directories
 from spark_client.table.paths import is_below, name_of, parent
 from spark_client.table.skew_layout import DIRECTORIES, FLAT, LAYOUT
 from spark_client.write.snapshot import Existing, Snapshot, Values

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Column, Table
+from metastore.domain.partition_names import DEFAULT_PARTITION, ESCAPED, value_path
 from spark_client.errors import InvalidInsertError, first_line
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
-from spark_client.table.names import DEFAULT_PARTITION, ESCAPED, value_path
 from spark_client.table.partition_spec import PartitionSpec, place_columns
 
 _CHAR = re.compile(r"char\((\d+)\)")

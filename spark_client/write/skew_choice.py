@@ -12,9 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
 from metastore.client.structs import NOT_SKEWED, Skew, Table
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.sql_text import quote
-from spark_client.table.names import DEFAULT_PARTITION
 from spark_client.table.sketch import DEFAULT_SHARE, Sketch
 from spark_client.table.skew_keys import is_simple, key_of, values_of
 from spark_client.table.skew_limits import MAX_VALUES_SETTING, max_values

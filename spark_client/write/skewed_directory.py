@@ -10,8 +10,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Column, Skew, Table
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.jvm.sql_text import quote
-from spark_client.table.names import DEFAULT_PARTITION
 
 _CHAR = re.compile(r"char\((\d+)\)")
 

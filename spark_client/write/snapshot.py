@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from metastore.client import MetastoreClient
-from metastore.client.structs import Buckets, Partition, PublishPartition, Skew, Storage, Table
-from spark_client.table.names import DEFAULT_PARTITION
+from metastore.client.structs import Partition, PublishPartition, Skew, Storage, Table
+from metastore.domain.buckets import Buckets
+from metastore.domain.partition_names import DEFAULT_PARTITION
 
 Values = tuple[str, ...]
 

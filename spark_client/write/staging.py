@@ -13,12 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StringType, StructType
 
 from metastore.client.structs import Storage, Table
+from metastore.domain.partition_names import DEFAULT_PARTITION, unescape
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.files import Files
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import has_own_names
 from spark_client.table.file_options import file_options
-from spark_client.table.names import DEFAULT_PARTITION, unescape
 from spark_client.table.paths import name_of, parent
 
 _ROOM, _SPLITS = 0.9, 6

@@ -10,7 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
-from metastore.client.structs import NOT_BUCKETED, NOT_SKEWED, Buckets, Column, Partition, Skew, Storage, Table
+from metastore.client.structs import NOT_SKEWED, Column, Partition, Skew, Storage, Table
+from metastore.domain.buckets import NOT_BUCKETED, Buckets
 from spark_client.context import Context
 
 PARQUET = Storage(

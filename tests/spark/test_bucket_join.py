@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from metastore.client.structs import Buckets
+from metastore.domain.buckets import Buckets
 from spark_client import by_bucket, scan_report
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError

@@ -14,12 +14,12 @@ import pytest
 from pyspark.errors import QueryExecutionException
 from pyspark.sql import DataFrame, SparkSession
 
-from metastore.client.structs import NOT_BUCKETED, Buckets, Table
+from metastore.client.structs import Table
+from metastore.domain.buckets import NOT_BUCKETED, Buckets, bucket_of
 from spark_client import by_bucket, scan_report
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
 from spark_client.scan.report import Extent
-from spark_client.table.bucket_names import bucket_of
 from spark_client.write.insert import insert_into
 from tests.spark.tables import ORC, columns, folder, frame, make_table
 

@@ -11,10 +11,10 @@ import pytest
 from pyspark.errors import QueryExecutionException
 from pyspark.sql import SparkSession
 
-from metastore.client.structs import Buckets, Table
+from metastore.client.structs import Table
+from metastore.domain.buckets import Buckets, bucket_of
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
-from spark_client.table.bucket_names import bucket_of
 from spark_client.write.insert import insert_into
 from tests.spark import bucket_hashes as expected
 from tests.spark.tables import ORC, PARQUET, folder, frame, make_table, stored_rows

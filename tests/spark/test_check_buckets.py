@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from pyspark.errors import QueryExecutionException
 
-from metastore.client.structs import Buckets, Column, Table
+from metastore.client.structs import Column, Table
+from metastore.domain.buckets import Buckets, bucket_of
 from spark_client import check_buckets
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
-from spark_client.table.bucket_names import bucket_of
 from spark_client.write.insert import insert_into
 from tests.spark.tables import folder, frame, make_table
 

@@ -15,10 +15,10 @@ from pyspark.errors import PySparkException
 
 import spark_client
 from metastore.client import MetastoreClient
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client import Session
 from spark_client.context import Context
 from spark_client.errors import SparkClientError
-from spark_client.table.names import DEFAULT_PARTITION
 from tests.fixtures.server import Server
 from tests.spark.tables import files_below, layout
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEventRequest

@@ -13,12 +13,13 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
+from metastore.domain.partition_names import DEFAULT_PARTITION
+from metastore.domain.skew_limit import MAX_VALUES
 from spark_client import Session, find_skew, survey_skew
 from spark_client.commands import json_answer as answering
 from spark_client.commands import suggest_skew as command
 from spark_client.errors import InvalidStatementError
-from spark_client.table.names import DEFAULT_PARTITION
-from spark_client.table.skew_limits import MAX_VALUES, MAX_VALUES_SETTING
+from spark_client.table.skew_limits import MAX_VALUES_SETTING
 
 
 def zipf(spark: Session, rows: int, exponent: float, seed: int, tasks: int, *, ordered: bool) -> DataFrame:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
 from metastore.client import MetastoreClient
-from metastore.domain.skew import flat_prefix
+from metastore.domain.partition_names import DEFAULT_PARTITION
+from metastore.domain.skew_places import flat_prefix, flat_prefixes, is_flat
 from spark_client import Session, scan_report
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.files import MARK
-from spark_client.table.names import DEFAULT_PARTITION, flat_prefixes, is_flat
 from tests.clients import list_bucketed
 from tests.spark.tables import folder
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from metastore.client.structs import NOT_SKEWED, PublishMode, Skew, Table
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client import errors
 from spark_client.context import Context
 from spark_client.jvm.files import MARK
-from spark_client.table.names import DEFAULT_PARTITION
 from spark_client.write.insert import insert_into
 from tests.spark.tables import (
     DEFAULT,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from metastore.domain.buckets import buckets
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
 from metastore.domain.names import TableName, fold
-from metastore.domain.skew import DEFAULT_DIRECTORY, Skew, directories_to_read, pruned_prefixes
+from metastore.domain.skew import Skew, directories_to_read, pruned_prefixes
+from metastore.domain.skew_places import DEFAULT_DIRECTORY
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.rules.lookup import missing_table
 from metastore.services.rules.tables import VIEW
@@ -123,12 +124,12 @@ def _whole_table(stored: StoredTable) -> ScanRow:
 
 def _buckets(table: Table) -> ScanBuckets | None:
     declared = buckets(table.sd.bucketCols, table.sd.numBuckets)
-    if not declared.number:
+    if not declared.count:
         return None
     columns = {fold(column.name): column for column in table.sd.cols}
     return ScanBuckets(
         columns=[columns.get(fold(name), FieldSchema(name)) for name in declared.columns],
-        count=declared.number,
+        count=declared.count,
         bucketingVersion=table.parameters.get("bucketing_version"),
     )
 

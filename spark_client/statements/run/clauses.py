@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from metastore.client.structs import Table
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError, NoSuchTableError
 from spark_client.jvm.parser import clause, entries, identifier
-from spark_client.table.names import DEFAULT_PARTITION
 from spark_client.table.partition_spec import PartitionSpec
 from spark_client.write.rows import normalise_static
 

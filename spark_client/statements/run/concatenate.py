@@ -16,12 +16,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Skew, Table
+from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
+from metastore.domain.skew_places import flat_prefixes, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.concatenate import Concatenate
 from spark_client.statements.run.clauses import resolve, typed_values
-from spark_client.table.names import DEFAULT_PARTITION, flat_prefixes, skew_directories, value_path
 from spark_client.table.paths import name_of, parent
 from spark_client.write.commit import Commit, Write
 from spark_client.write.insert import failures_as_one_line

@@ -12,7 +12,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from metastore.client.structs import Buckets, Skew, Table
+from metastore.client.structs import Skew, Table
+from metastore.domain.buckets import Buckets
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
 from spark_client.jvm.catalog import definition_of
@@ -21,7 +23,6 @@ from spark_client.statements.grammar.descriptions import DescribeTable, ShowCrea
 from spark_client.statements.run.clauses import resolve, typed_values
 from spark_client.statements.run.skew_rules import MARK, READ_BELOW
 from spark_client.table.bucket_rules import VERSION
-from spark_client.table.names import DEFAULT_PARTITION
 
 _SCHEMA = "col_name string, data_type string, comment string"
 _LAST_OF_STORAGE = "Storage Properties"

@@ -9,14 +9,15 @@ from dataclasses import replace
 from pyspark.errors import AnalysisException
 
 from metastore.client.structs import Column, Skew, Table
+from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
+from metastore.domain.skew_limit import DEFAULT_MAX_VALUES, MAX_VALUES
+from metastore.domain.skew_values import as_written
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, first_line
 from spark_client.statements.grammar.skew_clause import SkewedBy
 from spark_client.table.directory_names import MAX_NAME
-from spark_client.table.names import DEFAULT_PARTITION, value_path
-from spark_client.table.skew_keys import as_hive_writes
 from spark_client.table.skew_layout import layout_problem
-from spark_client.table.skew_limits import DEFAULT_MAX_VALUES, MAX_VALUES, MAX_VALUES_SETTING, check_count, max_values
+from spark_client.table.skew_limits import MAX_VALUES_SETTING, check_count, max_values
 
 # Spark's own ALTER TABLE forgets what it does not know, a table's skew among it, but keeps parameters. Partitions keep
 # their skew directories in any case, so this says for ever: ask before you read (ResolveHiveTables.java).
@@ -135,7 +136,7 @@ def _cast(context: Context, literals: Sequence[tuple[str, str]]) -> list[str | N
     except AnalysisException as error:
         raise InvalidStatementError(f"SKEWED BY: {first_line(error)}") from error
     texts = zip(row or (), literals, strict=True)
-    return [text if text in (None, DEFAULT_PARTITION) else as_hive_writes(text, type_) for text, (_, type_) in texts]
+    return [text if text in (None, DEFAULT_PARTITION) else as_written(type_, text) for text, (_, type_) in texts]
 
 
 def _as_text(text: str, type_: str) -> str:

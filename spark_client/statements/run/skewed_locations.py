@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from metastore.client.structs import Partition, Skew, Table
+from metastore.domain.partition_names import DEFAULT_PARTITION
+from metastore.domain.skew_places import is_flat, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.jvm.parser import literal
@@ -19,7 +21,6 @@ from spark_client.scan.predicate import Node
 from spark_client.statements.grammar.skewed_tables import SetSkewedLocation
 from spark_client.statements.run.clauses import resolve, typed_values
 from spark_client.statements.run.skew_rules import DEFAULT_KEY, check_own_format, typed
-from spark_client.table.names import DEFAULT_PARTITION, is_flat, skew_directories
 from spark_client.table.paths import is_below
 from spark_client.table.skew_layout import FLAT, LAYOUT
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_client.table.bucket_names import bucket_file, bucket_of
+from metastore.domain.buckets import bucket_file, bucket_of
 
 
 @pytest.mark.parametrize(

@@ -6,40 +6,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.client.structs import NOT_BUCKETED, Buckets
+from metastore.domain.buckets import NOT_BUCKETED, Buckets, mismatch
 from spark_client.errors import InvalidInsertError, UnreadableTableError
-from spark_client.table.bucket_rules import (
-    bucket_numbers,
-    bucketing_version,
-    buckets_of_hashes,
-    creates_empty_files,
-    mismatch,
-)
+from spark_client.table.bucket_rules import bucketing_version, buckets_of_hashes, creates_empty_files, readable_buckets
 
 PRESTO = "20180102_030405_00641_x1y2z_bucket-{:05d}"
 
 
 def test_numbers_first_then_any_number_of_files() -> None:
     names = ["000000_0", "000000_0_copy_1", "000000_0_copy_2", "000001_0", "000001_0_copy_1", "000003_0"]
-    assert bucket_numbers("d.t", "p=1", names, 4) == [0, 0, 0, 1, 1, 3]
+    assert readable_buckets("d.t", "p=1", names, 4) == [0, 0, 0, 1, 1, 3]
 
 
 def test_conventions_may_be_mixed() -> None:
-    assert bucket_numbers("d.t", "p=1", [PRESTO.format(2), "000001_0_q"], 4) == [2, 1]
+    assert readable_buckets("d.t", "p=1", [PRESTO.format(2), "000001_0_q"], 4) == [2, 1]
 
 
 def test_no_files_are_empty_buckets() -> None:
-    assert bucket_numbers("d.t", "p=1", [], 4) == []
+    assert readable_buckets("d.t", "p=1", [], 4) == []
 
 
 def test_one_name_that_tells_nothing_switches_to_the_original_scheme() -> None:
-    assert bucket_numbers("d.t", "p=1", ["b", "a", "000000_0"], 3) == [2, 1, 0]
-    assert bucket_numbers("d.t", "p=1", ["000001_0", "x"], 2) == [0, 1]
+    assert readable_buckets("d.t", "p=1", ["b", "a", "000000_0"], 3) == [2, 1, 0]
+    assert readable_buckets("d.t", "p=1", ["000001_0", "x"], 2) == [0, 1]
 
 
 def test_the_original_scheme_needs_one_file_for_each_bucket() -> None:
     with pytest.raises(UnreadableTableError) as error:
-        bucket_numbers("d.t", "p=1", ["000000_0", "part-1"], 4)
+        readable_buckets("d.t", "p=1", ["000000_0", "part-1"], 4)
     assert str(error.value).startswith(
         "Hive table 'd.t' is corrupt. File 'part-1' does not match the standard naming pattern, and the number of "
         "files in the directory (2) does not match the declared bucket count (4) for partition: p=1"
@@ -48,7 +42,7 @@ def test_the_original_scheme_needs_one_file_for_each_bucket() -> None:
 
 def test_a_number_beyond_the_count_is_refused() -> None:
     with pytest.raises(UnreadableTableError) as error:
-        bucket_numbers("d.t", "p=1", ["000000_0", "000004_0"], 4)
+        readable_buckets("d.t", "p=1", ["000000_0", "000004_0"], 4)
     assert str(error.value).startswith(
         "Hive table 'd.t' is corrupt. The highest bucket number in the directory (4) exceeds the bucket number range "
         "defined by the declared bucket count (4) for partition: p=1"
@@ -57,23 +51,23 @@ def test_a_number_beyond_the_count_is_refused() -> None:
 
 @pytest.mark.parametrize("partition", [8, 4, 16, 2, 1, 1024])
 def test_counts_are_compatible_by_powers_of_two(partition: int) -> None:
-    assert mismatch("d.t", Buckets(("A", "b"), 8), Buckets(("a", "B"), partition), "p=1") is None
+    assert mismatch("d.t", Buckets(("A", "b"), 8), "p=1", Buckets(("a", "B"), partition)) is None
 
 
 @pytest.mark.parametrize(
     "partition", [Buckets(("a",), 24), Buckets(("a",), 12), Buckets(("a",), 7), Buckets(("b",), 8)]
 )
 def test_other_buckets_are_refused(partition: Buckets) -> None:
-    assert mismatch("d.t", Buckets(("a",), 8), partition, "p=1") == (
+    assert mismatch("d.t", Buckets(("a",), 8), "p=1", partition) == (
         "Hive table (d.t) bucketing (columns=[a], buckets=8) is not compatible with partition (p=1) bucketing "
         f"(columns=[{partition.columns[0]}], buckets={partition.count})"
     )
 
 
 def test_a_partition_without_buckets_is_refused_but_not_one_of_a_table_without() -> None:
-    text = mismatch("d.t", Buckets(("a",), 8), NOT_BUCKETED, "p=1")
+    text = mismatch("d.t", Buckets(("a",), 8), "p=1", NOT_BUCKETED)
     assert text == "Hive table (d.t) is bucketed but partition (p=1) is not bucketed"
-    assert mismatch("d.t", NOT_BUCKETED, Buckets(("a",), 8), "p=1") is None
+    assert mismatch("d.t", NOT_BUCKETED, "p=1", Buckets(("a",), 8)) is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metastore.client import convert
-from metastore.client.structs import Buckets, Column, Publication, PublishMode, PublishPartition, Skew, Storage, Table
+from metastore.client.structs import Column, Publication, PublishMode, PublishPartition, Skew, Storage, Table
+from metastore.domain.buckets import Buckets
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 

@@ -49,7 +49,11 @@ def test_what_is_no_escape_stays(escaped: str, text: str) -> None:
     assert unescape(escaped) == text
 
 
-@given(st.text())
+def test_empty_is_the_default_partition() -> None:
+    assert escape("") == DEFAULT_PARTITION
+
+
+@given(st.text(min_size=1))
 def test_escaping_is_undone(text: str) -> None:
     assert unescape(escape(text)) == text
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.client.structs import Column, Storage, Table
+from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
 from spark_client.errors import InvalidInsertError
 from spark_client.table.directory_names import (
     FUNCTION,
@@ -16,7 +17,6 @@ from spark_client.table.directory_names import (
     has_own_names,
     register_directory_function,
 )
-from spark_client.table.names import DEFAULT_PARTITION, value_path
 
 LONGEST_COLUMN = "c" * 128
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidInsertError
-from spark_client.table.names import DEFAULT_PARTITION
 from spark_client.table.partition_spec import place_columns, resolve_partition
 
 

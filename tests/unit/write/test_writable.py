@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from metastore.client.structs import Buckets, Column, Skew, Storage, Table
+from metastore.client.structs import Column, Skew, Storage, Table
+from metastore.domain.buckets import Buckets
 from spark_client.errors import InvalidInsertError
 from spark_client.table.directory_names import FUNCTION
 from spark_client.write.writable import check_writable
