@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -10,8 +9,9 @@ from typing import Any, Final
 from metastore.cli.client import connected
 from metastore.cli.printing import print_table
 from metastore.cli.spark import ask_client
-from metastore.domain.buckets import Buckets, buckets, disorder, mismatch
+from metastore.domain.buckets import UNPARTITIONED, Buckets, buckets, disorder, mismatch
 from metastore.domain.partition_names import partition_name
+from metastore.domain.query_ids import is_hidden
 from metastore.errors import InvalidInputError
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -48,7 +48,7 @@ def check(uri: str, name: str, *, rows: bool, master: str) -> tuple[int, str]:
 
 def _findings(table: str, keys: list[str], declared: Buckets, plan: ScanPlan) -> Iterator[Finding]:
     def look(partition: Any) -> Finding | None:
-        name = partition_name(keys, partition.values) if keys else "<UNPARTITIONED>"
+        name = partition_name(keys, partition.values) if keys else UNPARTITIONED
         own = declared
         if keys and partition.storageIndex is not None:
             storage = plan.storages[partition.storageIndex]
@@ -64,14 +64,9 @@ def _disorder(table: str, partition: str, location: str, number: int, plan: Scan
     files, directories = Warehouse(location).children(location)
     names = [[paths.name(place) for place in places] for places in ([each.location for each in files], directories)]
     seen = [[name for name in each if not name.startswith(("_", "."))] for each in names]
-    published = [name for name in seen[0] if not _is_open(name, plan)]
+    writes = plan.writeToken, plan.highestWrite, plan.openWrites or ()
+    published = [name for name in seen[0] if not is_hidden(name, *writes)]
     return disorder(table, partition, published, seen[1], number)
-
-
-def _is_open(name: str, plan: ScanPlan) -> bool:
-    """Whether a file belongs to a write that is not published yet."""
-    found = re.search(rf"{re.escape(plan.writeToken)}-(\d+)", name) if plan.writeToken else None
-    return found is not None and (int(found[1]) > (plan.highestWrite or 0) or int(found[1]) in (plan.openWrites or ()))
 
 
 def _ask(name: str, uri: str, master: str) -> list[Finding]:

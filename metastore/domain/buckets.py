@@ -20,6 +20,9 @@ _QUERY_FIRST: Final = re.compile(r"\d{8}_\d{6}_\d{5}_[a-z0-9]{5}_bucket-(\d+)(?:
 # That of Spark's own writer of Hive's tables.
 _OF_SPARK: Final = re.compile(r"\d+_0_part-\d+-.*", re.DOTALL)
 
+UNPARTITIONED: Final = "<UNPARTITIONED>"
+"""As Trino calls the one place of a table without partitions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buckets:

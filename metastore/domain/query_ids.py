@@ -6,6 +6,7 @@ A token is `LENGTH` of `CHARACTERS`.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 CHARACTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
@@ -32,6 +33,14 @@ def holds_token(name: str, token: str) -> bool:
 def holds(name: str, query_id: str) -> bool:
     """Tells whether a file's name holds the id: `…-1` is not in `…-12`."""
     return re.search(rf"(?<![{CHARACTERS}]){re.escape(query_id)}(?![0-9])", name) is not None
+
+
+def is_hidden(name: str, token: str | None, highest: int | None, open_writes: Collection[int]) -> bool:
+    """Whether a file belongs to a write that is not published yet: its number is above `highest`, or that of an open
+    one. No token: no write of this table was ever registered, and every file is visible.
+    """
+    found = re.search(rf"{re.escape(token)}-(\d+)", name) if token else None
+    return found is not None and (int(found[1]) > (highest or 0) or int(found[1]) in open_writes)
 
 
 def names_write(location: str, query_id: str) -> bool:

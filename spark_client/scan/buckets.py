@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metastore.client.structs import Column, ScanBuckets, ScanPartition, ScanStorage
-from metastore.domain.buckets import Buckets, buckets, is_sparks_own, mismatch
+from metastore.domain.buckets import UNPARTITIONED, Buckets, buckets, is_sparks_own, mismatch
 from metastore.domain.partition_names import value_path
 from spark_client.errors import UnreadableTableError
 from spark_client.table.bucket_rules import MEND, buckets_of_hashes, readable_buckets, refuse_directory
 
 # Of which Spark's own hash is Hive's version 1.
 _SPARK_KNOWS = {"boolean", "tinyint", "smallint", "int", "bigint", "decimal", "date", "string"}
-# As Trino calls the one place of a table without partitions.
-UNPARTITIONED = "<UNPARTITIONED>"
 
 
 def declaration(declared: ScanBuckets) -> Mapping[str, Any]:

@@ -13,11 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Column, ScanPlan, Table, VisibleWrites
-from metastore.domain.buckets import Buckets, mismatch
+from metastore.domain.buckets import UNPARTITIONED, Buckets, mismatch
 from metastore.domain.partition_names import value_path
+from metastore.domain.query_ids import is_hidden
 from spark_client.errors import InvalidInsertError, UnreadableTableError
 from spark_client.jvm.files import Files
-from spark_client.scan.buckets import UNPARTITIONED, buckets_of
+from spark_client.scan.buckets import buckets_of
 from spark_client.table.bucket_rules import MEND, readable_buckets, refuse_directory
 from spark_client.table.paths import name_of, parent
 from spark_client.write.bucket_hash import bucket_number, data_schema
@@ -91,15 +92,9 @@ def _numbers(files: Files, table: Table, place: _Place, writes: VisibleWrites) -
     inside, directories = files.inside(place.location)
     if directories:
         raise refuse_directory(table.full_name, place.partition, name_of(directories[0]))
-    seen = [file for file in inside if not _is_hidden(name_of(file), writes)]
+    seen = [file for file in inside if not is_hidden(name_of(file), writes.token, writes.highest, writes.open)]
     numbers = readable_buckets(table.full_name, place.partition, [name_of(file) for file in seen], place.buckets.count)
     return dict(zip(seen, numbers, strict=True))
-
-
-def _is_hidden(name: str, writes: VisibleWrites) -> bool:
-    """Whether a file belongs to a write that is not published yet (see VisibleWrites.java)."""
-    found = re.search(rf"{re.escape(writes.token)}-(\d+)", name) if writes.token else None
-    return found is not None and (int(found[1]) > (writes.highest or 0) or int(found[1]) in writes.open)
 
 
 def _wrong_rows(spark: SparkSession, table: Table, by_file: Mapping[str, tuple[int, str]]) -> Iterable[BucketProblem]:

@@ -9,13 +9,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Rename, Table
-from metastore.domain.buckets import bucket_file, bucket_of, mismatch
+from metastore.domain.buckets import UNPARTITIONED, bucket_file, bucket_of, mismatch
 from metastore.domain.partition_names import value_path
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.files import Files
 from spark_client.jvm.sql_text import quote
-from spark_client.scan.buckets import UNPARTITIONED
 from spark_client.table.bucket_rules import EMPTY_FILES, creates_empty_files
 from spark_client.table.paths import name_of, parent
 from spark_client.write.bucket_hash import bucket_number

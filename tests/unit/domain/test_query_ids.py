@@ -11,6 +11,7 @@ from metastore.domain.query_ids import (
     LENGTH,
     holds,
     holds_token,
+    is_hidden,
     is_registered_form,
     names_write,
     token_of,
@@ -50,3 +51,14 @@ def test_what_only_looks_like_an_id() -> None:
     assert not holds_token(f"part-0_{TOKEN}-", TOKEN)
     assert names_write(f"file:/t/_versions/{TOKEN}-1/ds=1", f"{TOKEN}-1")
     assert not names_write(f"file:/t/_versions/{TOKEN}-10/ds=1", f"{TOKEN}-1")
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [(f"part-{TOKEN}-3.parquet", False), (f"{TOKEN}-4", True), (f"{TOKEN}-2_0", True), (f"000001_0_{TOKEN}-22", True)],
+)
+def test_what_is_open_or_later_is_hidden(name: str, hidden: bool) -> None:
+    assert is_hidden(name, TOKEN, 3, [2]) is hidden
+    assert not is_hidden(name, None, None, [])
+    assert is_hidden(name, TOKEN, None, []), "none is published"
+    assert not is_hidden(name.replace(TOKEN, "other"), TOKEN, 3, [2])
