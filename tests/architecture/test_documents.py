@@ -89,6 +89,12 @@ def test_every_path_that_is_named_is_there(path: Path) -> None:
     assert [name for name in named if not any(ROOT.glob(re.sub(r"<[^>]*>", "*", name.rstrip("/"))))] == []
 
 
+def test_the_table_of_the_layouts_has_its_place() -> None:
+    """`make bench-zipf` writes between two marks."""
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert re.search(r"<!-- make bench-zipf writes this -->\n.*\| list bucketing \|.*<!-- to here -->", text, re.DOTALL)
+
+
 def test_decisions_are_numbered_and_listed() -> None:
     folder = ROOT / "docs" / "decisions"
     records = sorted(path for path in folder.glob("*.md") if path.name != "README.md")
