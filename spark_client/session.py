@@ -13,21 +13,13 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame
 
 from metastore.client import MetastoreClient
-from spark_client import jvm
 from spark_client.context import Context, MetastoreSession
-from spark_client.errors import InvalidStatementError, SessionError
+from spark_client.errors import SessionError
 from spark_client.joins.skew_join import split_hinted
+from spark_client.jvm import sessions
 from spark_client.scan.planner import Planner
-from spark_client.statements.grammar import concatenate as concatenating
-from spark_client.statements.grammar import creating
-from spark_client.statements.grammar import dependent_tables as dependent
-from spark_client.statements.grammar import descriptions as described
-from spark_client.statements.grammar.skewed_tables import parse
-from spark_client.statements.run import creating as hive_statements
-from spark_client.statements.run import dependent_tables as dependencies
-from spark_client.statements.run import descriptions
-from spark_client.statements.run import skewed_tables as tables
-from spark_client.statements.run.concatenate import concatenate
+from spark_client.statements.run.query import Query
+from spark_client.statements.run.registry import answer
 from spark_client.write.handlers import WriteQuestions
 
 _SETTINGS = {
@@ -56,30 +48,12 @@ class Session(MetastoreSession):
 
     def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
         """Spark's `sql`, and the statements about skew and dependent tables, which raise SparkClientError."""
-        if not args and not kwargs and (about := dependent.parse(sqlQuery)) is not None:
-            answer = dependencies.execute(Context(self, self.metastore), about)
-            if answer is not None:
-                return answer
-        if not args and not kwargs and (description := described.parse(sqlQuery)) is not None:
-            answer = descriptions.execute(Context(self, self.metastore), description, sqlQuery)
-            if answer is not None:
-                return answer
-        if not args and not kwargs and (merged := concatenating.parse(sqlQuery)) is not None:
-            return concatenate(Context(self, self.metastore), merged)
-        statement = parse(sqlQuery)
-        if statement is None and (made := creating.parse(sqlQuery)) is not None:
-            return hive_statements.execute(Context(self, self.metastore), made, args, **kwargs)
-        if statement is None:
-            return super().sql(sqlQuery, args, **kwargs)
-        if args or kwargs:
-            raise InvalidStatementError("a statement about skew takes no parameters; write the values into it")
-        if tables.execute(Context(self, self.metastore), statement):
-            return DataFrame(self._jsparkSession.emptyDataFrame(), self)
-        return super().sql(sqlQuery)
+        rows = answer(Context(self, self.metastore), Query(sqlQuery, args, kwargs))
+        return super().sql(sqlQuery, args, **kwargs) if rows is None else rows
 
     def newSession(self) -> Session:  # noqa: N802
         """A session with its own settings and temporary views on the same metastore."""
-        return Session(self._sc, self._jsparkSession.newSession(), metastore=self.metastore)
+        return Session(self.sparkContext, sessions.another(self), metastore=self.metastore)
 
 
 def session(
@@ -101,7 +75,7 @@ def session(
     """
     metastore = MetastoreClient(uris)
     running = MetastoreSession.started
-    if running is not None and running.sparkContext._jsc is not None:  # noqa: SLF001 - the only way to know
+    if running is not None and sessions.is_running(running.sparkContext):
         return _another(running, metastore, conf or {})
     settings = {
         **_SETTINGS,
@@ -114,8 +88,7 @@ def session(
         spark_conf.setMaster(master)
     context = SparkContext.getOrCreate(spark_conf)
     options = _options(settings, context.defaultParallelism)
-    java_session = context._jvm.org.apache.spark.sql.classic.SparkSession(context._jsc.sc(), options)  # noqa: SLF001
-    jvm.install(java_session, context._gateway, _handlers(context, metastore))  # noqa: SLF001
+    java_session = sessions.start(context, options, _handlers(context, metastore))
     MetastoreSession.started = started = Session(context, java_session, metastore=metastore)
     return started
 

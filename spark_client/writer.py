@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from spark_client.context import context_of
 from spark_client.errors import InvalidInsertError
-from spark_client.jvm.catalog import analyzed, refresh
+from spark_client.jvm.catalog import create_table_of, refresh
 from spark_client.jvm.sql_text import literal, quote
 from spark_client.statements.run.clauses import resolve
 from spark_client.table.settings import parse_size
@@ -107,7 +107,9 @@ class Target:
         text += f" LOCATION {literal(location)}" if location else ""
         pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in (properties or {}).items())
         text += f" TBLPROPERTIES ({pairs})" if pairs else ""
-        definition = analyzed(context, text).table()
+        definition = create_table_of(context, text)
+        if definition is None:
+            raise InvalidInsertError(f"{self.table}: STORED AS {stored_as} makes no table in Hive's layout")
         ordered = self.data.select(*map(quote, [*names, *keys]))
         return create_as_select(
             context, definition, ordered, if_not_exists=if_not_exists, max_file_size=self.max_file_size

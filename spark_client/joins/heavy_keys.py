@@ -16,7 +16,9 @@ from metastore.client import MetastoreClient
 from metastore.client.structs import Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidStatementError
-from spark_client.joins.split import Heaviness, Key
+from spark_client.joins.split import Heaviness
+from spark_client.jvm.joins import JoinKey
+from spark_client.jvm.plans import folded_constants
 from spark_client.write.skew_choice import AUTO
 
 _CHAR = re.compile(r"char\((\d+)\)")
@@ -31,12 +33,12 @@ class HeavyKeys:
     columns: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
 
-    def of(self, keys: Iterable[Key]) -> tuple[Key, ...]:
+    def of(self, keys: Iterable[JoinKey]) -> tuple[JoinKey, ...]:
         """Those keys of a join that are each made of one of the columns, in the order of the join."""
         names = {name.lower() for name in self.columns}
         return tuple(key for key in keys if len(key.columns) == 1 and key.columns[0].lower() in names)
 
-    def test(self, spark: SparkSession, keys: Sequence[Key]) -> Heaviness | None:
+    def test(self, spark: SparkSession, keys: Sequence[JoinKey]) -> Heaviness | None:
         """Tells by the keys, which are those of `of`, whether a row is heavy; None where no row can be."""
         places = [next(i for i, name in enumerate(self.columns) if _is_made_of(key, name)) for key in keys]
         values = list(dict.fromkeys(tuple(value[place] for place in places) for value in self.values))
@@ -53,7 +55,7 @@ class HeavyKeys:
         return lambda columns: reduce(SparkColumn.__or__, [_are_equal(columns, value) for value in known])
 
 
-def _is_made_of(key: Key, name: str) -> bool:
+def _is_made_of(key: JoinKey, name: str) -> bool:
     return key.columns[0].lower() == name.lower()
 
 
@@ -68,8 +70,7 @@ def _are_known(
         for value, row in zip(values, casts, strict=True)
     ]
     frame = spark.range(1).select(*(flag.alias(f"c{number}") for number, flag in enumerate(flags)))
-    folded: Any = frame._jdf.queryExecution().optimizedPlan().expressions()  # noqa: SLF001 - PySpark has no name for it
-    return [bool(folded.apply(index).child().value()) for index in range(len(flags))]
+    return folded_constants(frame)
 
 
 def _is_in(column: SparkColumn, constants: Collection[SparkColumn | None]) -> SparkColumn:

@@ -13,7 +13,8 @@ from metastore.client import MetastoreClient
 from spark_client.context import context_of
 from spark_client.errors import InvalidStatementError
 from spark_client.joins.heavy_keys import HeavyKeys, given, recorded
-from spark_client.joins.split import Join, frame_of
+from spark_client.joins.split import Join
+from spark_client.jvm.plans import analyzed_plan, frame_of, nodes
 from spark_client.table.skew_keys import CHAR_TYPE
 
 _log = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ def skew_join(
 def _join_below(frame: DataFrame) -> tuple[list[Any], Any]:
     """The join of a frame, and the projections above it, outermost first."""
     above: list[Any] = []
-    node: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no name for it
+    node = analyzed_plan(frame)
     while node.nodeName() == "Project":
         above.append(node)
         node = node.child()
@@ -87,7 +88,7 @@ def _heavy(
         types = {field.name.lower(): field.metadata.get(CHAR_TYPE, "") for field in left.schema.fields}
         return given(parts, values, types)
     metastore = context_of(left.sparkSession, _NO_METASTORE).metastore
-    names_of_tables = [table] if table else list(_tables(left._jdf.queryExecution().analyzed()))  # noqa: SLF001
+    names_of_tables = [table] if table else list(_tables(analyzed_plan(left)))
     for name in names_of_tables:
         database, _, plain_name = name.rpartition(".")
         found = metastore.get_table(database or left.sparkSession.catalog.currentDatabase(), plain_name)
@@ -122,12 +123,12 @@ def split_hinted(spark: SparkSession, metastore: MetastoreClient, node: Any, nam
 
 def _aliases(plan: Any) -> Iterator[str]:
     """The names under which a plan's tables are known, in lower case."""
-    return (str(node.alias()).lower() for node in _nodes(plan) if node.nodeName() == "SubqueryAlias")
+    return (str(node.alias()).lower() for node in nodes(plan) if node.nodeName() == "SubqueryAlias")
 
 
 def _tables(plan: Any) -> Iterator[str]:
     """The tables of the metastore that a plan reads, from left to right."""
-    for node in _nodes(plan):
+    for node in nodes(plan):
         name = node.nodeName()
         if name.startswith("Relation") or name == "LogicalRelation":
             found = node.catalogTable()
@@ -135,12 +136,3 @@ def _tables(plan: Any) -> Iterator[str]:
                 yield str(found.get().identifier().unquotedString()).removeprefix("spark_catalog.")
         elif name == "HiveTableRelation":
             yield str(node.tableMeta().identifier().unquotedString()).removeprefix("spark_catalog.")
-
-
-def _nodes(plan: Any) -> Iterator[Any]:
-    waiting = [plan]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        children = node.children()
-        waiting.extend(children.apply(index) for index in reversed(range(children.size())))

@@ -7,13 +7,16 @@ the expressions that the join itself compares. So the halves together are the jo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from spark_client.jvm import joins
+from spark_client.jvm.joins import JoinKey
+from spark_client.jvm.plans import analyzed_plan, frame_of
 
 # Of a join whose left side is the skewed one: the type of its heavy half, whose right side is broadcast. The types
 # that keep right rows without a match cannot broadcast the right side: those rows are added by themselves.
@@ -30,16 +33,6 @@ _KEEPS_RIGHT = ("RIGHT OUTER", "FULL OUTER")
 _MIRRORED = {"INNER": "inner", "LEFT OUTER": "rightouter", "RIGHT OUTER": "leftouter", "FULL OUTER": "fullouter"}
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A pair of expressions that a join compares; `columns` are the names that the left one is made of."""
-
-    left: SparkColumn
-    right: SparkColumn
-    columns: tuple[str, ...]
-    type: str
-
-
 Heaviness = Callable[[Sequence[SparkColumn]], SparkColumn]
 
 
@@ -49,10 +42,7 @@ class Join:
     def __init__(self, spark: SparkSession, node: Any) -> None:
         self._spark = spark
         self._node = node
-        self._jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no names for what is done here
-        self._catalyst = self._jvm.org.apache.spark.sql.catalyst
-        found = self._catalyst.planning.ExtractEquiJoinKeys.unapply(node)
-        self._parts = [found.get().productElement(index) for index in range(4)] if found.isDefined() else []
+        self._compared = joins.equi_join(spark, node)
 
     @property
     def type(self) -> str:
@@ -64,17 +54,11 @@ class Join:
         """The skewed side."""
         return self._frame(self._node.left())
 
-    def keys(self) -> tuple[Key, ...]:
+    def keys(self) -> tuple[JoinKey, ...]:
         """What it compares; nothing where it is of another kind than `split` can do."""
-        if not self._parts or self.type not in _HEAVY:
+        if self._compared is None or self.type not in _HEAVY:
             return ()
-        lefts, rights = self._parts[1], self._parts[2]
-        return tuple(self._key(lefts.apply(index), rights.apply(index)) for index in range(lefts.size()))
-
-    def _key(self, left: Any, right: Any) -> Key:
-        references = left.references().toSeq()
-        names = tuple(str(references.apply(index).name()) for index in range(references.size()))
-        return Key(self._column(left), self._column(right), names, str(left.dataType().sql()))
+        return self._compared.keys
 
     def mirrored(self) -> Join | None:
         """The same join with its sides exchanged, or None where there is none."""
@@ -85,9 +69,9 @@ class Join:
 
     def in_order_of(self, node: Any, plan: Any) -> Any:
         """The attributes of a plan as a join of the same has them, whose sides may be the other way round."""
-        return plan if node is self._node else self._catalyst.plans.logical.Project(node.output(), plan)
+        return plan if node is self._node else joins.projected(self._spark, node.output(), plan)
 
-    def split(self, keys: Sequence[Key], is_heavy: Heaviness) -> Any:
+    def split(self, keys: Sequence[JoinKey], is_heavy: Heaviness) -> Any:
         """A plan with the join's rows and attributes; `is_heavy` of the keys is true or false, never null."""
         # Hidden in casts, which Spark's optimizer removes: it pads constants that a column of type char(n) is compared
         # with by itself, so that 'ab' would be one value on the left and another on the right.
@@ -101,11 +85,11 @@ class Join:
         if self.type in _KEEPS_RIGHT:
             halves.append(self._join(left.filter("false"), self._unmatched(few, heavy), "rightouter"))
         rest = self._join(left.filter(~of_left), right.filter(~of_right), None)
-        return _plan(reduce(DataFrame.unionAll, [*halves, rest]))
+        return analyzed_plan(reduce(DataFrame.unionAll, [*halves, rest]))
 
     def _unmatched(self, few: DataFrame, heavy: DataFrame) -> DataFrame:
         """The rows of the right side for which the left one has none: by its keys alone where these are all."""
-        if self._parts[3].isDefined():
+        if self._compared is None or self._compared.has_condition:
             return self._join(few, heavy, "leftanti")
         keys = self.keys()
         names = [f"_key{number}" for number in range(len(keys))]
@@ -114,28 +98,13 @@ class Join:
         return few.join(F.broadcast(distinct), reduce(SparkColumn.__and__, equal), "leftanti")
 
     def _join(self, left: DataFrame, right: DataFrame, kind: str | None) -> DataFrame:
-        node = self._node
+        node, sides = self._node, (analyzed_plan(left), analyzed_plan(right))
         if kind is None:
-            return self._frame(node.copy(_plan(left), _plan(right), node.joinType(), node.condition(), node.hint()))
-        hint = self._catalyst.plans.logical.JoinHint.NONE()
-        return self._frame(node.copy(_plan(left), _plan(right), self._type(kind), node.condition(), hint))
+            return self._frame(node.copy(*sides, node.joinType(), node.condition(), node.hint()))
+        return self._frame(node.copy(*sides, self._type(kind), node.condition(), joins.without_hint(self._spark)))
 
     def _type(self, name: str) -> Any:
-        return self._catalyst.plans.JoinType.apply(name)
-
-    def _column(self, expression: Any) -> SparkColumn:
-        return SparkColumn(self._jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+        return joins.join_type(self._spark, name)
 
     def _frame(self, plan: Any) -> DataFrame:
         return frame_of(self._spark, plan)
-
-
-def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
-    """A logical plan as a DataFrame."""
-    jvm: Any = spark._jvm  # noqa: SLF001
-    session: Any = spark._jsparkSession  # noqa: SLF001
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan), spark)
-
-
-def _plan(frame: DataFrame) -> Any:
-    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001

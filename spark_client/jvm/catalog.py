@@ -1,37 +1,114 @@
-"""What Spark's analyzer and catalog make of statements and tables."""
+"""What Spark's analyzer and catalog make of statements, tables and databases."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark.sql import DataFrame, SparkSession
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
 from metastore.client.convert import table_of
 from metastore.client.structs import Table
 from spark_client.context import Context
-from spark_client.jvm.parser import parsed
+from spark_client.jvm.parser import identifier, parsed
+from spark_client.jvm.plans import analyzed_plan, elements, kind
 from spark_client.jvm.sql_text import quote
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
 _COLLATION = re.compile(r"\s+collate\s+\w+", re.IGNORECASE)  # Hive has none; Spark reads it from the schema's JSON
 
 
-def analyzed(context: Context, text: str) -> Any:
-    """Spark's command for a statement, not run."""
-    java: Any = context.spark._jvm  # noqa: SLF001
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """A table that a statement is to create, as Spark has understood it. `spark_table`: its CatalogTable.
+
+    `name` is shown in messages. `if_not_exists`: it may be there already.
+    """
+
+    spark_table: Any
+    name: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseDefinition:
+    """A database as Spark's catalog has it; `location` is not URL-encoded."""
+
+    name: str
+    description: str
+    location: str
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationFacts:
+    """What the catalog has of a table or view: its partition columns in lower case, its properties."""
+
+    partition_columns: tuple[str, ...]
+    properties: Mapping[str, str]
+
+
+def create_table_of(context: Context, text: str) -> TableDefinition | None:
+    """Returns what a CREATE TABLE makes; None where it is no table in Hive's layout."""
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
     skip = java.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
-    state = context.spark._jsparkSession.sessionState()  # noqa: SLF001
-    return state.executePlan(parsed(context, text), skip).analyzed()
+    command = _state(context.spark).executePlan(parsed(context, text), skip).analyzed()
+    if kind(command) != "CreateTableCommand":
+        return None
+    return definition_of(command.table(), if_not_exists=bool(command.ignoreIfExists()))
 
 
-def definition_of(context: Context, table: Table) -> Any:
-    """The table as Spark's catalog has it (CatalogTable)."""
-    java: Any = context.spark._jvm  # noqa: SLF001
-    identifier = java.org.apache.spark.sql.catalyst.TableIdentifier(table.name, java.scala.Option.apply(table.database))
-    return context.spark._jsparkSession.sessionState().catalog().getTableMetadata(identifier)  # noqa: SLF001
+def definition_of(spark_table: Any, *, if_not_exists: bool = False) -> TableDefinition:
+    """Returns the definition that a CatalogTable is."""
+    return TableDefinition(spark_table, str(spark_table.identifier().unquotedString()), if_not_exists)
+
+
+def is_there(context: Context, definition: TableDefinition) -> bool:
+    """Tells whether a table or view of that name exists."""
+    return bool(_state(context.spark).catalog().tableExists(definition.spark_table.identifier()))
+
+
+def check_location(context: Context, definition: TableDefinition) -> None:
+    """Raises AnalysisException where Spark would refuse the location of a new table."""
+    _state(context.spark).catalog().validateTableLocation(definition.spark_table)
+
+
+def with_schema(definition: TableDefinition, data: DataFrame) -> TableDefinition:
+    """Returns the definition with the columns of `data`: CREATE TABLE AS SELECT without columns of its own."""
+    table = definition.spark_table
+    fields = [getattr(table, f"copy$default${number}")() for number in range(1, table.productArity() + 1)]
+    names = [str(table.productElementName(number)) for number in range(table.productArity())]
+    fields[names.index("schema")] = analyzed_plan(data).schema().asNullable()
+    return replace(definition, spark_table=table.copy(*fields))
+
+
+def raw_columns(context: Context, table: Table) -> list[tuple[str, str]]:
+    """Returns each column's name in lower case and how Spark declares it: with comments, char and varchar."""
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    name = java.org.apache.spark.sql.catalyst.TableIdentifier(table.name, java.scala.Option.apply(table.database))
+    schema = _state(context.spark).catalog().getTableMetadata(name).schema()
+    raw = java.org.apache.spark.sql.catalyst.util.CharVarcharUtils.getRawSchema(schema)
+    return [(str(field.name()).lower(), str(field.toDDL())) for field in raw.fields()]
+
+
+def relation_facts(spark: SparkSession, name: str) -> RelationFacts:
+    """Returns what is known of a table or view by its name as written. Raises AnalysisException where there is none."""
+    state = _state(spark)
+    table = state.catalog().getTempViewOrPermanentTableMetadata(state.sqlParser().parseTableIdentifier(name))
+    keys = tuple(str(each).lower() for each in elements(table.partitionColumnNames()))
+    return RelationFacts(keys, _texts(table.properties()))
+
+
+def database_of(context: Context, name: str) -> DatabaseDefinition:
+    """Returns the database of a name as written. Raises AnalysisException where there is none."""
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    found = _state(context.spark).catalog().getDatabaseMetadata(identifier(context, name)[-1])
+    location = str(java.org.apache.spark.sql.catalyst.catalog.CatalogUtils.URIToString(found.locationUri()))
+    return DatabaseDefinition(str(found.name()), str(found.description()), location, _texts(found.properties()))
 
 
 def refresh(spark: Any, database: str, table: str) -> None:
@@ -39,12 +116,12 @@ def refresh(spark: Any, database: str, table: str) -> None:
     spark.catalog.refreshTable(f"{quote(database)}.{quote(table)}")
 
 
-def as_spark_stores_it(context: Context, definition: Any) -> Table:
-    """Spark's own conversion to a table of Hive's (HiveClientImpl.toHiveTable), brought over as Thrift bytes."""
-    java: Any = context.spark._jvm  # noqa: SLF001
+def as_spark_stores_it(context: Context, definition: TableDefinition) -> Table:
+    """Returns Spark's conversion to a table of Hive's (HiveClientImpl.toHiveTable), brought over as Thrift bytes."""
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
     client = getattr(java, "org.apache.spark.sql.hive.client.HiveClientImpl$")
     user = java.org.apache.hadoop.security.UserGroupInformation.getCurrentUser().getShortUserName()
-    converted = getattr(client, "MODULE$").toHiveTable(definition, java.scala.Option.apply(user))
+    converted = getattr(client, "MODULE$").toHiveTable(definition.spark_table, java.scala.Option.apply(user))
     protocol = getattr(java, "org.apache.thrift.protocol.TBinaryProtocol$Factory")()
     encoded = java.org.apache.thrift.TSerializer(protocol).serialize(converted.getTTable())
     raw = hive.Table()
@@ -55,15 +132,15 @@ def as_spark_stores_it(context: Context, definition: Any) -> Table:
         columns=tuple(
             replace(column, name=column.name.lower(), type=_COLLATION.sub("", column.type)) for column in table.columns
         ),
-        parameters={**table.parameters, **_schema_properties(context, definition)},
+        parameters={**table.parameters, **_schema_properties(context, definition.spark_table)},
     )
 
 
-def _schema_properties(context: Context, definition: Any) -> dict[str, str]:
+def _schema_properties(context: Context, spark_table: Any) -> dict[str, str]:
     """The schema with the case of its names, as Spark's own CREATE TABLE records it (HiveExternalCatalog)."""
-    prefix, names = "spark.sql.sources.schema", definition.partitionColumnNames()
+    prefix, names = "spark.sql.sources.schema", list(elements(spark_table.partitionColumnNames()))
     limit = int(context.spark.conf.get("spark.sql.sources.schemaStringLengthThreshold", "4000") or "4000")
-    schema = str(definition.schema().json())
+    schema = str(spark_table.schema().json())
     parts = [schema[start : start + limit] for start in range(0, len(schema), limit)]
     properties = {"spark.sql.create.version": str(context.spark.version)}
     if len(parts) == 1:
@@ -71,7 +148,20 @@ def _schema_properties(context: Context, definition: Any) -> dict[str, str]:
     else:
         properties |= {f"{prefix}.numParts": str(len(parts))}
         properties |= {f"{prefix}.part.{number}": part for number, part in enumerate(parts)}
-    if names.size():
-        properties[f"{prefix}.numPartCols"] = str(names.size())
-        properties |= {f"{prefix}.partCol.{number}": str(names.apply(number)) for number in range(names.size())}
+    if names:
+        properties[f"{prefix}.numPartCols"] = str(len(names))
+        properties |= {f"{prefix}.partCol.{number}": str(name) for number, name in enumerate(names)}
     return properties
+
+
+def _texts(properties: Any) -> dict[str, str]:
+    """A Scala map of texts."""
+    keys, found = properties.keysIterator(), {}
+    while keys.hasNext():
+        key = keys.next()
+        found[str(key)] = str(properties.apply(key))
+    return found
+
+
+def _state(spark: SparkSession) -> Any:
+    return spark._jsparkSession.sessionState()  # noqa: SLF001 - PySpark has no name for it

@@ -2,57 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from spark_client.context import Context
+from spark_client.jvm.plans import elements
+
+# The values that a PARTITION clause names, as written, by column; None: NULL.
+GivenValues = Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """ALTER TABLE … ADD [IF NOT EXISTS] PARTITION …; `has_location`: one of them says where it lies."""
+
+    partitions: tuple[GivenValues, ...]
+    if_not_exists: bool
+    has_location: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropPartitions:
+    """ALTER TABLE … DROP [IF EXISTS] PARTITION …"""
+
+    partitions: tuple[GivenValues, ...]
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RenamePartition:
+    """ALTER TABLE … PARTITION … RENAME TO PARTITION …"""
+
+    old: GivenValues
+    new: GivenValues
 
 
 def identifier(context: Context, name: str) -> list[str]:
-    """The parts of a name as written, in lower case."""
+    """Returns the parts of a name as written, in lower case."""
     parts = _state(context).sqlParser().parseMultipartIdentifier(name)
-    return [str(each).lower() for each in elements(parts)]
+    return [str(part).lower() for part in elements(parts)]
 
 
 def is_temporary(context: Context, name: str) -> bool:
-    """Whether a name as written is that of a temporary view."""
+    """Tells whether a name as written is that of a temporary view."""
     words = identifier(context, name)
     return len(words) == 1 and bool(_state(context).catalog().getTempView(words[0]).isDefined())
 
 
 def parsed(context: Context, text: str) -> Any:
-    """Spark's plan of a statement."""
+    """Returns Spark's plan of a statement."""
     return _state(context).sqlParser().parsePlan(text)
 
 
 def default_format(context: Context) -> str:
-    """STORED AS, for a table of which nothing says how: Hive's setting, else Parquet."""
+    """Returns STORED AS, for a table of which nothing says how: Hive's setting, else Parquet."""
     return f"STORED AS {context.spark.conf.get('hive.default.fileformat', 'PARQUET')}"
 
 
-def literal(context: Context, text: str) -> str:
-    """The text of a constant as written."""
+def says_format(context: Context, text: str) -> bool:
+    """Tells whether a CREATE TABLE has a clause about its format: STORED AS, ROW FORMAT or USING."""
+    said = parsed(context, text).tableSpec()
+    return bool(said.provider().isDefined() or said.serde().isDefined())
+
+
+def literal_value(context: Context, text: str) -> str:
+    """Returns the text of a constant as written."""
     return str(_state(context).sqlParser().parseExpression(text).value())
 
 
-def clause(context: Context, table: str, partition: str) -> Iterator[Any]:
-    """The specifications of a PARTITION clause as written, with its brackets."""
-    return (part.spec() for part in elements(parsed(context, f"ALTER TABLE {table} ADD PARTITION {partition}").parts()))
+def clause(context: Context, table: str, partition: str) -> tuple[GivenValues, ...]:
+    """Returns the values of each partition that a PARTITION clause names, as written with its brackets."""
+    return add_partitions(context, f"ALTER TABLE {table} ADD PARTITION {partition}").partitions
 
 
-def elements(seq: Any) -> Iterator[Any]:
-    """Of a Scala sequence."""
-    return (seq.apply(index) for index in range(seq.size()))
+def add_partitions(context: Context, text: str) -> AddPartitions:
+    """Returns what the statement says."""
+    plan = parsed(context, text)
+    parts = list(elements(plan.parts()))
+    has_location = any(part.location().isDefined() for part in parts)
+    return AddPartitions(tuple(_given(part.spec()) for part in parts), bool(plan.ifNotExists()), has_location)
 
 
-def entries(spec: Any) -> Iterator[tuple[Any, str | None]]:
-    """Of a Scala map; a value may be an Option."""
-    keys = spec.keysIterator()
+def drop_partitions(context: Context, text: str) -> DropPartitions:
+    """Returns what the statement says."""
+    plan = parsed(context, text)
+    return DropPartitions(tuple(_given(part.spec()) for part in elements(plan.parts())), bool(plan.ifExists()))
+
+
+def rename_partition(context: Context, text: str) -> RenamePartition:
+    """Returns what the statement says."""
+    plan = parsed(context, text)
+    return RenamePartition(_given(getattr(plan, "from")().spec()), _given(plan.to().spec()))
+
+
+def shown_partitions(context: Context, text: str) -> GivenValues | None:
+    """Returns the PARTITION clause of SHOW PARTITIONS, None where it has none."""
+    pattern = parsed(context, text).pattern()
+    return _given(pattern.get().spec()) if pattern.isDefined() else None
+
+
+def _given(spec: Any) -> GivenValues:
+    keys, found = spec.keysIterator(), {}
     while keys.hasNext():
         key = keys.next()
         value = spec.apply(key)
-        yield key, None if value is None else str(value)
+        found[str(key)] = None if value is None else str(value)
+    return found
 
 
 def _state(context: Context) -> Any:
-    return context.spark._jsparkSession.sessionState()  # noqa: SLF001
+    return context.spark._jsparkSession.sessionState()  # noqa: SLF001 - PySpark has no name for it

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
+from spark_client.jvm.plans import analyzed_plan, elements, kind, nodes_and_subqueries, scala_sequence
 
 MARK = "dependent.table"
 _SHOWN = 10  # partitions on one line
@@ -36,24 +37,24 @@ class DependentScan:
 
 def dependent_scans(df: DataFrame, nodes: Iterable[Any]) -> tuple[DependentScan, ...]:
     """One for each dependent table in the query, in its order. `nodes`: those of its physical plan."""
-    views = list(_views(df._jdf.queryExecution().analyzed()))  # noqa: SLF001 - PySpark has no name for it
+    views = list(_views(analyzed_plan(df)))
     if not views:
         return ()
-    scans = [(_attributes(node.output()), node) for node in nodes if _class(node) in _READERS]
+    scans = [(_attributes(node.output()), node) for node in nodes if kind(node) in _READERS]
     read: dict[int, tuple[str, Sequence[str], list[list[str]]]] = {}
     found = []
     for view in views:
-        wanted = {attribute for leaf in _elements(view.collectLeaves()) for attribute in _attributes(leaf.output())}
+        wanted = {attribute for leaf in elements(view.collectLeaves()) for attribute in _attributes(leaf.output())}
         mine = [position for position, (attributes, _) in enumerate(scans) if attributes & wanted]
         for position in mine:
             if position not in read:
-                read[position] = _READERS[_class(scans[position][1])](df, scans[position][1])
+                read[position] = _READERS[kind(scans[position][1])](df, scans[position][1])
         found.append(_dependent(view.desc(), [read[position] for position in mine]))
     return tuple(found)
 
 
 def _dependent(table: Any, read: Sequence[tuple[str, Sequence[str], list[list[str]]]]) -> DependentScan:
-    keys = [str(name) for name in _elements(table.partitionColumnNames())]
+    keys = [str(name) for name in elements(table.partitionColumnNames())]
     own: dict[str, None] = {}
     bases: dict[str, dict[str, None]] = {}
     for base, columns, partitions in read:
@@ -70,25 +71,20 @@ def _dependent(table: Any, read: Sequence[tuple[str, Sequence[str], list[list[st
 
 def _views(plan: Any) -> Iterator[Any]:
     """The views of a plan that are dependent tables, sub-queries included; one that reads another is before it."""
-    waiting = [plan]
-    while waiting:
-        node = waiting.pop()
-        if _class(node) == "View" and node.desc().properties().contains(MARK):
+    for node in nodes_and_subqueries(plan):
+        if kind(node) == "View" and node.desc().properties().contains(MARK):
             yield node
-        for below in (node.subqueries(), node.children()):
-            waiting.extend(below.apply(index) for index in reversed(range(below.size())))
 
 
 def _read_files(df: DataFrame, node: Any) -> tuple[str, Sequence[str], list[list[str]]]:
     """The base table, its partition columns and the values of its partitions that a scan reads."""
     relation = node.relation()
     schema, index = relation.partitionSchema(), relation.location()
-    convert = df.sparkSession._jvm.scala.jdk.javaapi.CollectionConverters  # noqa: SLF001
-    known = [each for each in _elements(node.partitionFilters()) if _class(each) != "DynamicPruningExpression"]
-    filters = convert.asScala(_java_list(df, known)).toSeq()
+    known = [each for each in elements(node.partitionFilters()) if kind(each) != "DynamicPruningExpression"]
+    filters = scala_sequence(df.sparkSession, known)
     rows = [
         each.values().toSeq(schema).mkString("", _END, _END)
-        for each in _elements(index.listFiles(filters, node.dataFilters()))
+        for each in elements(index.listFiles(filters, node.dataFilters()))
     ]
     types = [str(field.dataType().typeName()) for field in schema.fields()]
     partitions = [
@@ -101,9 +97,9 @@ def _read_files(df: DataFrame, node: Any) -> tuple[str, Sequence[str], list[list
 def _read_hive(_: DataFrame, node: Any) -> tuple[str, Sequence[str], list[list[str]]]:
     """As `_read_files`, of a scan by Hive's own reader."""
     table = node.relation().tableMeta()
-    partitions = [[str(value) for value in each.getValues()] for each in _elements(node.prunedPartitions())]
+    partitions = [[str(value) for value in each.getValues()] for each in elements(node.prunedPartitions())]
     name = table.identifier()
-    columns = [str(column) for column in _elements(table.partitionColumnNames())]
+    columns = [str(column) for column in elements(table.partitionColumnNames())]
     return f"{name.database().get()}.{name.table()}", columns, partitions
 
 
@@ -126,22 +122,7 @@ def _text(kind: str, value: str) -> str:
 
 
 def _attributes(output: Any) -> set[int]:
-    return {int(each.exprId().id()) for each in _elements(output)}
-
-
-def _java_list(df: DataFrame, elements: Sequence[Any]) -> Any:
-    made = df.sparkSession._jvm.java.util.ArrayList()  # noqa: SLF001
-    for each in elements:
-        made.add(each)
-    return made
-
-
-def _elements(seq: Any) -> list[Any]:
-    return [seq.apply(index) for index in range(seq.size())]
-
-
-def _class(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
+    return {int(each.exprId().id()) for each in elements(output)}
 
 
 def _some(names: Sequence[str]) -> str:

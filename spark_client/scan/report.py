@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
 
+from spark_client.jvm.plans import kind, nodes_and_subqueries, query_execution
 from spark_client.scan.lineage import DependentScan, dependent_scans
 
 _INDEX = "spark_client.core.HiveTableIndex"
@@ -68,37 +69,20 @@ def scan_report(df: DataFrame) -> ScanReport:
     of a cached DataFrame nothing is read, and of rows by bucket what by_bucket would find now. Raises what planning
     the query raises.
     """
-    plan = df._jdf.queryExecution().executedPlan()  # noqa: SLF001 - PySpark has no name for it
-    nodes = [_in_any_order(node) for node in _nodes(plan)]
+    plan = query_execution(df).executedPlan()
+    nodes = [_in_any_order(node) for node in nodes_and_subqueries(plan)]
     return ScanReport(tuple(_scan(node) for node in nodes if _reads_ours(node)), dependent_scans(df, nodes))
-
-
-def _nodes(plan: Any) -> Iterator[Any]:
-    """Every node of a physical plan, sub-queries included; of an adaptive plan, as it was before it adapted."""
-    waiting = [plan]
-    while waiting:
-        node = waiting.pop()
-        if _class(node) == "AdaptiveSparkPlanExec":
-            waiting.append(node.initialPlan())
-            continue
-        yield node
-        for below in (node.subqueries(), node.children()):
-            waiting.extend(below.apply(index) for index in reversed(range(below.size())))
 
 
 def _in_any_order(node: Any) -> Any:
     """Of rows that are read by bucket the scan behind them; any other node itself."""
-    if _class(node) != "RDDScanExec" or node.outputPartitioning().getClass().getName() != _BY_BUCKET:
+    if kind(node) != "RDDScanExec" or node.outputPartitioning().getClass().getName() != _BY_BUCKET:
         return node
     return node.outputPartitioning().scan()
 
 
 def _reads_ours(node: Any) -> bool:
-    return _class(node) == "FileSourceScanExec" and node.relation().location().getClass().getName() == _INDEX
-
-
-def _class(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
+    return kind(node) == "FileSourceScanExec" and node.relation().location().getClass().getName() == _INDEX
 
 
 def _scan(node: Any) -> TableScan:

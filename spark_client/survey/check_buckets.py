@@ -17,11 +17,12 @@ from metastore.domain.buckets import UNPARTITIONED, Buckets, mismatch
 from metastore.domain.partition_names import value_path
 from metastore.domain.query_ids import is_hidden
 from spark_client.errors import InvalidInsertError, UnreadableTableError
+from spark_client.jvm.columns import file_schema
 from spark_client.jvm.files import Files
 from spark_client.scan.buckets import buckets_of
 from spark_client.table.bucket_rules import MEND, readable_buckets, refuse_directory
 from spark_client.table.paths import name_of, parent
-from spark_client.write.bucket_hash import bucket_number, data_schema
+from spark_client.write.bucket_hash import bucket_number
 from spark_client.write.staging import file_format
 
 _FILE_SYSTEM = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?")
@@ -102,7 +103,7 @@ def _wrong_rows(spark: SparkSession, table: Table, by_file: Mapping[str, tuple[i
     if not by_file:
         return
     format_ = file_format(table.storage, table.full_name)
-    read = spark.read.format(format_).schema(data_schema(spark, table)).option("__globPaths__", "false")
+    read = spark.read.format(format_).schema(file_schema(spark, table.columns)).option("__globPaths__", "false")
     data = read.option("recursiveFileLookup", "true").load(sorted({parent(file) for file in by_file}))
     number = bucket_number(table, data).alias("bucket")
     for url, bucket, count in data.groupBy(F.col("_metadata.file_path"), number).count().collect():

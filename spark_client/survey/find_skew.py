@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
@@ -12,6 +11,7 @@ from pyspark.sql.types import StructField
 
 from metastore.domain.skew_limit import MAX_VALUES
 from spark_client.errors import InvalidStatementError
+from spark_client.jvm.catalog import relation_facts
 from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
 from spark_client.table.sketch import DEFAULT_SHARE, Sketch
 from spark_client.table.skew_keys import is_simple
@@ -90,11 +90,8 @@ def _source(data: DataFrame | str) -> _Source:
     if spark is None:
         raise InvalidStatementError(f"no session is active to read {data} in: make one with spark_client.session")
     frame = spark.table(data)
-    state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001 - PySpark has no name for it
-    table = state.catalog().getTempViewOrPermanentTableMetadata(state.sqlParser().parseTableIdentifier(data))
-    names, allowed = table.partitionColumnNames(), table.properties().get(MAX_VALUES)
-    keys = tuple(str(names.apply(index)).lower() for index in range(names.size()))
-    return _Source(frame, data, keys, {MAX_VALUES: str(allowed.get())} if allowed.isDefined() else {})
+    facts = relation_facts(spark, data)
+    return _Source(frame, data, facts.partition_columns, facts.properties)
 
 
 def _find(

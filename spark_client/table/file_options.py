@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from metastore.client.structs import Table
+from spark_client.jvm.sessions import explicit_setting
 
 # Where a table says it, Hive's name first; then Spark's, which Doris' CREATE TABLE has as well.
 _PROPERTIES = {"parquet": ("parquet.compression", "compression"), "orc": ("orc.compress", "compression")}
@@ -31,5 +32,4 @@ def file_options(spark: SparkSession, table: Table, format_: str) -> Mapping[str
 
 def _session_codec(spark: SparkSession, format_: str) -> str | None:
     """What somebody has set; Spark's own default is none of the user's wishes."""
-    conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - PySpark does not tell defaults apart
-    return str(conf.getConfString(_SETTINGS[format_])) if conf.contains(_SETTINGS[format_]) else None
+    return explicit_setting(spark, _SETTINGS[format_])

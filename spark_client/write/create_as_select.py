@@ -21,7 +21,7 @@ from spark_client.errors import (
     TableExistsError,
     WriteFailedError,
 )
-from spark_client.jvm.catalog import as_spark_stores_it, refresh
+from spark_client.jvm.catalog import TableDefinition, as_spark_stores_it, is_there, refresh
 from spark_client.jvm.files import Files
 from spark_client.write.insert import insert_into
 from spark_client.write.placement import is_object_store
@@ -32,25 +32,23 @@ _NAME_LENGTH = 128  # Hive's TBLS.TBL_NAME has 256, its partners often less.
 
 def create_as_select(
     context: Context,
-    definition: Any,
+    definition: TableDefinition,
     data: DataFrame,
     *,
     if_not_exists: bool = False,
     replace_existing: bool = False,
     **how: Any,
 ) -> WriteResult | None:
-    """Creates the table of Spark's CatalogTable, which has a schema, from the rows of `data`, by position.
+    """Creates the table of a definition, which has a schema, from the rows of `data`, by position.
 
     None where it was there already, unless it is to be replaced: that one is dropped when the rows are written. `how`
     as `insert_into`. Raises TableExistsError, and what an INSERT raises.
     """
-    identifier = definition.identifier()
-    state = context.spark._jsparkSession.sessionState()  # noqa: SLF001 - PySpark has no name for it
-    is_there = bool(state.catalog().tableExists(identifier))
-    if is_there and not replace_existing:
+    was_there = is_there(context, definition)
+    if was_there and not replace_existing:
         if if_not_exists:
             return None
-        raise TableExistsError(f"Table or view {identifier.unquotedString()} already exists")
+        raise TableExistsError(f"Table or view {definition.name} already exists")
     table = as_spark_stores_it(context, definition)
     _check_empty(context, table)
     draft = draft_of(context, table)
@@ -59,7 +57,7 @@ def create_as_select(
     try:
         result = insert_into(context, f"{draft.database}.{draft.name}", data, **how)
         before = context.metastore.get_table(draft.database, draft.name).location or ""
-        if is_there:
+        if was_there:
             context.metastore.drop_table(table.database, table.name)
             was_dropped = True
         context.metastore.rename_table(draft.database, draft.name, table.name)
@@ -80,15 +78,6 @@ def create_as_select(
         raise
     refresh(context.spark, table.database, table.name)
     return _moved(result, before, context.metastore.get_table(table.database, table.name).location or "")
-
-
-def with_schema(definition: Any, data: DataFrame) -> Any:
-    """The CatalogTable with the columns of `data`: CREATE TABLE AS SELECT without columns of its own."""
-    schema = data._jdf.queryExecution().analyzed().schema().asNullable()  # noqa: SLF001
-    defaults = [getattr(definition, f"copy$default${number}")() for number in range(1, definition.productArity() + 1)]
-    names = [str(definition.productElementName(number)) for number in range(definition.productArity())]
-    defaults[names.index("schema")] = schema
-    return definition.copy(*defaults)
 
 
 def draft_of(context: Context, table: Table) -> Table:

@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 from metastore.client.structs import Rename, Table
 from metastore.domain.buckets import bucket_file, bucket_of
 from metastore.domain.partition_names import value_path
+from spark_client.jvm.columns import file_schema
 from spark_client.jvm.files import Files
 from spark_client.table.file_options import file_options
 from spark_client.table.paths import name_of, parent
-from spark_client.write.bucket_hash import data_schema
 from spark_client.write.snapshot import Values
 from spark_client.write.staging import StagedFile, file_format
 
@@ -53,7 +53,7 @@ def add_empty_files(
 
 def _template(spark: SparkSession, files: Files, table: Table, place: str) -> tuple[str, int]:
     """A valid file without rows, and its size: what Spark writes of no rows in one task."""
-    nothing = spark.createDataFrame([], data_schema(spark, table)).coalesce(1)
+    nothing = spark.createDataFrame([], file_schema(spark, table.columns)).coalesce(1)
     format_ = file_format(table.storage, table.full_name)
     writer = nothing.write.format(format_).options(**file_options(spark, table, format_))
     writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").save(place)

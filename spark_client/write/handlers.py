@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark import SparkContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Column, Storage, Table
 from spark_client.context import Context
-from spark_client.jvm.catalog import refresh
+from spark_client.jvm import sessions
+from spark_client.jvm.catalog import definition_of, refresh, with_schema
+from spark_client.jvm.plans import elements, frame_of
 from spark_client.table.hive_settings import dynamic_partitions
 from spark_client.table.partition_spec import check_count, resolve_partition
-from spark_client.write.create_as_select import create_as_select, with_schema
+from spark_client.write.create_as_select import create_as_select
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.rows import normalise_static
 from spark_client.write.truncate import truncate
@@ -27,7 +29,7 @@ class WriteQuestions:
 
     def __init__(self, spark: SparkContext, metastore: MetastoreClient, session: Callable[[Any], SparkSession]) -> None:
         """`session` makes PySpark's session of the JVM's."""
-        self._classic = spark._jvm.org.apache.spark.sql.classic  # noqa: SLF001
+        self._spark = spark
         self._metastore = metastore
         self._session = session
 
@@ -57,7 +59,7 @@ class WriteQuestions:
         inserts = [
             Insert(
                 f"{each['database']}.{each['table']}",
-                self._frame(context, query),
+                frame_of(context.spark, query),
                 partition=each["partition"],
                 overwrite=each["overwrite"],
                 if_not_exists=each["if_not_exists"],
@@ -82,9 +84,9 @@ class WriteQuestions:
     def _create(self, _: Question, command: Any) -> Mapping[str, Any]:
         """A CreateHiveTableAsSelectCommand. With saveAsTable the table may be there, and mode Append or Overwrite."""
         context = self._context()
-        definition, mode = command.tableDesc(), str(command.mode().name())
-        data = self._frame(context, command.query()).toDF(*_texts(command.outputColumnNames()))
-        identifier = definition.identifier()
+        definition, mode = definition_of(command.tableDesc()), str(command.mode().name())
+        data = frame_of(context.spark, command.query()).toDF(*map(str, elements(command.outputColumnNames())))
+        identifier = definition.spark_table.identifier()
         name = f"{identifier.database().get()}.{identifier.table()}"
         if mode == "Append" and context.spark.catalog.tableExists(name):
             insert_all(context, [Insert(name, data)])
@@ -95,12 +97,4 @@ class WriteQuestions:
         return {}
 
     def _context(self) -> Context:
-        return Context(self._session(self._classic.SparkSession.active()), self._metastore)
-
-    def _frame(self, context: Context, plan: Any) -> DataFrame:
-        return DataFrame(self._classic.Dataset.ofRows(context.spark._jsparkSession, plan), context.spark)  # noqa: SLF001
-
-
-def _texts(names: Any) -> Iterator[str]:
-    """The texts of a Scala sequence."""
-    return (str(names.apply(index)) for index in range(names.size()))
+        return Context(self._session(sessions.active(self._spark)), self._metastore)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from metastore.client.structs import Column, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION, ESCAPED, value_path
 from spark_client.errors import InvalidInsertError, first_line
+from spark_client.jvm.columns import assigned
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
 from spark_client.table.partition_spec import PartitionSpec, place_columns
@@ -108,27 +109,7 @@ def _dynamic(table: Table, column: Column) -> Any:
 
 
 def _store_assignment(spark: SparkSession, table: str, rows: DataFrame, targets: Sequence[Column]) -> DataFrame:
-    """Spark's TableOutputResolver: what `spark.sql.storeAssignmentPolicy` says, length checks of char and varchar."""
-    jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    session: Any = spark._jsparkSession  # noqa: SLF001
-    resolver = jvm.org.apache.spark.sql.catalyst.analysis.TableOutputResolver
-    by_name, fill_defaults = False, getattr(resolver, "resolveOutputColumns$default$6")()
-    analysed = rows._jdf.queryExecution().analyzed()  # noqa: SLF001
-    ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in targets)
-    char_varchar = jvm.org.apache.spark.sql.catalyst.util.CharVarcharUtils
     try:
-        schema = char_varchar.replaceCharVarcharWithStringInSchema(
-            jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl)
-        )
-        expected = jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)
-        plan = resolver.resolveOutputColumns(
-            table,
-            expected,
-            analysed,
-            by_name,
-            session.sessionState().conf(),
-            fill_defaults,
-        )
-        return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan), spark)
+        return assigned(spark, table, rows, targets)
     except PySparkException as error:
         raise InvalidInsertError(first_line(error)) from error

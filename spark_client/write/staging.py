@@ -16,6 +16,7 @@ from metastore.client.structs import Storage, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION, unescape
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.files import Files
+from spark_client.jvm.plans import analyzed_plan
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import has_own_names
 from spark_client.table.file_options import file_options
@@ -170,7 +171,7 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
 
 def _is_arranged(rows: DataFrame) -> bool:
     """True if the query itself says how rows are to lie (ORDER BY, SORT BY, DISTRIBUTE BY, a hint): that is kept."""
-    plan: Any = rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no name for it
+    plan = analyzed_plan(rows)
     while plan.nodeName() in {"Project", "SubqueryAlias", "View"}:
         plan = plan.child()
     return plan.nodeName() in {"Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"}

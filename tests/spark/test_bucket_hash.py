@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.column import Column as ClassicColumn
 
 from metastore.client.structs import Column
-from spark_client.write.bucket_hash import hive_hash
+from spark_client.jvm.columns import hive_hash
 from tests.spark import bucket_hashes as expected
 
 Typed = Sequence[tuple[str, Any]]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from metastore.client.structs import Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError, NoSuchTableError
-from spark_client.jvm.parser import clause, entries, identifier
+from spark_client.jvm.parser import GivenValues, clause, identifier
 from spark_client.table.partition_spec import PartitionSpec
 from spark_client.write.rows import normalise_static
 
@@ -24,9 +23,9 @@ def resolve(context: Context, name: str) -> tuple[str, str]:
     return (words[0] if len(words) == 2 else context.spark.catalog.currentDatabase()), words[-1]
 
 
-def partition_values(table: Table, spec: Any) -> list[str]:
+def partition_values(table: Table, spec: GivenValues) -> list[str]:
     """The values of a partition specification in the table's order, "" for those that are not given."""
-    given = {str(key).lower(): value for key, value in entries(spec)}
+    given = {key.lower(): value for key, value in spec.items()}
     names = [column.name for column in table.partition_columns]
     unknown = sorted(given.keys() - set(names))
     if unknown:
@@ -36,7 +35,7 @@ def partition_values(table: Table, spec: Any) -> list[str]:
     return ["" if name not in given else (given[name] or DEFAULT_PARTITION) for name in names]
 
 
-def whole_values(table: Table, spec: Any) -> Sequence[str]:
+def whole_values(table: Table, spec: GivenValues) -> Sequence[str]:
     """As `partition_values`. Raises InvalidStatementError where one is not given."""
     values = partition_values(table, spec)
     missing = [column.name for column, value in zip(table.partition_columns, values, strict=True) if not value]
@@ -50,13 +49,13 @@ def typed_values(context: Context, table: Table, name: str, partition: str) -> t
 
     Raises InvalidStatementError, and InvalidInsertError where a value is none of its type.
     """
-    spec = next(clause(context, name, partition))
+    spec = clause(context, name, partition)[0]
     columns = [column.name for column in table.partition_columns]
     values = dict(zip(columns, whole_values(table, spec), strict=True))
     return tuple(normalise_static(context.spark, table, PartitionSpec(values, ())).values())
 
 
-def no_such_partition(table: Table, spec: Any) -> NoSuchPartitionError:
+def no_such_partition(table: Table, spec: GivenValues) -> NoSuchPartitionError:
     """The error for a specification that no partition has."""
-    shown = ", ".join(f"{key}={value}" for key, value in entries(spec))
+    shown = ", ".join(f"{key}={value}" for key, value in spec.items())
     return NoSuchPartitionError(f"{table.full_name} has no partition ({shown})")

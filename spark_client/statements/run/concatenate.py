@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
@@ -20,9 +19,11 @@ from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
 from metastore.domain.skew_places import flat_prefixes, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
+from spark_client.jvm.plans import scanned_files
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.concatenate import Concatenate
 from spark_client.statements.run.clauses import resolve, typed_values
+from spark_client.statements.run.query import Query
 from spark_client.table.paths import name_of, parent
 from spark_client.write.commit import Commit, Write
 from spark_client.write.insert import failures_as_one_line
@@ -52,7 +53,7 @@ class _Place:
         return max(1, math.ceil(self.size / file_size))
 
 
-def concatenate(context: Context, statement: Concatenate) -> DataFrame:
+def execute(context: Context, statement: Concatenate, _: Query) -> DataFrame:
     """Merges; returns files and bytes of each directory, before and after.
 
     Raises:
@@ -142,13 +143,7 @@ def _visible_files(context: Context, table: Table, values: Values) -> Iterator[t
     for column, text in zip(table.partition_columns, values, strict=True):
         value = F.lit(None if text == DEFAULT_PARTITION else text).cast(column.type)
         rows = rows.where(F.col(quote(column.name)).eqNullSafe(value))
-    scan = rows._jdf.queryExecution().sparkPlan()  # noqa: SLF001 - PySpark has no name for it
-    while scan.children().size():
-        scan = scan.children().apply(0)
-    directories = scan.relation().location().listFiles(scan.partitionFilters(), scan.dataFilters())
-    for directory in _elements(directories):
-        for file in _elements(directory.files()):
-            yield str(file.getPath().toString()), int(file.getLen())
+    return scanned_files(rows)
 
 
 def _merge(
@@ -209,7 +204,3 @@ def _place(location: str) -> str:
 def _plain(location: str) -> str:
     """Hadoop writes one slash where others write three."""
     return location.replace(":///", ":/", 1).rstrip("/")
-
-
-def _elements(sequence: Any) -> Iterator[Any]:
-    return (sequence.apply(index) for index in range(sequence.size()))

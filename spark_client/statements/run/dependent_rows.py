@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from metastore.client.structs import Table
 from spark_client.context import Context
-from spark_client.jvm.parser import clause, parsed
+from spark_client.jvm.parser import clause, shown_partitions
 from spark_client.statements.grammar.dependent_tables import OfTable
 from spark_client.statements.run.clauses import no_such_partition, partition_values
 
@@ -22,8 +22,8 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def show_partitions(context: Context, table: Table, statement: OfTable) -> DataFrame:
     """Names, ascending; of a part of the values where the statement has one."""
-    pattern = parsed(context, statement.statement).pattern()
-    values = partition_values(table, pattern.get().spec()) if pattern.isDefined() else []
+    given = shown_partitions(context, statement.statement)
+    values = [] if given is None else partition_values(table, given)
     names = context.metastore.get_partition_names(table.database, table.name, values)
     return context.spark.createDataFrame([(name,) for name in names], "partition string")
 

@@ -8,7 +8,15 @@ from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchTableError
 from spark_client.jvm.catalog import refresh
-from spark_client.jvm.parser import clause, elements, is_temporary, literal, parsed
+from spark_client.jvm.parser import (
+    add_partitions,
+    clause,
+    drop_partitions,
+    is_temporary,
+    literal_value,
+    rename_partition,
+)
+from spark_client.jvm.plans import empty_frame
 from spark_client.statements.grammar.dependent_tables import (
     CreateDependentTable,
     DependsOn,
@@ -18,6 +26,7 @@ from spark_client.statements.grammar.dependent_tables import (
 )
 from spark_client.statements.run.clauses import no_such_partition, partition_values, resolve, whole_values
 from spark_client.statements.run.dependent_rows import describe, show_create, show_partitions
+from spark_client.statements.run.query import Query
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 
@@ -25,7 +34,7 @@ MARK = "dependent.table"
 BASES = "dependent.on"
 
 
-def execute(context: Context, statement: Statement) -> DataFrame | None:
+def execute(context: Context, statement: Statement, _: Query) -> DataFrame | None:
     """The statement's rows, or None where it is about a table that is not dependent, and so Spark's.
 
     Raises InvalidStatementError where it does not fit its table, and what the metastore raises.
@@ -38,13 +47,13 @@ def execute(context: Context, statement: Statement) -> DataFrame | None:
         _drop_cascade(context, statement)
     else:
         return _of_table(context, statement)
-    return _no_rows(context)
+    return empty_frame(context.spark)
 
 
 def _create(context: Context, statement: CreateDependentTable) -> None:
-    properties = {literal(context, key): literal(context, value) for key, value in statement.properties}
+    properties = {literal_value(context, key): literal_value(context, value) for key, value in statement.properties}
     if statement.comment is not None:
-        properties["comment"] = literal(context, statement.comment)
+        properties["comment"] = literal_value(context, statement.comment)
     request = CreateDependentTableRequest(
         *resolve(context, statement.table),
         [FieldSchema(name, kind, None) for name, kind in statement.keys],
@@ -110,45 +119,39 @@ def _of_table(context: Context, statement: OfTable) -> DataFrame | None:
     change = {"ADD": _add, "DROP": _drop, "RENAME": _rename}[statement.kind]
     change(context, table, statement)
     refresh(context.spark, table.database, table.name)
-    return _no_rows(context)
+    return empty_frame(context.spark)
 
 
 def _add(context: Context, table: Table, statement: OfTable) -> None:
-    plan = parsed(context, f"ALTER TABLE {_behind_kind(statement)}")
-    parts = list(elements(plan.parts()))
-    if any(part.location().isDefined() for part in parts):
+    said = add_partitions(context, f"ALTER TABLE {_behind_kind(statement)}")
+    if said.has_location:
         raise InvalidStatementError(
             f"{table.full_name} is a dependent table: its partitions have no LOCATION, "
             f"they read {table.parameters[BASES]}"
         )
-    values = [whole_values(table, part.spec()) for part in parts]
-    context.metastore.add_partitions(table.database, table.name, values, if_not_exists=plan.ifNotExists())
+    values = [whole_values(table, given) for given in said.partitions]
+    context.metastore.add_partitions(table.database, table.name, values, if_not_exists=said.if_not_exists)
 
 
 def _drop(context: Context, table: Table, statement: OfTable) -> None:
-    plan = parsed(context, f"ALTER TABLE {_behind_kind(statement)}")
+    said = drop_partitions(context, f"ALTER TABLE {_behind_kind(statement)}")
     names: dict[str, None] = {}
-    for part in elements(plan.parts()):
-        values = partition_values(table, part.spec())
-        found = context.metastore.get_partition_names(table.database, table.name, values)
-        if not found and not plan.ifExists():
-            raise no_such_partition(table, part.spec())
+    for given in said.partitions:
+        found = context.metastore.get_partition_names(table.database, table.name, partition_values(table, given))
+        if not found and not said.if_exists:
+            raise no_such_partition(table, given)
         names |= dict.fromkeys(found)
-    context.metastore.drop_partitions(table.database, table.name, list(names), if_exists=plan.ifExists())
+    context.metastore.drop_partitions(table.database, table.name, list(names), if_exists=said.if_exists)
 
 
 def _rename(context: Context, table: Table, statement: OfTable) -> None:
-    plan = parsed(context, f"ALTER TABLE {_behind_kind(statement)}")
-    old, new = (whole_values(table, spec.spec()) for spec in (getattr(plan, "from")(), plan.to()))
+    said = rename_partition(context, f"ALTER TABLE {_behind_kind(statement)}")
+    old, new = whole_values(table, said.old), whole_values(table, said.new)
     if not context.metastore.get_partition_names(table.database, table.name, old):
-        raise no_such_partition(table, getattr(plan, "from")().spec())
+        raise no_such_partition(table, said.old)
     context.metastore.rename_partition(table.database, table.name, old, new)
 
 
 def _behind_kind(statement: OfTable) -> str:
     """What comes after ALTER TABLE or ALTER VIEW: Spark's parser knows partitions of tables only."""
     return statement.statement[statement.behind :]
-
-
-def _no_rows(context: Context) -> DataFrame:
-    return DataFrame(context.spark._jsparkSession.emptyDataFrame(), context.spark)  # noqa: SLF001

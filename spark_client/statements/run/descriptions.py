@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -17,10 +16,11 @@ from metastore.domain.buckets import Buckets
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
-from spark_client.jvm.catalog import definition_of
+from spark_client.jvm.catalog import raw_columns
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.descriptions import DescribeTable, ShowCreateTable
 from spark_client.statements.run.clauses import resolve, typed_values
+from spark_client.statements.run.query import Query
 from spark_client.statements.run.skew_rules import MARK, READ_BELOW
 from spark_client.table.bucket_rules import VERSION
 
@@ -35,8 +35,8 @@ _OWN_SERDE = ("serialization.format", READ_BELOW)
 _BY_INPUT_FORMAT = {"MapredParquetInputFormat": "PARQUET", "OrcInputFormat": "ORC"}
 
 
-def execute(context: Context, statement: DescribeTable | ShowCreateTable, text: str) -> DataFrame | None:
-    """The rows, or None where the statement is Spark's. `text` is the statement as written."""
+def execute(context: Context, statement: DescribeTable | ShowCreateTable, query: Query) -> DataFrame | None:
+    """The rows, or None where the statement is Spark's"""
     try:
         database, name = resolve(context, statement.table)
         table = context.metastore.get_table(database, name)
@@ -56,7 +56,7 @@ def execute(context: Context, statement: DescribeTable | ShowCreateTable, text: 
         skew = partition.skew if partition else Skew()
     if not skew.columns:
         return None
-    rows = [tuple(row) for row in context.spark_sql(text).collect()]
+    rows = [tuple(row) for row in context.spark_sql(query.text).collect()]
     return context.spark.createDataFrame(_inserted(rows, _skew_rows(skew, _warehouse(context))), _SCHEMA)
 
 
@@ -96,9 +96,8 @@ def create_statement(context: Context, head: str, table: Table, options: str) ->
     """A statement that makes a table like this one, skew included. `head` is CREATE TABLE and the name; `options`:
     format, place and properties.
     """
-    definition = definition_of(context, table)
     keys = {column.name for column in table.partition_columns}
-    fields = list(_fields(context, definition))
+    fields = raw_columns(context, table)
     lines = [f"{head} (", ",\n".join(f"  {text}" for column, text in fields if column not in keys) + ")"]
     if "comment" in table.parameters:
         lines.append(f"COMMENT {_text(table.parameters['comment'])}")
@@ -107,14 +106,6 @@ def create_statement(context: Context, head: str, table: Table, options: str) ->
     lines += _clustered(table.buckets)
     lines += _skewed(table.skew)
     return "\n".join([*lines, options])
-
-
-def _fields(context: Context, definition: Any) -> Iterator[tuple[str, str]]:
-    """The columns by their names in lower case, as Spark writes them: with their comments, char and varchar."""
-    java: Any = context.spark._jvm  # noqa: SLF001
-    schema = java.org.apache.spark.sql.catalyst.util.CharVarcharUtils.getRawSchema(definition.schema())
-    for field in schema.fields():
-        yield str(field.name()).lower(), str(field.toDDL())
 
 
 def _clustered(buckets: Buckets) -> list[str]:

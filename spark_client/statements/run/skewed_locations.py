@@ -16,7 +16,7 @@ from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.domain.skew_places import is_flat, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
-from spark_client.jvm.parser import literal
+from spark_client.jvm.parser import literal_value
 from spark_client.scan.predicate import Node
 from spark_client.statements.grammar.skewed_tables import SetSkewedLocation
 from spark_client.statements.run.clauses import resolve, typed_values
@@ -86,7 +86,7 @@ def _with_locations(
     default = f"{location}/{skew_directories(skew.columns, ())[0]}"
     places = dict(skew.locations)
     for literals, place in statement.locations:
-        address = literal(context, place)
+        address = literal_value(context, place)
         if not _ABSOLUTE.fullmatch(address):
             raise InvalidStatementError(
                 f"{address} is not absolute or has no scheme information. Please specify a complete absolute uri with "
@@ -94,7 +94,7 @@ def _with_locations(
             )
         if is_flat(address):
             raise InvalidStatementError(f"{what}: {address} cannot be a location, as it ends with =")
-        if [literal(context, text) for text in literals] == [DEFAULT_KEY] * len(literals):
+        if [literal_value(context, text) for text in literals] == [DEFAULT_KEY] * len(literals):
             _check_default(what, address, default)
         else:
             places[_declared(context, what, owner, literals)] = address.rstrip("/")

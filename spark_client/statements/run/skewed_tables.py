@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from pyspark.sql import DataFrame
+
 from metastore.client.structs import NOT_SKEWED, Table
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchTableError, TableExistsError
-from spark_client.jvm.catalog import analyzed, as_spark_stores_it, refresh
-from spark_client.jvm.parser import default_format, parsed
+from spark_client.jvm.catalog import as_spark_stores_it, check_location, create_table_of, is_there, refresh
+from spark_client.jvm.parser import default_format, says_format
+from spark_client.jvm.plans import empty_frame
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.skewed_tables import (
     AlterTableNotSkewed,
@@ -23,26 +26,30 @@ from spark_client.statements.grammar.skewed_tables import (
 )
 from spark_client.statements.run.clauses import resolve
 from spark_client.statements.run.descriptions import create_statement, format_clause
+from spark_client.statements.run.query import Query
 from spark_client.statements.run.skew_rules import check_own_format, with_skew
 from spark_client.statements.run.skewed_locations import set_locations
 
 _OF_SKEW = "skew."  # properties that belong to the skew: its layout, who chooses it
 
 
-def execute(context: Context, statement: Statement) -> bool:
-    """False where the statement is Spark's after all.
+def execute(context: Context, statement: Statement, query: Query) -> DataFrame | None:
+    """Returns no rows, or None where the statement is Spark's after all.
 
     Raises InvalidStatementError where it does not fit its table, and what the metastore raises.
     """
+    if query.has_parameters:
+        raise InvalidStatementError("a statement about skew takes no parameters; write the values into it")
     if isinstance(statement, CreateSkewedTable):
         create(context, statement)
     elif isinstance(statement, CreateTableLike):
-        return _create_like(context, statement)
+        if not _create_like(context, statement):
+            return None
     elif isinstance(statement, SetSkewedLocation):
         refresh(context.spark, *set_locations(context, statement))
     else:
         alter(context, statement)
-    return True
+    return empty_frame(context.spark)
 
 
 def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -50,33 +57,30 @@ def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[st
 
     `inherited`: properties that it has unless the statement says others.
     """
-    command = analyzed(context, _with_format(context, statement.statement))
-    if command.getClass().getSimpleName() != "CreateTableCommand":
+    definition = create_table_of(context, _with_format(context, statement.statement))
+    if definition is None:
         raise InvalidStatementError(
             f"{statement.table} cannot be SKEWED BY {', '.join(statement.skewed_by.columns)}: that is for CREATE TABLE "
             "with columns and STORED AS PARQUET or STORED AS ORC, not for USING"
         )
-    definition = command.table()
-    catalog = context.spark._jsparkSession.sessionState().catalog()  # noqa: SLF001
-    if catalog.tableExists(definition.identifier()):
-        if command.ignoreIfExists():
+    if is_there(context, definition):
+        if definition.if_not_exists:
             return
-        raise TableExistsError(f"Table or view {definition.identifier().unquotedString()} already exists")
+        raise TableExistsError(f"Table or view {definition.name} already exists")
     table = as_spark_stores_it(context, definition)
     table = replace(table, parameters={**inherited, **table.parameters})
     table = with_skew(context, table, statement.skewed_by)
-    catalog.validateTableLocation(definition)
+    check_location(context, definition)
     try:
         context.metastore.create_table(table)
     except TableExistsError:
-        if not command.ignoreIfExists():
+        if not definition.if_not_exists:
             raise
 
 
 def _with_format(context: Context, text: str) -> str:
     """Where a CREATE TABLE says neither STORED AS nor USING, Spark would take a data source, which has no skew."""
-    said = parsed(context, text).tableSpec()
-    return text if said.provider().isDefined() or said.serde().isDefined() else f"{text}\n{default_format(context)}"
+    return text if says_format(context, text) else f"{text}\n{default_format(context)}"
 
 
 def _create_like(context: Context, statement: CreateTableLike) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.grammar.creating import CreateTableAsSelect, ShowCreateDatabase, parse
+from spark_client.statements.grammar import databases
+from spark_client.statements.grammar.databases import ShowCreateDatabase
+from spark_client.statements.grammar.new_tables import CreateTableAsSelect, parse
 
 
 def test_the_statement_of_hives_design() -> None:
@@ -67,9 +69,9 @@ def test_what_is_left_to_spark(text: str) -> None:
 
 
 def test_show_create_database() -> None:
-    assert parse("show create database `a b`;") == ShowCreateDatabase("`a b`")
-    assert parse("SHOW CREATE SCHEMA d") == ShowCreateDatabase("d")
+    assert databases.parse("show create database `a b`;") == ShowCreateDatabase("`a b`")
+    assert databases.parse("SHOW CREATE SCHEMA d") == ShowCreateDatabase("d")
     with pytest.raises(InvalidStatementError, match="needs the name of a database"):
-        parse("SHOW CREATE DATABASE")
+        databases.parse("SHOW CREATE DATABASE")
     with pytest.raises(InvalidStatementError, match="the end of the statement"):
-        parse("SHOW CREATE DATABASE d e")
+        databases.parse("SHOW CREATE DATABASE d e")

@@ -1,7 +1,6 @@
-"""What Hive and its partners say of databases and new tables, and Spark's parser refuses. Pure.
+"""CREATE TABLE … AS SELECT with columns and types of its own, which Spark's parser refuses. Pure.
 
-CREATE TABLE … AS SELECT with columns and types of its own: Hive's design of dynamic partitions ("CTAS"), and Doris.
-SHOW CREATE DATABASE: Hive, Doris.
+Grammar: Hive's design of dynamic partitions ("CTAS"), and Doris.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 from spark_client.statements.grammar.tokens import tokens
 
-_SUSPICIOUS = re.compile(r"\bcreate\s+(?:external\s+)?(?:table|database|schema)\b", re.IGNORECASE)
+_SUSPICIOUS = re.compile(r"\bcreate\s+(?:external\s+)?table\b", re.IGNORECASE)
 # Where a query begins that no AS stands before; WITH begins clauses of CREATE TABLE, too.
 _QUERY = ("SELECT", "FROM", "VALUES", "MAP", "REDUCE")
 
@@ -38,37 +37,17 @@ class CreateTableAsSelect:
         return f"{self.head} {self.columns or columns} {self.rest}"
 
 
-@dataclass(frozen=True, slots=True)
-class ShowCreateDatabase:
-    """SHOW CREATE DATABASE, or SCHEMA; the name as written."""
-
-    database: str
-
-
-Statement = CreateTableAsSelect | ShowCreateDatabase
-
-
-def parse(text: str) -> Statement | None:
-    """The statement, or None where it is Spark's. Raises InvalidStatementError for SHOW CREATE DATABASE of nothing."""
+def parse(text: str) -> CreateTableAsSelect | None:
+    """Returns the statement, or None where it is Spark's."""
     if not _SUSPICIOUS.search(text):
         return None
     reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
-    if reader.take("SHOW", "CREATE", "DATABASE") or reader.take("SHOW", "CREATE", "SCHEMA"):
-        return _show(reader)
     if reader.take("CREATE", "TABLE") or reader.take("CREATE", "EXTERNAL", "TABLE"):
         try:
             return _create(text, reader)
         except InvalidStatementError:
             return None  # Brackets that are not closed: Spark's parser says where.
     return None
-
-
-def _show(reader: Reader) -> ShowCreateDatabase:
-    name = reader.multipart_name()
-    if name is None:
-        raise InvalidStatementError("SHOW CREATE DATABASE needs the name of a database")
-    reader.expect_end()
-    return ShowCreateDatabase(name)
 
 
 def _create(text: str, reader: Reader) -> CreateTableAsSelect | None:

@@ -1,0 +1,67 @@
+"""What Spark makes of columns and their types: store assignment, char and varchar in files, Hive's hash of buckets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.column import Column as ClassicColumn
+from pyspark.sql.types import StructType
+
+from metastore.client.structs import Column
+from spark_client.jvm.capabilities import capabilities
+from spark_client.jvm.plans import analyzed_plan, elements, frame_of
+from spark_client.jvm.sql_text import quote
+
+
+def column_of(spark: SparkSession, expression: Any) -> SparkColumn:
+    """Returns the column that a Catalyst expression is."""
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    return ClassicColumn(java.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+
+
+def file_schema(spark: SparkSession, columns: Sequence[Column]) -> StructType:
+    """Returns the columns as files have them: char and varchar are strings."""
+    return StructType.fromJson(json.loads(_file_schema(spark, columns).json()))
+
+
+def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """Returns the rows cast to these columns by Spark's TableOutputResolver, by position.
+
+    It does what `spark.sql.storeAssignmentPolicy` says, and checks the lengths of char and varchar. Raises
+    PySparkException where the rows do not fit.
+    """
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    resolver = java.org.apache.spark.sql.catalyst.analysis.TableOutputResolver
+    by_name, fill_defaults = False, getattr(resolver, "resolveOutputColumns$default$6")()
+    expected = java.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(_file_schema(spark, columns))
+    conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - as above
+    plan = resolver.resolveOutputColumns(table, expected, analyzed_plan(rows), by_name, conf, fill_defaults)
+    return frame_of(spark, plan)
+
+
+def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> SparkColumn:
+    """Returns Hive's hash of columns of `rows` in this order, by the version of its bucketing; types are Hive's."""
+    spark = rows.sparkSession
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    attributes = java.java.util.ArrayList()
+    for each in elements(analyzed_plan(rows.select(*(quote(column.name) for column in columns))).output()):
+        attributes.add(each)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    arguments = java.java.util.List.of(version, zone).toArray()
+    gateway = spark.sparkContext._gateway  # noqa: SLF001 - as above
+    hasher = capabilities(gateway).constructor("buckets", "BucketHash").newInstance(arguments)
+    return column_of(spark, hasher.hash(attributes, java.org.apache.spark.sql.types.StructType.fromDDL(_ddl(columns))))
+
+
+def _file_schema(spark: SparkSession, columns: Sequence[Column]) -> Any:
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    declared = java.org.apache.spark.sql.types.StructType.fromDDL(_ddl(columns))
+    return java.org.apache.spark.sql.catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema(declared)
+
+
+def _ddl(columns: Sequence[Column]) -> str:
+    return ", ".join(f"{quote(column.name)} {column.type}" for column in columns)

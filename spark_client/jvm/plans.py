@@ -1,0 +1,87 @@
+"""Spark's plans: of a DataFrame, and made into one; walks through their nodes, which are Catalyst's own objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+
+def analyzed_plan(frame: DataFrame) -> Any:
+    """Returns the analyzed logical plan of a DataFrame."""
+    return query_execution(frame).analyzed()
+
+
+def query_execution(frame: DataFrame) -> Any:
+    """Returns Spark's QueryExecution, which makes each further plan when it is asked for."""
+    return frame._jdf.queryExecution()  # noqa: SLF001 - PySpark has no name for it
+
+
+def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
+    """Returns the rows of a logical plan."""
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    rows = java.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
+    return DataFrame(rows, spark)
+
+
+def empty_frame(spark: SparkSession) -> DataFrame:
+    """Returns what a statement without rows answers."""
+    return DataFrame(spark._jsparkSession.emptyDataFrame(), spark)  # noqa: SLF001 - PySpark has no name for it
+
+
+def elements(sequence: Any) -> Iterator[Any]:
+    """Yields the elements of a Scala sequence."""
+    return (sequence.apply(index) for index in range(sequence.size()))
+
+
+def kind(node: Any) -> str:
+    """Returns the name of a node's class, without its package."""
+    return str(node.getClass().getSimpleName())
+
+
+def nodes(plan: Any) -> Iterator[Any]:
+    """Yields every node of a plan, each before its children; sub-queries are not looked into."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(list(elements(node.children()))))
+
+
+def nodes_and_subqueries(plan: Any) -> Iterator[Any]:
+    """Yields every node of a plan, sub-queries included; of an adaptive plan, as it was before it adapted."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if kind(node) == "AdaptiveSparkPlanExec":
+            waiting.append(node.initialPlan())
+            continue
+        yield node
+        for below in (node.subqueries(), node.children()):
+            waiting.extend(reversed(list(elements(below))))
+
+
+def folded_constants(frame: DataFrame) -> list[bool]:
+    """Returns the values of the columns of a frame, which are constants that Spark's optimizer folds: nothing runs."""
+    folded = query_execution(frame).optimizedPlan().expressions()
+    return [bool(each.child().value()) for each in elements(folded)]
+
+
+def scanned_files(frame: DataFrame) -> Iterator[tuple[str, int]]:
+    """Yields location and bytes of each file that a frame of one table's rows reads."""
+    scan = query_execution(frame).sparkPlan()
+    while scan.children().size():
+        scan = scan.children().apply(0)
+    for directory in elements(scan.relation().location().listFiles(scan.partitionFilters(), scan.dataFilters())):
+        for file in elements(directory.files()):
+            yield str(file.getPath().toString()), int(file.getLen())
+
+
+def scala_sequence(spark: SparkSession, members: Sequence[Any]) -> Any:
+    """Returns a Scala Seq of Java's objects."""
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    made = java.java.util.ArrayList()
+    for each in members:
+        made.add(each)
+    return java.scala.jdk.javaapi.CollectionConverters.asScala(made).toSeq()

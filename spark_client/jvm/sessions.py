@@ -1,0 +1,41 @@
+"""Sessions of the JVM's side: started with our rules, found, asked for their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from spark_client.jvm import Answer, install
+
+
+def start(context: SparkContext, options: Mapping[str, str], handlers: Mapping[str, Answer]) -> Any:
+    """Returns a new session of the JVM's with our rules, whose questions the handlers answer by their names."""
+    java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
+    made = java.org.apache.spark.sql.classic.SparkSession(context._jsc.sc(), dict(options))  # noqa: SLF001
+    install(made, context._gateway, handlers)  # noqa: SLF001
+    return made
+
+
+def another(spark: SparkSession) -> Any:
+    """Returns a session of the JVM's beside that of `spark`: with the same rules, its own settings and views."""
+    return spark._jsparkSession.newSession()  # noqa: SLF001 - PySpark has no name for it
+
+
+def active(context: SparkContext) -> Any:
+    """Returns the session of the JVM's that is active in the thread that asks."""
+    java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
+    return java.org.apache.spark.sql.classic.SparkSession.active()
+
+
+def is_running(context: SparkContext) -> bool:
+    """Tells whether a SparkContext has not been stopped."""
+    return context._jsc is not None  # noqa: SLF001 - the only way to know
+
+
+def explicit_setting(spark: SparkSession, name: str) -> str | None:
+    """Returns what somebody has set; None where there is at most Spark's own default."""
+    conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - PySpark does not tell defaults apart
+    return str(conf.getConfString(name)) if conf.contains(name) else None

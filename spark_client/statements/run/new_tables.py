@@ -1,0 +1,36 @@
+"""Carries out CREATE TABLE … AS SELECT with columns and types of its own."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from spark_client.context import Context
+from spark_client.errors import InvalidStatementError
+from spark_client.jvm.catalog import create_table_of
+from spark_client.jvm.parser import default_format
+from spark_client.jvm.plans import empty_frame
+from spark_client.jvm.sql_text import quote
+from spark_client.statements.grammar.new_tables import CreateTableAsSelect
+from spark_client.statements.run.query import Query
+from spark_client.write.create_as_select import create_as_select
+
+
+def execute(context: Context, statement: CreateTableAsSelect, query: Query) -> DataFrame:
+    """Makes the table with its rows; the parameters of `query` are those of its SELECT. Returns no rows.
+
+    Raises InvalidStatementError, and what creating a table and an INSERT raise.
+    """
+    data = context.spark.sql(statement.query, query.args, **query.named)
+    columns = data.schema.fields[: len(data.columns) - statement.keys]
+    given = ", ".join(f"{quote(column.name)} {column.dataType.simpleString()}" for column in columns)
+    text = statement.definition(f"({given})")
+    if not statement.has_format:
+        text += f" {default_format(context)}"
+    definition = create_table_of(context, text)
+    if definition is None:
+        raise InvalidStatementError(
+            f"CREATE TABLE {statement.table} … AS SELECT with types of its own is for tables in Hive's layout; "
+            "leave the types out, or say STORED AS PARQUET or STORED AS ORC"
+        )
+    create_as_select(context, definition, data, if_not_exists=definition.if_not_exists)
+    return empty_frame(context.spark)
