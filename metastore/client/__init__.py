@@ -1,6 +1,9 @@
-"""A small client of the metastore: connections with fail-over, retry of what is safe to retry, frozen dataclasses."""
+"""A small client of a metastore: addresses with fail-over, retry of what is safe, frozen dataclasses.
 
-from metastore.client.client import MetastoreClient
+`with connect("thrift://host:9083") as client: client.get_table("db", "t")`; docs/client.md has more.
+"""
+
+from metastore.client.client import MetastoreClient, connect
 from metastore.client.connection import Address, parse_uris
 
-__all__ = ["Address", "MetastoreClient", "parse_uris"]
+__all__ = ["Address", "MetastoreClient", "connect", "parse_uris"]

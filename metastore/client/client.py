@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import getpass
-from collections import deque
-from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
-
-from thrift.protocol.TBase import TExceptionBase
-from thrift.Thrift import TApplicationException
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from metastore.client import convert, errors, structs
-from metastore.client.connection import BROKEN, Address, Connection, NoAnswerError, NotSentError, describe, parse_uris
+from metastore.client.calls import Calls, Faults
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
-Faults = Mapping[type[TExceptionBase], type[errors.ClientError]]
 _NO_TABLE: Faults = {hive.NoSuchObjectException: errors.NoSuchTableError}
 _NO_WRITE: Faults = {hive.NoSuchObjectException: errors.NoSuchWriteError}
 _PUBLISH: Faults = {
@@ -26,7 +20,23 @@ _PUBLISH: Faults = {
 }
 
 
-class MetastoreClient:
+# Methods that change nothing begin so: they may be asked again.
+_READING = ("get_", "show_", "plan_", "scan_", "wait_")
+_CHANGING = ("get_delegation_token", "get_lock_materialization_rebuild")  # but these
+
+
+def connect(
+    uris: str | Sequence[str], *, connect_timeout: float = 5.0, timeout: float = 120.0, user: str | None = None
+) -> MetastoreClient:
+    """Returns a client of the metastore at `thrift://host:port[,thrift://host2:port2]`; as a context, it hangs up.
+
+    Timeouts in seconds: to reach an address, and for an answer. `user`: as whom it calls, else the one of this process.
+    Nothing is connected before the first call. Raises InvalidAddressError.
+    """
+    return MetastoreClient(uris, connect_timeout=connect_timeout, timeout=timeout, user=user)
+
+
+class MetastoreClient(Calls):
     """A client that many threads may share: each call takes an idle connection, or opens one.
 
     Reads are repeated at the next address when a connection breaks. Changes are repeated only when they surely did
@@ -34,21 +44,13 @@ class MetastoreClient:
     MetastoreUnavailableError (no server answers) and MetastoreRefusedError (the server's own error text).
     """
 
-    def __init__(
-        self,
-        uris: str | Sequence[str],
-        *,
-        connect_timeout: float = 5.0,
-        timeout: float = 120.0,
-        user: str | None = None,
-    ) -> None:
-        """`uris` as in `hive.metastore.uris`; timeouts in seconds. Nothing is connected before the first call."""
-        self.addresses = parse_uris(uris)
-        self._connect_timeout = connect_timeout
-        self._timeout = timeout
-        self._user = user or getpass.getuser()
-        self._idle: deque[Connection] = deque()
-        self._preferred = 0
+    @property
+    def methods(self) -> Any:
+        """Returns all methods of the services by their names, with the generated structs in and out.
+
+        For what has no method here. They raise NoSuchObjectError where the server says so, and else as all.
+        """
+        return _Methods(self._call)
 
     def get_database(self, name: str) -> structs.Database:
         """Raises NoSuchDatabaseError."""
@@ -258,105 +260,27 @@ class MetastoreClient:
     def _dependencies(self, request: ours.DependenciesRequest) -> structs.Dependencies:
         return convert.dependencies_of(self._call("get_dependencies", request, repeat=True, faults=_NO_TABLE))
 
-    def close(self) -> None:
-        """Hangs up; the next call connects again."""
-        while self._idle:
-            self._idle.pop().close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _raw_table(self, database: str, table: str) -> hive.Table:
         found: hive.Table = self._call("get_table", database, table, repeat=True, faults=_NO_TABLE)
         return found
 
-    def _call(self, method: str, *args: Any, repeat: bool, faults: Faults) -> Any:
-        """One call, tried once more than there are addresses: the first may meet a server that has gone meanwhile."""
-        failures: list[str] = []
-        for _ in range(len(self.addresses) + 1):
-            connection = self._take()
-            try:
-                answer = connection.call(method, *args)
-            except NotSentError as error:
-                self._forget(connection)
-                failures.append(f"{connection.address} ({error})")
-            except NoAnswerError as error:
-                self._forget(connection)
-                if not repeat:
-                    raise errors.AnswerLostError(
-                        f"{connection.address} broke off during {method} ({error}); whether it happened is not known"
-                    ) from error
-                if error.timed_out:
-                    raise errors.MetastoreUnavailableError(
-                        f"{connection.address} did not answer {method} within {self._timeout:g} seconds"
-                    ) from error
-                failures.append(f"{connection.address} ({error})")
-            except (TExceptionBase, TApplicationException) as error:
-                self._idle.append(connection)  # An answer, if not the wanted one.
-                # Generated exceptions cannot be given a traceback, which contextlib wants of a cause.
-                raise _translate(method, error, faults) from None
-            except BaseException:
-                connection.close()  # Half a message may be in it.
-                raise
-            else:
-                self._idle.append(connection)
-                return answer
-        raise errors.MetastoreUnavailableError(f"no metastore answered {method}: {', '.join(failures)}")
 
-    def _take(self) -> Connection:
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:  # Another thread was faster.
-                break
-            if connection.is_alive:
-                return connection
-            connection.close()
-        return self._connect()
+class _Methods:
+    """The methods of the services, each called with the fail-over and the retries of a client."""
 
-    def _connect(self) -> Connection:
-        """A connection to the address that answered last, or to the next that answers."""
-        failures = []
-        start, count = self._preferred, len(self.addresses)
-        for index in ((start + step) % count for step in range(count)):
-            address: Address = self.addresses[index]
-            try:
-                connection = Connection(
-                    address, connect_timeout=self._connect_timeout, timeout=self._timeout, user=self._user
-                )
-            except BROKEN as error:
-                failures.append(f"{address} ({describe(error)})")
-            else:
-                self._preferred = index
-                return connection
-        raise errors.MetastoreUnavailableError(
-            f"no metastore answers at {', '.join(failures)}; is it started (metastore serve) and reachable?"
-        )
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
 
-    def _forget(self, broken: Connection) -> None:
-        """Starts with the next address, and drops what was connected to this one."""
-        broken.close()
-        self._preferred = (self.addresses.index(broken.address) + 1) % len(self.addresses)
-        for connection in list(self._idle):
-            if connection.address == broken.address:
-                self._idle.remove(connection)
-                connection.close()
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        faults: Faults = {
+            hive.NoSuchObjectException: errors.NoSuchObjectError,
+            hive.UnknownDBException: errors.NoSuchObjectError,
+            hive.UnknownTableException: errors.NoSuchObjectError,
+        }
+        is_read = name.startswith(_READING) and name not in _CHANGING
+        return partial(self._call, name, repeat=is_read, faults=faults)
 
 
 def _expecting(version: int | None) -> dict[str, str]:
     """The context's property by which the metastore notices that somebody else was faster."""
     return {} if version is None else {"expected_version": str(version)}
-
-
-def _translate(method: str, error: Exception, faults: Faults) -> errors.ClientError:
-    kind = next((ours_ for theirs, ours_ in faults.items() if isinstance(error, theirs)), errors.MetastoreRefusedError)
-    text = getattr(error, "message", None) or str(error)
-    line = " ".join(str(text).split())
-    if isinstance(error, TApplicationException):
-        line = f"the metastore does not serve {method}: {line}"
-    return kind(line)

@@ -57,7 +57,9 @@ def _parse_uri(text: str) -> Address:
     except ValueError:
         host = port = None
     if not host or url.scheme != "thrift" or url.path or url.query or "@" in url.netloc:
-        raise InvalidAddressError(f"{text!r} is not a metastore address; write it as thrift://host:9083")
+        raise InvalidAddressError(
+            f"{text!r} is not a metastore address; write thrift://host:port, such as thrift://host:9083"
+        )
     return Address(host, DEFAULT_PORT if port is None else port)
 
 

@@ -19,11 +19,15 @@ class AnswerLostError(ClientError):
     """A change was sent whole, but the connection broke before the answer: whether it happened is not known."""
 
 
-class NoSuchDatabaseError(ClientError):
+class NoSuchObjectError(ClientError):
+    """What was named is not in the metastore."""
+
+
+class NoSuchDatabaseError(NoSuchObjectError):
     """The database is not in the metastore."""
 
 
-class NoSuchTableError(ClientError):
+class NoSuchTableError(NoSuchObjectError):
     """The table is not in the metastore."""
 
 
@@ -31,7 +35,7 @@ class TableExistsError(ClientError):
     """A table of that name is there already."""
 
 
-class NoSuchPartitionError(ClientError):
+class NoSuchPartitionError(NoSuchObjectError):
     """The partition is not in the metastore."""
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from metastore.client import MetastoreClient, errors
+from metastore.client import MetastoreClient, connect, errors
 from metastore.client.structs import Publication, PublishMode, PublishPartition, Storage, Table
 from tests.unit.client.scripted_server import HangUp, serving
 from thrift_idl.gen.hive_metastore import ttypes as hive
@@ -188,3 +188,20 @@ def test_a_slow_answer_is_not_asked_for_again() -> None:
             client.get_database("a")
         free.set()
         assert server.calls == ["get_database"]
+
+
+def test_every_method_of_the_services_can_be_called_by_its_name() -> None:
+    with serving(Handler(hang_ups=1)) as server, connect(server.uri) as client:
+        assert client.methods.get_database("a").locationUri == "file:/w/a.db"  # asked again
+        with pytest.raises(errors.NoSuchObjectError, match=r"^database missing not found$"):
+            client.methods.get_database("missing")
+        with pytest.raises(errors.MetastoreRefusedError, match=r"^disk full$"):
+            client.methods.drop_table_with_environment_context("a", "t", True, None)
+
+
+def test_a_change_by_name_is_never_sent_twice() -> None:
+    request = ours.PublishRequest("db", "t", "q", [])
+    with serving(handler := Handler(hang_ups=1)) as server, connect(server.uri) as client:
+        with pytest.raises(errors.AnswerLostError, match="publish_all"):
+            client.methods.publish_all([request])
+        assert handler.published == 1
