@@ -20,7 +20,7 @@ from spark_client.jvm import sessions
 from spark_client.scan.planner import Planner
 from spark_client.statements.run.query import Query
 from spark_client.statements.run.registry import answer
-from spark_client.write.handlers import WriteQuestions
+from spark_client.write.handlers import WriteHandlers
 
 _SETTINGS = {
     "spark.sql.catalogImplementation": "hive",
@@ -124,17 +124,17 @@ def _handlers(context: SparkContext, metastore: MetastoreClient) -> Mapping[str,
     def session_of(java_session: Any) -> Session:
         return Session(context, java_session, metastore=metastore)
 
-    def skew_join(question: Mapping[str, Any], objects: Any) -> Mapping[str, Any]:
+    def skew_join(request: Mapping[str, Any], objects: Any) -> Mapping[str, Any]:
         """Adds what becomes of the join that a hint is about."""
         java_session, join = objects
-        objects.append(split_hinted(session_of(java_session), metastore, join, question["tables"]))
+        objects.append(split_hinted(session_of(java_session), metastore, join, request["tables"]))
         return {}
 
     return {
-        "scan": lambda question, _: planner.scan(question),
-        "buckets": lambda question, _: planner.buckets(question),
-        "plain": lambda question, _: planner.plain(question),
-        "load": lambda question, _: planner.load(question),
+        "scan": lambda request, _: planner.scan(request),
+        "buckets": lambda request, _: planner.buckets(request),
+        "plain": lambda request, _: planner.plain(request),
+        "load": lambda request, _: planner.load(request),
         "skew_join": skew_join,
-        **WriteQuestions(context, metastore, session_of).handlers(),
+        **WriteHandlers(context, metastore, session_of).handlers(),
     }

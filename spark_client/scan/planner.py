@@ -1,4 +1,4 @@
-"""Answers the questions of the JVM's side: which directories hold what a query can match, in one call each."""
+"""Handles the requests of the JVM's side: which directories hold what a query can match, in one call each."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class Planner:
     def __init__(self, metastore: MetastoreClient) -> None:
         self._metastore = metastore
 
-    def scan(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    def scan(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """The directories of each partition that may hold rows for which all filters are true.
 
         Or `undecided`: values of partition columns, for filters that only Spark can judge. It asks again with what it
         has `judged` and the rest of that answer.
         """
-        database, table = question["database"], question["table"]
-        known, judged = terms(question["filters"], question["padded"]), question.get("judged")
-        if judged is None and _undecided(known, question["columns"]):
-            return self._values(question, known)
+        database, table = request["database"], request["table"]
+        known, judged = terms(request["filters"], request["padded"]), request.get("judged")
+        if judged is None and _engine_evaluated(known, request["columns"]):
+            return self._values(request, known)
         predicate = conjunction([*known, *(_term(each) for each in judged or ())])
         try:
-            plan = self._metastore.plan_scan(database, table, predicate, state=question.get("state"))
+            plan = self._metastore.plan_scan(database, table, predicate, state=request.get("state"))
         except ValuesChangedError:
-            return self._values(question, known, at_rest=False)
-        name, buckets, keys = f"{database}.{table}", plan.buckets if question["bucketed"] else None, question["keys"]
-        _check_formats(name, question["serde"], plan)
+            return self._values(request, known, at_rest=False)
+        name, buckets, keys = f"{database}.{table}", plan.buckets if request["bucketed"] else None, request["keys"]
+        _check_formats(name, request["serde"], plan)
         partitions = [
             {**_readable(partition), "bucketing": bucketing(name, buckets, keys, partition, plan.storages)}
             for partition in plan.partitions
@@ -46,12 +46,12 @@ class Planner:
         declared = None if buckets is None else declaration(buckets)
         return {"partitions": partitions, "pruned": pruned, "writes": asdict(plan.writes), "buckets": declared}
 
-    def _values(self, question: Mapping[str, Any], known: Sequence[Term], *, at_rest: bool = True) -> Mapping[str, Any]:
+    def _values(self, request: Mapping[str, Any], known: Sequence[Term], *, at_rest: bool = True) -> Mapping[str, Any]:
         """`at_rest`: as long as partitions neither come nor go, the values are all that there are; else there is no
         `state`, and what Spark judges must be true of values that it has not seen, too.
         """
-        database, table = question["database"], question["table"]
-        groups = _undecided(known, question["columns"])
+        database, table = request["database"], request["table"]
+        groups = _engine_evaluated(known, request["columns"])
         found = [self._metastore.scan_values(database, table, columns, conjunction(known)) for columns in groups]
         undecided = [
             {"columns": columns, "filters": filters, "texts": "\0".join([*values.texts, ""])}
@@ -60,32 +60,32 @@ class Planner:
         # The first one's: whatever was read behind it must not have changed either.
         return {"undecided": undecided, "state": found[0].state if at_rest else None}
 
-    def buckets(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    def buckets(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Which files of its directories a scan of a bucketed table opens."""
-        name = f"{question['database']}.{question['table']}"
-        return chosen_files(name, question["declared"], question["directories"], question["hashes"])
+        name = f"{request['database']}.{request['table']}"
+        return chosen_files(name, request["declared"], request["directories"], request["hashes"])
 
-    def plain(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    def plain(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Refuses a table in a format that is left to Spark's own reader, if that would miss directories of it."""
-        database, table = question["database"], question["table"]
+        database, table = request["database"], request["table"]
         for partition in self._metastore.plan_scan(database, table).partitions:
             if any(directory.location != partition.location for directory in partition.directories):
                 name = _name(f"{database}.{table}", partition)
                 raise UnreadableTableError(
-                    f"{name} has skew directories that are written with {question['serde']}; only Parquet and ORC can "
+                    f"{name} has skew directories that are written with {request['serde']}; only Parquet and ORC can "
                     "be read from such directories: copy it with Hive into a table STORED AS PARQUET"
                 )
         return {}
 
-    def load(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    def load(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Refuses LOAD DATA, whose files would lie beside the skew directories, or in no bucket."""
-        table = self._metastore.get_table(question["database"], question["table"])
+        table = self._metastore.get_table(request["database"], request["table"])
         if table.skew.directories:
             raise InvalidStatementError(
                 "[Error 10195]: A stored-as-directories table cannot be used as target for LOAD; "
                 f"INSERT INTO {table.full_name} instead"
             )
-        if table.buckets.count and question["strict"].strip().lower() == "true":
+        if table.buckets.count and request["strict"].strip().lower() == "true":
             raise InvalidStatementError(
                 "Load into bucketed tables are disabled for safety reasons. If you know what you are doing, please set "
                 f"hive.strict.checks.bucketing to false to proceed; or INSERT INTO {table.full_name} instead"
@@ -93,7 +93,7 @@ class Planner:
         return {}
 
 
-def _undecided(known: Sequence[Term], columns: Sequence[Sequence[str]]) -> Mapping[tuple[str, ...], list[int]]:
+def _engine_evaluated(known: Sequence[Term], columns: Sequence[Sequence[str]]) -> Mapping[tuple[str, ...], list[int]]:
     """By the partition columns that they speak of, the filters that the metastore is not told whole: their positions.
 
     `columns` are those of the first filters; the others speak of more than partition columns, or of none.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.scan.operands import OTHER, Column, Constant, Operand, cast, column, comparable, constant, padded
 
 MAX_DEPTH = 40  # of AND, OR and NOT by turns; the metastore takes some more
@@ -68,6 +69,15 @@ def texts_in(column: str, texts: Sequence[str]) -> Term:
 def texts_not_in(column: str, texts: Sequence[str]) -> Term:
     """All other partitions."""
     return _not(texts_in(column, texts))
+
+
+def partitions_having(values: Mapping[str, str]) -> list[Node]:
+    """Returns the predicate on partitions with these values, by column; nothing for none: all partitions."""
+    nodes = [
+        Node("IS_NULL", name) if value == DEFAULT_PARTITION else Node("EQUAL", name, (value,))
+        for name, value in values.items()
+    ]
+    return [*nodes, Node("AND", operands=len(nodes))] if len(nodes) > 1 else nodes
 
 
 def conjunction(each: Iterable[Term]) -> tuple[Node, ...] | None:

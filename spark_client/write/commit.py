@@ -1,4 +1,4 @@
-"""A registered write, from its first file to its last: what is staged is adopted. See docs/writing.md."""
+"""A registered write, from its first file to its last: staged files are placed. See docs/writing.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_client.table.paths import is_below, parent
 from spark_client.table.settings import is_in_place, lease_seconds
 from spark_client.write.journal import Journal
 from spark_client.write.lease import Lease
-from spark_client.write.placement import QUERY_ID, Adopter, Adoption, final_locations, own_directory, table_root
+from spark_client.write.placement import QUERY_ID, Placement, Placer, final_locations, own_directory, table_root
 from spark_client.write.snapshot import Snapshot, Values, same_layout, take_snapshot, with_publications
 from spark_client.write.staging import StagedFile
 
@@ -57,11 +57,11 @@ class Commit:
         self._staged: Sequence[StagedFile] = ()
         self._snapshot: Snapshot = {}
         self._skews: Mapping[Values, Skew] = {}
-        self._adopted: Adoption | None = None
+        self._placed: Placement | None = None
         self._is_closed = False
         # Set by who publishes it.
         self.may_be_visible = False
-        self.published: Adoption | None = None
+        self.published: Placement | None = None
         self.query_id = self._lease.query_id
         self._journal = Journal(self._files, table_root(write.table.location or ""), self.query_id, context.on_step)
         self.directory = own_directory(write.table, self.query_id)
@@ -98,26 +98,26 @@ class Commit:
         """What is to be published, and what there was. `skews`: of new partitions that do not have the table's."""
         self._staged, self._snapshot, self._skews = staged, snapshot, skews or {}
 
-    def adopt(self, before: Sequence[PublishPartition], *, again: bool) -> Adoption:
+    def place(self, before: Sequence[PublishPartition], *, again: bool) -> Placement:
         """Brings the files to where they belong; `before` is what is published to the table with them, but earlier.
 
         `again`: after `look_again`. Raises PublishConflictError, WriteFailedError, and what the file system raises.
         """
         write, staged = self.write, self._staged
-        if again and write.overwrite and self._adopted:
-            return self._adopted  # Nothing that it replaces has changed; in place, it would find its own files there.
+        if again and write.overwrite and self._placed:
+            return self._placed  # Nothing that it replaces has changed; in place, it would find its own files there.
         snapshot = with_publications(self._snapshot, write.table, before)
-        adopter = Adopter(
+        placer = Placer(
             write.table, snapshot, self.query_id, write.overwrite, write.required(snapshot), self._in_place, self._skews
         )
-        adoption = adopter.plan(staged, self._granted(adopter, staged), self._contents(adopter.replaced(staged)))
-        self._lease.share(adoption.shared)
-        if adoption.away:
-            self._lease.rename([*adoption.away, *adoption.moves])
+        placement = placer.plan(staged, self._granted(placer, staged), self._contents(placer.replaced(staged)))
+        self._lease.share(placement.shared)
+        if placement.away:
+            self._lease.rename([*placement.away, *placement.moves])
         self._context.on_step("registered")
-        self._journal.run(adoption)
-        self._adopted = adoption
-        return adoption
+        self._journal.run(placement)
+        self._placed = placement
+        return placement
 
     def look_again(self, conflict: PublishConflictError) -> None:
         """The table as it is now. The conflict stays one if this write was part of it, and must not guess.
@@ -141,15 +141,15 @@ class Commit:
                 )
         self._snapshot = after
 
-    def check(self, adoption: Adoption, *, again: bool) -> None:
+    def check(self, placement: Placement, *, again: bool) -> None:
         """Right before it is published. Raises NoSuchWriteError if the lease was lost, WriteFailedError if a file is.
 
         Others delete what is in directories that are theirs, too; and what was moved for an earlier plan may be gone.
         """
         self._lease.check()
-        places = set(adoption.shared)
-        shared = [move.target for move in adoption.moves if parent(move.target) in places]
-        self._files.find(final_locations(self._staged, adoption.moves) if again else shared)
+        places = set(placement.shared)
+        shared = [move.target for move in placement.moves if parent(move.target) in places]
+        self._files.find(final_locations(self._staged, placement.moves) if again else shared)
 
     def has_ended(self) -> bool:
         """Whether it was published, given up, or cleaned."""
@@ -159,9 +159,9 @@ class Commit:
         """Whether a partition says that this write was the last to change it."""
         return any(self._was_changed_by_us(publication) for publication in publications)
 
-    def _granted(self, adopter: Adopter, staged: Sequence[StagedFile]) -> set[str]:
+    def _granted(self, placer: Placer, staged: Sequence[StagedFile]) -> set[str]:
         """Directories in Hive's layout that nobody else has, and nothing of others' is in."""
-        wishes = [*self._lease.claim(adopter.wishes(staged)), *adopter.wishes_within(staged)]
+        wishes = [*self._lease.claim(placer.wishes(staged)), *placer.wishes_within(staged)]
         return set(self._files.free(wishes, self.query_id))
 
     def _contents(self, locations: Sequence[str]) -> dict[str, list[str]]:
@@ -179,13 +179,15 @@ class Commit:
             parameters = metastore.get_table(table.database, table.name).parameters
         return parameters.get(QUERY_ID) == self.query_id
 
-    def _tidy(self, adoption: Adoption) -> None:
+    def _tidy(self, placement: Placement) -> None:
         """The write is visible: what is left in its own directory is of no use, unless a partition lies there."""
-        places = (place for each in adoption.publications for place in (each.location, *each.skewed_locations.values()))
+        places = (
+            place for each in placement.publications for place in (each.location, *each.skewed_locations.values())
+        )
         if not any(is_below(place, self.directory) for place in places):
             self._delete()
         else:
-            self._files.prune({parent(move.source) for move in adoption.moves}, self.directory)
+            self._files.prune({parent(move.source) for move in placement.moves}, self.directory)
 
     def _delete(self) -> bool:
         """The write's own directory; false if it could not be."""

@@ -1,4 +1,4 @@
-"""Answers the questions of the JVM's side about writes: may it be, insert it, create it."""
+"""Handles the requests of the JVM's side about writes: may it be, insert it, create it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from spark_client.write.insert import Insert, insert_all
 from spark_client.write.rows import normalise_static
 from spark_client.write.truncate import truncate
 
-Question = Mapping[str, Any]
+Request = Mapping[str, Any]
 
 
-class WriteQuestions:
+class WriteHandlers:
     """Each is about the session that is active in the thread that asks."""
 
     def __init__(self, spark: SparkContext, metastore: MetastoreClient, session: Callable[[Any], SparkSession]) -> None:
@@ -33,28 +33,28 @@ class WriteQuestions:
         self._metastore = metastore
         self._session = session
 
-    def handlers(self) -> Mapping[str, Callable[[Question, Any], Mapping[str, Any]]]:
-        """By the names of the questions in ResolveHiveTables.java."""
+    def handlers(self) -> Mapping[str, Callable[[Request, Any], Mapping[str, Any]]]:
+        """Returns them by the names of the requests in ResolveHiveTables.java."""
         return {"check": self._check, "insert": self._insert, "create": self._create, "truncate": self._truncate}
 
-    def _check(self, question: Question, _: Any) -> Mapping[str, Any]:
+    def _check(self, request: Request, _: Any) -> Mapping[str, Any]:
         """Refuses in Hive's words what Spark would refuse in its own, or do."""
         context = self._context()
-        keys = tuple(Column(name, type_) for name, type_ in question["partition_columns"])
-        table = Table(question["database"], question["table"], (), keys, None, Storage("", "", ""))
+        keys = tuple(Column(name, type_) for name, type_ in request["partition_columns"])
+        table = Table(request["database"], request["table"], (), keys, None, Storage("", "", ""))
         spec = resolve_partition(
             table.full_name,
             [key.name for key in keys],
-            question["partition"],
-            if_not_exists=question["if_not_exists"],
+            request["partition"],
+            if_not_exists=request["if_not_exists"],
             dynamic=dynamic_partitions(context.spark),
         )
         normalise_static(context.spark, table, spec)
-        if question["count"] is not None:
-            check_count(table.full_name, question["columns"] + len(spec.dynamic), question["count"])
+        if request["count"] is not None:
+            check_count(table.full_name, request["columns"] + len(spec.dynamic), request["count"])
         return {}
 
-    def _insert(self, question: Question, queries: Any) -> Mapping[str, Any]:
+    def _insert(self, request: Request, queries: Any) -> Mapping[str, Any]:
         context = self._context()
         inserts = [
             Insert(
@@ -64,24 +64,24 @@ class WriteQuestions:
                 overwrite=each["overwrite"],
                 if_not_exists=each["if_not_exists"],
             )
-            for each, query in zip(question["inserts"], queries, strict=True)
+            for each, query in zip(request["inserts"], queries, strict=True)
         ]
         try:
             insert_all(context, inserts)
         finally:
-            for each in question["inserts"]:
+            for each in request["inserts"]:
                 refresh(context.spark, each["database"], each["table"])
         return {}
 
-    def _truncate(self, question: Question, _: Any) -> Mapping[str, Any]:
+    def _truncate(self, request: Request, _: Any) -> Mapping[str, Any]:
         context = self._context()
         try:
-            truncate(context, question["database"], question["table"], question["partition"])
+            truncate(context, request["database"], request["table"], request["partition"])
         finally:
-            refresh(context.spark, question["database"], question["table"])
+            refresh(context.spark, request["database"], request["table"])
         return {}
 
-    def _create(self, _: Question, command: Any) -> Mapping[str, Any]:
+    def _create(self, _: Request, command: Any) -> Mapping[str, Any]:
         """A CreateHiveTableAsSelectCommand. With saveAsTable the table may be there, and mode Append or Overwrite."""
         context = self._context()
         definition, mode = definition_of(command.tableDesc()), str(command.mode().name())

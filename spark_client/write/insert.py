@@ -1,6 +1,6 @@
 """INSERT INTO and INSERT OVERWRITE of any Parquet or ORC table in Hive's layout, list-bucketed ones above all.
 
-Data first, catalog last: rows go to `<table>/_versions/<query id>`, then files are adopted into the table's
+Data first, catalog last: rows go to `<table>/_versions/<query id>`, then files are placed into the table's
 directories, and one call publishes them all. What they replace is deleted later, by the metastore's cleaning.
 """
 
@@ -171,10 +171,10 @@ def _publish(context: Context, running: Sequence[_Running]) -> list[WriteResult]
     """Makes all of them visible, and cleans up."""
     bringing = [each for each in running if not each.is_there]
     with failures_as_one_line(f"INSERT into {', '.join(dict.fromkeys(each.table for each in bringing))}"):
-        adoptions = iter(publish(context, [each.commit for each in bringing]))
+        placements = iter(publish(context, [each.commit for each in bringing]))
     results = []
     for each in running:
-        publications = () if each.is_there else next(adoptions).publications
+        publications = () if each.is_there else next(placements).publications
         results.append(result_of(each.commit.query_id, publications, each.staged))
         each.__exit__()
     context.on_step("cleaned")

@@ -9,7 +9,7 @@ from metastore.client.structs import Rename
 from spark_client.errors import WriteFailedError
 from spark_client.jvm.files import FILE_ERRORS, Files
 from spark_client.table.paths import parent
-from spark_client.write.placement import Adoption
+from spark_client.write.placement import Placement
 
 _log = logging.getLogger(__name__)
 # Renames in one call of the JVM's.
@@ -17,7 +17,7 @@ CHUNK = 1000
 
 
 class Journal:
-    """Does the renames of an adoption below the directory `top`; `undo` puts everything back where it came from.
+    """Does the renames of an placement below the directory `top`; `undo` puts everything back where it came from.
 
     What others have put into a directory meanwhile stays there: own files have the query id in their names.
     """
@@ -32,15 +32,15 @@ class Journal:
         self._made: dict[str, None] = {}
         self._marked: dict[str, None] = {}
 
-    def run(self, adoption: Adoption) -> None:
+    def run(self, placement: Placement) -> None:
         """Raises one of FILE_ERRORS; then call `undo`. Run again with another plan, it changes what is different."""
-        wanted = set(adoption.moves)
+        wanted = set(placement.moves)
         self._take_back([move for move in self._moved if move not in wanted])
-        self._rename(adoption.away, self._away, "away")
-        self._made |= dict.fromkeys(adoption.made)
-        self._files.make_directories(adoption.empty)
-        self._rename(adoption.moves, self._moved, "moved")
-        self._mark(adoption.marked)
+        self._rename(placement.away, self._away, "away")
+        self._made |= dict.fromkeys(placement.made)
+        self._files.make_directories(placement.empty)
+        self._rename(placement.moves, self._moved, "moved")
+        self._mark(placement.marked)
 
     def undo(self) -> bool:
         """As far as it can; false if something could not be put back: it bears the query id in its name.

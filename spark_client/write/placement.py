@@ -27,7 +27,7 @@ _OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "oss", "cosn", "obs", "swi
 
 
 @dataclass(frozen=True, slots=True)
-class Adoption:
+class Placement:
     """A write, or one partition of it.
 
     `away` are renames of what is replaced in place, to locations that are `retired` when all is published. `moves`
@@ -46,11 +46,11 @@ class Adoption:
     retired: tuple[str, ...] = ()
 
 
-def joined(adoptions: Iterable[Adoption]) -> Adoption:
+def joined(placements: Iterable[Placement]) -> Placement:
     """All of them as one."""
-    parts = list(adoptions)
-    names = [each.name for each in fields(Adoption)]
-    return Adoption(*(tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in names))
+    parts = list(placements)
+    names = [each.name for each in fields(Placement)]
+    return Placement(*(tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in names))
 
 
 def is_object_store(location: str) -> bool:
@@ -76,7 +76,7 @@ def own_directory(table: Table, query_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Adopter:
+class Placer:
     """Plans one write; `required` are the partitions that the statement is about even if they receive no rows.
 
     `in_place`: what is overwritten keeps its directory, as tools expect that know `ds=1` only. `skews`: of partitions
@@ -121,7 +121,7 @@ class Adopter:
 
     def plan(
         self, staged: Iterable[StagedFile], granted: Set[str], contents: Mapping[str, Sequence[str]] | None = None
-    ) -> Adoption:
+    ) -> Placement:
         """`granted`: the wishes that are; `contents`: what is to be renamed away for each that is replaced in place."""
         return joined(
             self._append(values, files, existing, granted)
@@ -144,7 +144,7 @@ class Adopter:
         existing: Existing | None,
         granted: Set[str],
         contents: Mapping[str, Sequence[str]],
-    ) -> Adoption:
+    ) -> Placement:
         """A new partition, or all of an old one anew."""
         skew = self.skews.get(values, self.table.skew)
         stays = self._place(existing) if existing and self._stays(existing) else ""
@@ -162,7 +162,7 @@ class Adopter:
             parameters=self._parameters(files, targets),
             skew=self._published(skew),
         )
-        return Adoption(
+        return Placement(
             away=tuple(Rename(source, target) for source, target in away.items()),
             moves=_by_file(files, targets) if stays or any(map(is_flat, targets)) else _by_directory(files, targets),
             made=(*used, location) if plain else (),
@@ -187,7 +187,7 @@ class Adopter:
             return {child: f"{location}/_temp_{self.query_id}/{name_of(child)}" for child in contents}
         return {child: f"{parent(child)}/_temp_{self.query_id}_{name_of(child)}" for child in contents}
 
-    def _append(self, values: Values, files: list[StagedFile], existing: Existing, granted: Set[str]) -> Adoption:
+    def _append(self, values: Values, files: list[StagedFile], existing: Existing, granted: Set[str]) -> Placement:
         """Files go where the files of their directory are, or a new one to where Hive puts it, if that is free."""
         skew, numbers = existing.skew, _numbers(files)
         within, own = (self._directories(each, skew, existing) for each in (existing.location, self._own(values)))
@@ -206,7 +206,7 @@ class Adopter:
             parameters=self._parameters(files, targets),
             skew=skew,
         )
-        return Adoption(
+        return Placement(
             moves=_by_file(files, targets),
             made=tuple(within[n] for n in numbers if n and targets[n] in granted and not known[n]),
             marked=self._marked(existing.location, [targets[n] for n in numbers if not is_flat(targets[n])]),

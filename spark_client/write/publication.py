@@ -1,4 +1,4 @@
-"""The end of a statement: the files of its writes are adopted, then one call makes all of them visible, or none."""
+"""The end of a statement: the files of its writes are placed, then one call makes all of them visible, or none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_client.errors import (
     WriteUncertainError,
 )
 from spark_client.write.commit import Commit
-from spark_client.write.placement import QUERY_ID, Adoption
+from spark_client.write.placement import QUERY_ID, Placement
 
 # An append that meets another writer looks again and goes on, as one of them always gets through.
 _ATTEMPTS = 64
@@ -28,7 +28,7 @@ _PUBLISH_ATTEMPTS = 3
 _PAUSES = (0.5, 1, 2, 4)
 
 
-def publish(context: Context, commits: Sequence[Commit]) -> list[Adoption]:
+def publish(context: Context, commits: Sequence[Commit]) -> list[Placement]:
     """What each of the writes has brought to its table.
 
     Raises PublishConflictError, WriteFailedError, WriteUncertainError, and what the file system raises.
@@ -48,31 +48,33 @@ def publish(context: Context, commits: Sequence[Commit]) -> list[Adoption]:
         raise WriteFailedError(text) from error
 
 
-def _try(context: Context, commits: Sequence[Commit], *, again: bool) -> list[Adoption]:
-    adoptions: list[Adoption] = []
+def _try(context: Context, commits: Sequence[Commit], *, again: bool) -> list[Placement]:
+    placements: list[Placement] = []
     before: dict[str, list[PublishPartition]] = defaultdict(list)
     for commit in commits:
         earlier = before[commit.write.table.full_name]
-        adoptions.append(commit.adopt(earlier, again=again))
-        earlier += adoptions[-1].publications
-    context.on_step("adopted")
-    for commit, adoption in zip(commits, adoptions, strict=True):
-        commit.check(adoption, again=again)
+        placements.append(commit.place(earlier, again=again))
+        earlier += placements[-1].publications
+    context.on_step("placed")
+    for commit, placement in zip(commits, placements, strict=True):
+        commit.check(placement, again=again)
     # The others have nothing to publish: they end when they are left.
-    bringing = {commit: adoption for commit, adoption in zip(commits, adoptions, strict=True) if adoption.publications}
+    bringing = {
+        commit: placement for commit, placement in zip(commits, placements, strict=True) if placement.publications
+    }
     if bringing:
         _publish(context, bringing)
-    for commit, adoption in bringing.items():
-        commit.published = adoption
+    for commit, placement in bringing.items():
+        commit.published = placement
     context.on_step("published")
-    return adoptions
+    return placements
 
 
-def _publish(context: Context, bringing: dict[Commit, Adoption]) -> None:
+def _publish(context: Context, bringing: dict[Commit, Placement]) -> None:
     """Publishes; a lost answer is asked for again, for the first call that arrives ends the writes."""
     writes = [
-        Publication(commit.write.table, commit.query_id, adoption.publications, adoption.retired)
-        for commit, adoption in bringing.items()
+        Publication(commit.write.table, commit.query_id, placement.publications, placement.retired)
+        for commit, placement in bringing.items()
     ]
     lost = None
     for _ in range(_PUBLISH_ATTEMPTS):
@@ -94,13 +96,13 @@ def _publish(context: Context, bringing: dict[Commit, Adoption]) -> None:
     raise _uncertain(bringing, lost) from lost
 
 
-def _mark(bringing: dict[Commit, Adoption], *, visible: bool) -> None:
+def _mark(bringing: dict[Commit, Placement], *, visible: bool) -> None:
     """Of writes that may be visible, no file is removed."""
     for commit in bringing:
         commit.may_be_visible = visible
 
 
-def _have_ended(bringing: dict[Commit, Adoption]) -> bool:
+def _have_ended(bringing: dict[Commit, Placement]) -> bool:
     """All of them end at once. A database that is restarted is waited for, for some seconds."""
     for pause in _PAUSES:
         with suppress(SparkClientError):
@@ -112,17 +114,17 @@ def _have_ended(bringing: dict[Commit, Adoption]) -> bool:
         raise _uncertain(bringing, error) from error
 
 
-def _check_visible(bringing: dict[Commit, Adoption]) -> None:
+def _check_visible(bringing: dict[Commit, Placement]) -> None:
     """Raises WriteUncertainError unless a partition says that one of these writes was the last to change it."""
     try:
-        visible = any(commit.is_last(adoption.publications) for commit, adoption in bringing.items())
+        visible = any(commit.is_last(placement.publications) for commit, placement in bringing.items())
     except SparkClientError as error:
         raise _uncertain(bringing, error) from error
     if not visible:
         raise _uncertain(bringing, None)
 
 
-def _uncertain(bringing: dict[Commit, Adoption], error: Exception | None) -> WriteUncertainError:
+def _uncertain(bringing: dict[Commit, Placement], error: Exception | None) -> WriteUncertainError:
     reason = error or "another writer came after it"
     names, query_ids = _names(list(bringing)), ", ".join(commit.query_id for commit in bringing)
     return WriteUncertainError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from metastore.client import MetastoreClient
 from metastore.client.structs import Partition, PublishPartition, Skew, Storage, Table
 from metastore.domain.buckets import Buckets
-from metastore.domain.partition_names import DEFAULT_PARTITION
+from spark_client.scan.predicate import partitions_having
 
 Values = tuple[str, ...]
 
@@ -28,32 +28,14 @@ class Existing:
 Snapshot = Mapping[Values, Existing]
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A node of the predicate on the static partition columns."""
-
-    op: str
-    column: str | None = None
-    values: tuple[str, ...] | None = None
-    operands: int | None = None
-
-
-def _static_predicate(table: Table, static: Mapping[str, str]) -> list[_Node]:
-    nodes = [
-        _Node("IS_NULL", name) if static[name] == DEFAULT_PARTITION else _Node("EQUAL", name, (static[name],))
-        for name in (column.name for column in table.partition_columns)
-        if name in static
-    ]
-    return [*nodes, _Node("AND", operands=len(nodes))] if len(nodes) > 1 else nodes
-
-
 def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str, str], *, with_skew: bool) -> Snapshot:
     """The partitions of the static values. `with_skew`: each with its own skew list, else with the table's.
 
     Versions are read first: a partition that changes afterwards has a newer one, and publishing meets a conflict.
     """
-    plan = metastore.plan_scan(table.database, table.name, _static_predicate(table, static) or None)
     keys = [column.name for column in table.partition_columns]
+    predicate = partitions_having({key: static[key] for key in keys if key in static})
+    plan = metastore.plan_scan(table.database, table.name, predicate or None)
     found = {
         partition.values: Existing(
             partition.location, partition.version, table.skew, table.storage, table.parameters, table.buckets

@@ -119,7 +119,7 @@ def test_a_failure_changes_nothing(spark: Session, table_name: str) -> None:
     before = spark.metastore.get_partitions("default", table_name)
 
     def at(step: str) -> None:
-        if step == "adopted":
+        if step == "placed":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -69,7 +69,7 @@ def test_what_depends_on_it_is_stale(spark: Session, table: str) -> None:
 
 def test_an_append_meanwhile_is_not_torn(spark: Session, context: Context, table: str) -> None:
     def at(step: str) -> None:
-        if step == "adopted" and not done:
+        if step == "placed" and not done:
             done.append(step)
             truncate(context, "default", table, {})
 

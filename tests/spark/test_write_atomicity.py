@@ -71,7 +71,7 @@ def fail_at(step: str, number: int) -> Callable[[str], None]:
     return on_step
 
 
-STEPS = [("planned", 1), ("staged", 1), ("registered", 1), ("moved", 1), ("moved", 4), ("adopted", 1)]
+STEPS = [("planned", 1), ("staged", 1), ("registered", 1), ("moved", 1), ("moved", 4), ("placed", 1)]
 
 
 @pytest.mark.usefixtures("one_by_one")
@@ -121,7 +121,7 @@ insert_into(context, table, data, partition={}, overwrite=overwrite == "overwrit
 """
 
 
-@pytest.mark.parametrize(("step", "mode"), [("adopted", "append"), ("adopted", "overwrite")])
+@pytest.mark.parametrize(("step", "mode"), [("placed", "append"), ("placed", "overwrite")])
 def test_a_killed_writer_leaves_only_what_bears_its_name(
     context: Context, table: Table, tmp_path: Path, step: str, mode: str
 ) -> None:
@@ -164,7 +164,7 @@ def rival(context: Context, action: Callable[[], None]) -> Context:
     acted = []
 
     def on_step(name: str) -> None:
-        if name == "adopted" and not acted:
+        if name == "placed" and not acted:
             acted.append(name)
             action()
 

@@ -59,7 +59,7 @@ def test_partitions_stay_where_they_are(context: Context, table: Table) -> None:
     assert ids(context, table) == [3, 11, 12, 14]
 
 
-@pytest.mark.parametrize(("step", "number"), [("away", 1), ("moved", 3), ("adopted", 1)])
+@pytest.mark.parametrize(("step", "number"), [("away", 1), ("moved", 3), ("placed", 1)])
 def test_an_error_puts_everything_back(
     context: Context, table: Table, monkeypatch: pytest.MonkeyPatch, step: str, number: int
 ) -> None:
@@ -90,7 +90,7 @@ def test_two_cannot_replace_one_partition_in_place_at_once(context: Context, tab
         with pytest.raises(errors.PublishConflictError, match="run the INSERT again"):
             overwrite(context, table, [(21, 7, 1)])
 
-    overwrite(rival(context, "adopted", other), table)
+    overwrite(rival(context, "placed", other), table)
     assert ids(context, table) == [3, 11, 12, 14]
 
 
@@ -99,7 +99,7 @@ def test_rows_that_are_appended_meanwhile_are_not_lost(context: Context, table: 
         insert_into(context, table.full_name, frame(context.spark, SCHEMA, (21, 7, 1)))
 
     with pytest.raises(errors.PublishConflictError):
-        overwrite(rival(context, "adopted", append), table)
+        overwrite(rival(context, "placed", append), table)
     assert ids(context, table) == [1, 2, 3, 21]
     assert set(layout(table.location or "")) == {"m=1/x=7", f"m=1/{DEFAULT}", "m=2/x=7"}
 
@@ -107,7 +107,7 @@ def test_rows_that_are_appended_meanwhile_are_not_lost(context: Context, table: 
 def test_an_append_that_was_renamed_away_is_told(context: Context, table: Table) -> None:
     data = frame(context.spark, SCHEMA, (21, 7, 1))
     with pytest.raises(errors.WriteFailedError, match="not there any more"):
-        insert_into(rival(context, "adopted", lambda: overwrite(context, table)), table.full_name, data)
+        insert_into(rival(context, "placed", lambda: overwrite(context, table)), table.full_name, data)
     assert ids(context, table) == [3, 11, 12, 14]
 
 

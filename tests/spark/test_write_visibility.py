@@ -47,7 +47,7 @@ def test_an_append_is_hidden_until_it_is_published(context: Context, table_name:
         seen.append((scan.kept.files, scan.total.files))
 
     data = frame(context.spark, schema, (3, 7, *last), (4, 0, *last))
-    insert_into(at(context, "adopted", look), table, data)
+    insert_into(at(context, "placed", look), table, data)
     assert seen == [2, 1, before, (2, 2)]
     assert context.spark.table(table).count() == 4
     assert len(context.spark.table(table).inputFiles()) == 4

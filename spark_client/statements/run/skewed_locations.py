@@ -17,7 +17,7 @@ from metastore.domain.skew_places import is_flat, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.jvm.parser import literal_value
-from spark_client.scan.predicate import Node
+from spark_client.scan.predicate import Node, partitions_having
 from spark_client.statements.grammar.skewed_tables import SetSkewedLocation
 from spark_client.statements.run.clauses import resolve, typed_values
 from spark_client.statements.run.skew_rules import DEFAULT_KEY, check_own_format, typed
@@ -43,7 +43,8 @@ def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, 
         return database, name
     values = typed_values(context, table, statement.table, statement.partition)
     what = f"{table.full_name} partition {list(values)}"
-    scanned = context.metastore.plan_scan(database, name, _is(table, values)).partitions
+    own = dict(zip((column.name for column in table.partition_columns), values, strict=True))
+    scanned = context.metastore.plan_scan(database, name, partitions_having(own)).partitions
     found = context.metastore.get_partition(database, name, values)
     if found is None or not scanned:
         raise NoSuchPartitionError(f"{what} is not there")
@@ -51,15 +52,6 @@ def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, 
     changed = replace(found, skew=skew)
     context.metastore.alter_partition(database, name, changed, expected_version=scanned[0].version)
     return database, name
-
-
-def _is(table: Table, values: Sequence[str]) -> list[Node]:
-    """The predicate of this partition."""
-    nodes = [
-        Node("IS_NULL", column.name) if value == DEFAULT_PARTITION else Node("EQUAL", column.name, (value,))
-        for column, value in zip(table.partition_columns, values, strict=True)
-    ]
-    return [*nodes, Node("AND", operands=len(nodes))] if len(nodes) > 1 else nodes
 
 
 def _with_locations(

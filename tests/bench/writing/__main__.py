@@ -113,7 +113,7 @@ def publishing_command(partitions: int, insert: int, hive_writer: int) -> None:
     with started() as (server, spark, metastore):
         publishing.ours(spark, metastore, "warm_up", 10, overwrite=False)
         for overwrite in (False, True):
-            click.echo(publishing.adopted(spark, metastore, "adopted", partitions, overwrite=overwrite))
+            click.echo(publishing.placed(spark, metastore, "placed", partitions, overwrite=overwrite))
             click.echo(publishing.ours(spark, metastore, "ours", insert, overwrite=overwrite))
         spark.stop()
         for converted, count in ((True, insert), (False, hive_writer)):

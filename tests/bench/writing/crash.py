@@ -30,7 +30,7 @@ STEPS = [
     ("staged", 1),
     ("registered", 1),
     *(("moved", number) for number in (1, 2, 3)),
-    ("adopted", 1),
+    ("placed", 1),
     ("published", 1),
     ("cleaned", 1),
     *[("", 1)] * 5,

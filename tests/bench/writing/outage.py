@@ -95,7 +95,7 @@ def _struck(
     reached, told, holding = threading.Event(), [], ExitStack()
 
     def on_step(step: str) -> None:
-        if step == "adopted":
+        if step == "placed":
             if place:
                 connection = holding.enter_context(engine.connect())
                 connection.execute(text(f"LOCK TABLE {place} IN EXCLUSIVE MODE"))

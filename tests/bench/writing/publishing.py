@@ -56,12 +56,12 @@ def ours(spark: SparkSession, metastore: MetastoreClient, table: str, partitions
     clock: dict[str, float] = {"began": time.monotonic()}
     context = Context(spark, metastore, lambda step: clock.__setitem__(step, time.monotonic()))
     insert_into(context, f"default.{table}", rows(spark, partitions), overwrite=overwrite)
-    names = {"Spark's job": ("began", "staged"), "files": ("staged", "adopted"), "publishing": ("adopted", "published")}
+    names = {"Spark's job": ("began", "staged"), "files": ("staged", "placed"), "publishing": ("placed", "published")}
     parts = {name: clock[end] - clock[start] for name, (start, end) in names.items()}
     return Timing("ours, overwriting" if overwrite else "ours", partitions, parts)
 
 
-def adopted(spark: SparkSession, metastore: MetastoreClient, table: str, partitions: int, *, overwrite: bool) -> Timing:
+def placed(spark: SparkSession, metastore: MetastoreClient, table: str, partitions: int, *, overwrite: bool) -> Timing:
     """All but Spark's job: as if it had written one file for each partition."""
     spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({COLUMNS}) PARTITIONED BY ({KEYS}) STORED AS PARQUET")
     clock: dict[str, float] = {}
@@ -80,7 +80,7 @@ def adopted(spark: SparkSession, metastore: MetastoreClient, table: str, partiti
         snapshot = take_snapshot(metastore, write.table, {}, with_skew=not overwrite)
         clock["seen"] = time.monotonic()
         commit.run(staged, snapshot)
-    names = {"what is there": ("began", "seen"), "files": ("seen", "adopted"), "publishing": ("adopted", "published")}
+    names = {"what is there": ("began", "seen"), "files": ("seen", "placed"), "publishing": ("placed", "published")}
     parts = {name: clock[end] - clock[start] for name, (start, end) in names.items()}
     return Timing("overwriting, without Spark's job" if overwrite else "without Spark's job", partitions, parts)
 

@@ -129,7 +129,7 @@ def an_error_leaves_nothing(tables: Tables) -> None:
     for overwrite in (False, True):
         data = tables.spark.sql("SELECT * FROM VALUES (2L, 7, 1), (3L, 7, 2)")
         with suppress(Interruption):
-            insert_into(stopped_at(tables, "adopted", fail), f"far.{name}", data, overwrite=overwrite)
+            insert_into(stopped_at(tables, "placed", fail), f"far.{name}", data, overwrite=overwrite)
         assert tables.files(name) == before
     assert tables.ids(name) == [1]
 
@@ -147,7 +147,7 @@ def a_dead_writer_is_cleaned_up(tables: Tables) -> None:
     Commit.__exit__ = lambda self, *_: self._lease.__exit__(None, None, None)  # type: ignore[method-assign]
     try:
         data = tables.spark.sql("SELECT * FROM VALUES (2L, 7, 1), (3L, 7, 2)")
-        insert_into(stopped_at(tables, "adopted", die), f"far.{name}", data)
+        insert_into(stopped_at(tables, "placed", die), f"far.{name}", data)
     except Interruption:
         pass
     finally:
@@ -166,7 +166,7 @@ def a_dead_writer_is_cleaned_up(tables: Tables) -> None:
 def rivals(tables: Tables) -> None:
     name = tables.make("contended")
     tables.spark.sql(f"INSERT INTO {name} VALUES (1, 7, 1)")
-    rival = stopped_at(tables, "adopted", lambda: insert_into(tables.context, f"far.{name}", one(2), overwrite=True))
+    rival = stopped_at(tables, "placed", lambda: insert_into(tables.context, f"far.{name}", one(2), overwrite=True))
 
     def one(number: int) -> Any:
         return tables.spark.sql(f"SELECT {number}L, 7, 1")

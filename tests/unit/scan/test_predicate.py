@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_client.scan.predicate import MAX_DEPTH, Node, conjunction, terms, texts_in, texts_not_in
+from spark_client.scan.predicate import MAX_DEPTH, Node, conjunction, partitions_having, terms, texts_in, texts_not_in
 from tests.unit.scan.catalyst import Expression, attribute, literal, node, text
 
 A, S, B = attribute("A"), attribute("s", "string"), attribute("b", "boolean")
@@ -286,3 +286,10 @@ def test_what_is_not_told_whole_is_known() -> None:
         Node("NOT"),
         Node("AND", operands=3),
     )
+
+
+def test_partitions_are_told_by_their_values() -> None:
+    assert partitions_having({}) == []
+    assert partitions_having({"ds": "1"}) == [Node("EQUAL", "ds", ("1",))]
+    both = [Node("EQUAL", "ds", ("1",)), Node("IS_NULL", "hr"), Node("AND", operands=2)]
+    assert partitions_having({"ds": "1", "hr": "__HIVE_DEFAULT_PARTITION__"}) == both

@@ -13,7 +13,7 @@ from metastore.domain.buckets import NOT_BUCKETED
 from metastore.domain.partition_names import value_path
 from metastore.domain.skew_places import skew_directories
 from spark_client.table.paths import is_below, name_of, parent
-from spark_client.write.placement import Adopter, Adoption, final_locations, own_directory, table_root
+from spark_client.write.placement import Placement, Placer, final_locations, own_directory, table_root
 from spark_client.write.snapshot import Existing, Values
 from spark_client.write.staging import StagedFile
 
@@ -27,14 +27,14 @@ VALUES = [("1",), ("2",), ("a/b",)]
 class Case:
     """A write, planned."""
 
-    adopter: Adopter
+    placer: Placer
     staged: tuple[StagedFile, ...]
     granted: frozenset[str]
     contents: dict[str, list[str]]
 
     @property
-    def adoption(self) -> Adoption:
-        return self.adopter.plan(self.staged, self.granted, self.contents)
+    def placement(self) -> Placement:
+        return self.placer.plan(self.staged, self.granted, self.contents)
 
 
 def existing(draw: st.DrawFn, values: Values, skew: Skew) -> Existing:
@@ -66,7 +66,7 @@ def cases(draw: st.DrawFn) -> Case:
     table = Table("d", "t", (Column("x", "int"),), columns, location, STORAGE, skew)
     overwrite, in_place = draw(st.booleans()), draw(st.booleans())
     required = draw(st.lists(st.sampled_from(keys), max_size=1))
-    adopter = Adopter(table, snapshot, QUERY, overwrite, required, overwrite and in_place)
+    placer = Placer(table, snapshot, QUERY, overwrite, required, overwrite and in_place)
     staged = []
     for number, values in enumerate(draw(st.lists(st.sampled_from(keys), max_size=8))):
         current = snapshot[values].skew if values in snapshot and not overwrite else skew
@@ -77,10 +77,10 @@ def cases(draw: st.DrawFn) -> Case:
             directory = 0
         name = "/".join([own_directory(table, QUERY), *path, f"{QUERY}-{number}"])
         staged.append(StagedFile(name, values, directory, 10, 5))
-    wishes = [*adopter.wishes(staged), *adopter.wishes_within(staged)]
+    wishes = [*placer.wishes(staged), *placer.wishes_within(staged)]
     granted = frozenset(draw(st.lists(st.sampled_from(wishes)))) if wishes else frozenset()
-    contents = {place: [place] if partitioned else [f"{place}/old"] for place in adopter.replaced(staged)}
-    return Case(adopter, tuple(staged), granted, contents)
+    contents = {place: [place] if partitioned else [f"{place}/old"] for place in placer.replaced(staged)}
+    return Case(placer, tuple(staged), granted, contents)
 
 
 def final(case: Case) -> dict[str, StagedFile]:
@@ -88,19 +88,19 @@ def final(case: Case) -> dict[str, StagedFile]:
     places = {}
     for file in case.staged:
         location = file.location
-        for move in case.adoption.moves:
+        for move in case.placement.moves:
             if is_below(location, move.source):
                 location = move.target + location.removeprefix(move.source)
         places[location] = file
-    assert list(places) == final_locations(case.staged, case.adoption.moves)
+    assert list(places) == final_locations(case.staged, case.placement.moves)
     return places
 
 
 def led_to(case: Case, publication: PublishPartition) -> list[str]:
     """The directories of a published partition: the default one, then those of skewed values."""
-    before = case.adopter.snapshot.get(publication.values)
+    before = case.placer.snapshot.get(publication.values)
     appended = publication.mode == PublishMode.APPEND
-    skew = before.skew if appended and before else case.adopter.table.skew
+    skew = before.skew if appended and before else case.placer.table.skew
     known = dict(before.skew.locations) if appended and before else {}
     known |= publication.skewed_locations
     if not skew.is_list_bucketed:
@@ -111,7 +111,7 @@ def led_to(case: Case, publication: PublishPartition) -> list[str]:
 
 @given(cases())
 def test_every_file_lies_where_its_partition_says(case: Case) -> None:
-    published = {publication.values: led_to(case, publication) for publication in case.adoption.publications}
+    published = {publication.values: led_to(case, publication) for publication in case.placement.publications}
     places = final(case)
     assert len(places) == len(case.staged)
     for location, file in places.items():
@@ -121,33 +121,33 @@ def test_every_file_lies_where_its_partition_says(case: Case) -> None:
 
 @given(cases())
 def test_only_own_files_are_moved_and_only_out_of_the_own_directory(case: Case) -> None:
-    own = own_directory(case.adopter.table, QUERY)
-    assert all(is_below(move.source, own) for move in case.adoption.moves)
-    if not case.adopter.in_place:
-        assert case.adoption.away == ()
+    own = own_directory(case.placer.table, QUERY)
+    assert all(is_below(move.source, own) for move in case.placement.moves)
+    if not case.placer.in_place:
+        assert case.placement.away == ()
 
 
 @given(cases())
 def test_whole_directories_are_moved_to_where_nobody_else_is(case: Case) -> None:
-    alone = (own_directory(case.adopter.table, QUERY), *case.granted)
+    alone = (own_directory(case.placer.table, QUERY), *case.granted)
     files = {file.location for file in case.staged}
-    for move in case.adoption.moves:
+    for move in case.placement.moves:
         assert move.source in files or any(is_below(move.target, place) for place in alone)
 
 
 @given(cases())
 def test_files_come_only_where_it_was_said_before(case: Case) -> None:
-    adoption, own = case.adoption, own_directory(case.adopter.table, QUERY)
-    said = {own, *adoption.shared, *case.granted, *case.adopter.replaced(case.staged)}
-    for move in adoption.moves:
+    placement, own = case.placement, own_directory(case.placer.table, QUERY)
+    said = {own, *placement.shared, *case.granted, *case.placer.replaced(case.staged)}
+    for move in placement.moves:
         assert any(is_below(move.target, place) for place in said), (move, said)
 
 
 @given(cases())
 def test_what_is_new_or_overwritten_lies_in_a_directory_of_its_own(case: Case) -> None:
-    own = own_directory(case.adopter.table, QUERY)
-    replaced = case.adopter.replaced(case.staged)
-    for publication in case.adoption.publications:
+    own = own_directory(case.placer.table, QUERY)
+    replaced = case.placer.replaced(case.staged)
+    for publication in case.placement.publications:
         if publication.mode != PublishMode.APPEND:
             place = publication.location
             assert is_below(place, own) or place in case.granted or place in replaced
@@ -155,13 +155,13 @@ def test_what_is_new_or_overwritten_lies_in_a_directory_of_its_own(case: Case) -
 
 @given(cases())
 def test_each_partition_is_published_once_with_its_counts(case: Case) -> None:
-    adoption = case.adoption
+    placement = case.placement
     files = Counter(file.values for file in case.staged)
-    there = () if case.adopter.overwrite else case.adopter.snapshot
-    wanted = {*files, *(values for values in case.adopter.required if values not in there)}
-    assert sorted(publication.values for publication in adoption.publications) == sorted(wanted)
-    for publication in adoption.publications:
-        before = case.adopter.snapshot.get(publication.values)
+    there = () if case.placer.overwrite else case.placer.snapshot
+    wanted = {*files, *(values for values in case.placer.required if values not in there)}
+    assert sorted(publication.values for publication in placement.publications) == sorted(wanted)
+    for publication in placement.publications:
+        before = case.placer.snapshot.get(publication.values)
         assert publication.expected_version == (before.version if before else 0)
         assert publication.parameters["numFiles"] == str(files[publication.values])
         assert publication.parameters["numRows"] == str(5 * files[publication.values])
@@ -169,14 +169,14 @@ def test_each_partition_is_published_once_with_its_counts(case: Case) -> None:
 
 @given(cases())
 def test_what_is_replaced_in_place_is_kept_under_a_name_that_engines_overlook(case: Case) -> None:
-    adoption, table = case.adoption, case.adopter.table
-    for rename in adoption.away:
+    placement, table = case.placement, case.placer.table
+    for rename in placement.away:
         assert f"_temp_{QUERY}" in rename.target
-        assert rename.target in adoption.retired
-        assert not any(is_below(move.target, rename.target) for move in adoption.moves)
-    for publication in adoption.publications:
-        before = case.adopter.snapshot.get(publication.values)
-        if case.adopter.in_place and before and table.partition_columns and "/_versions/" not in before.location:
+        assert rename.target in placement.retired
+        assert not any(is_below(move.target, rename.target) for move in placement.moves)
+    for publication in placement.publications:
+        before = case.placer.snapshot.get(publication.values)
+        if case.placer.in_place and before and table.partition_columns and "/_versions/" not in before.location:
             assert publication.location == before.location
 
 
