@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from metastore.background.cleaning import clean_events, clean_warehouse
+from metastore.background.recovery import recovery
 from metastore.background.timeouts import timeouts
 from metastore.background.timer import Timer
 from metastore.errors import UnavailableError
@@ -80,6 +82,7 @@ from metastore.services.entry.truncation import TruncationService
 from metastore.services.entry.types import TypeService
 from metastore.services.entry.write_ids import WriteIdService
 from metastore.services.entry.writes import WriteService
+from metastore.services.files.journal import Journal
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.listener import Listener
@@ -94,21 +97,26 @@ _BOOTSTRAP_PAUSE: Final = 0.5  # seconds between attempts, where the database wa
 class Application:
     """One process of the metastore. Connections to the database are made at first use."""
 
-    def __init__(self, settings: Settings, database_url: str) -> None:
+    def __init__(
+        self, settings: Settings, database_url: str, on_step: Callable[[str], object] = lambda _: None
+    ) -> None:
+        """`on_step` is told of each step of a file operation, for tests that stop there."""
         self._settings = settings
         self._store = Store(make_engine(settings, database_url), settings)
         self._listener = Listener(database_url)
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
-        self.databases = DatabaseService(self._store, warehouse, _now)
-        self.tables = TableService(self._store, warehouse, _now)
+        self.journal = Journal(self._store, warehouse, on_step)
+        self.databases = DatabaseService(self._store, self.journal, warehouse, _now)
+        self.tables = TableService(self._store, self.journal, warehouse, _now)
         self.partitions = PartitionReadService(self._store)
         self.notifications = NotificationService(self._store, settings.event_time_to_live)
-        self.cleaning = CleaningService(self._store, warehouse, timedelta(seconds=settings.clean_grace))
+        self.cleaning = CleaningService(self._store, self.journal, warehouse, timedelta(seconds=settings.clean_grace))
         timeout = timedelta(seconds=settings.txn_timeout)
         self._timers = (
             timeouts(TimeoutService(self._store, timeout), timeout),
             clean_events(self.notifications, settings.event_time_to_live),
             clean_warehouse(self.cleaning, settings.clean_interval),
+            recovery(self.journal),
         )
         self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
         handlers = self._handlers(settings, warehouse, timeout)
@@ -135,10 +143,10 @@ class Application:
 
     def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
         """Makes the handlers, by domain, as in `protocol.methods`."""
-        partitions_write = PartitionWriteService(self._store, warehouse, _now)
+        partitions_write = PartitionWriteService(self._store, self.journal, warehouse, _now)
         expressions = PartitionExpressionService(self._store)
         propagate = settings.dependencies_schema_change == "propagate"
-        alter = TableAlterService(self._store, warehouse, _now, propagate_to_dependents=propagate)
+        alter = TableAlterService(self._store, self.journal, warehouse, _now, propagate_to_dependents=propagate)
         values = PartitionValueService(self._store)
         waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))
         return {
@@ -149,9 +157,9 @@ class Application:
             "partitions_read": PartitionReadHandlers(self.partitions),
             "partition_names": PartitionNameHandlers(self.partitions),
             "partitions_write": PartitionWriteHandlers(
-                partitions_write, PartitionAlterService(self._store, warehouse, _now), expressions
+                partitions_write, PartitionAlterService(self._store, self.journal, warehouse, _now), expressions
             ),
-            "catalogs": CatalogHandlers(CatalogService(self._store, warehouse, _now)),
+            "catalogs": CatalogHandlers(CatalogService(self._store, self.journal, warehouse, _now)),
             "types": TypeHandlers(TypeService(self._store)),
             "functions": FunctionHandlers(FunctionService(self._store, _now)),
             "column_statistics": ColumnStatisticsHandlers(
@@ -161,8 +169,8 @@ class Application:
             "notifications": NotificationHandlers(self.notifications),
             "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
             "partition_expressions": PartitionExpressionHandlers(expressions, values),
-            "truncation": TruncationHandlers(TruncationService(self._store, warehouse)),
-            "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(self._store, warehouse)),
+            "truncation": TruncationHandlers(TruncationService(self._store, self.journal, warehouse)),
+            "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(self._store, self.journal)),
             "roles": RoleHandlers(RoleService(self._store, _now)),
             "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
             "tokens": TokenHandlers(TokenService(self._store)),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic, sleep
 from typing import Final
 
 from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from metastore.domain.events import Event
-from metastore.errors import UnavailableError
+from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
 from metastore.storage.cache import Cache
 from metastore.storage.postgres.exceptions import translate, translated
@@ -23,6 +24,7 @@ from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
 from metastore.storage.repositories.dead_writes import DeadWrites
 from metastore.storage.repositories.dependencies import Dependencies
+from metastore.storage.repositories.file_operations import FileOperations
 from metastore.storage.repositories.functions import Functions
 from metastore.storage.repositories.locations import Locations
 from metastore.storage.repositories.locks import Locks
@@ -45,6 +47,8 @@ from metastore.storage.repositories.write_ids import WriteIds
 from metastore.storage.repositories.writes import Writes
 
 _CACHE_BYTES: Final = 16 * 2**20
+_PATIENCE: Final = 60.0  # seconds until what became of a commit must be known
+_PAUSE: Final = 0.05
 
 
 class UnitOfWork:
@@ -53,6 +57,7 @@ class UnitOfWork:
     def __init__(self, connection: Connection, tails: TailCache, names: NameCache | None = None) -> None:
         self._connection = connection
         self._in_transaction = False
+        self._number = ""  # of the transaction, as PostgreSQL counts
         self._events: list[Event] = []
         self._listed: set[int] = set()  # tables whose partitions are changed
         descriptors = Descriptors(connection, tails)
@@ -83,6 +88,7 @@ class UnitOfWork:
         self.writes = Writes(connection)
         self.dead_writes = DeadWrites(connection)
         self.locations = Locations(connection)
+        self.file_operations = FileOperations(connection)
         self.retired_locations = RetiredLocations(connection)
 
     def claim(self, job: str) -> bool:
@@ -92,8 +98,8 @@ class UnitOfWork:
         return claimed
 
     def begin(self) -> None:
-        """Opens the transaction that all repositories join."""
-        self._connection.exec_driver_sql("BEGIN")
+        """Opens the transaction that all repositories join; by its number it can be asked for later."""
+        self._number = self._connection.exec_driver_sql("BEGIN; SELECT pg_current_xact_id()::text").scalar_one()
         self._in_transaction = True
 
     def record(self, *events: Event) -> None:
@@ -101,10 +107,11 @@ class UnitOfWork:
         self._events += events
 
     def commit(self) -> None:
-        """Commits, if that was not done yet: early where something outside must be undone if it fails.
+        """Commits, if that was not done yet. Where the connection breaks, PostgreSQL is asked what became of it.
 
         Raises:
-            UnavailableError: the connection broke during the commit; whether it happened is not known.
+            ConnectionLostError: the connection broke, and nothing was committed.
+            UnavailableError: the same, and PostgreSQL does not say within a minute; whether it happened is not known.
         """
         if not self._in_transaction:
             return
@@ -114,10 +121,29 @@ class UnitOfWork:
         try:
             self._connection.execute(text("; ".join(last)), given)
         except DBAPIError as error:
-            if error.connection_invalidated:
-                raise UnavailableError(f"The connection broke during the commit: {translate(error)}") from error
-            raise
+            if not error.connection_invalidated:
+                raise
+            self._in_transaction = False
+            if not self._was_committed():
+                raise ConnectionLostError(f"The connection broke before the commit: {translate(error)}") from error
         self._in_transaction = False
+
+    def _was_committed(self) -> bool:
+        """Raises UnavailableError."""
+        deadline = monotonic() + _PATIENCE
+        question = text("SELECT pg_xact_status(cast(cast(:number AS text) AS xid8))")
+        while True:
+            try:
+                self._connection.rollback()  # SQLAlchemy connects anew then
+                status = self._connection.execute(question, {"number": self._number}).scalar_one()
+                if status in ("committed", "aborted"):
+                    return bool(status == "committed")
+            except DBAPIError as error:
+                if not (error.connection_invalidated or isinstance(translate(error), ConnectionLostError)):
+                    raise UnavailableError(f"What became of a commit is not known: {translate(error)}") from error
+            if monotonic() > deadline:
+                raise UnavailableError("The connection broke during the commit; whether it happened is not known")
+            sleep(_PAUSE)
 
     def rollback(self) -> None:
         """Undoes what was not committed."""

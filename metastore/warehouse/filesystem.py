@@ -5,6 +5,8 @@ Every failure of a file system becomes one line that names the location and the 
 
 from __future__ import annotations
 
+import errno
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -27,6 +29,9 @@ from metastore.warehouse.roots import Roots
 
 T = TypeVar("T")
 _AT_ONCE: Final = 16  # requests to a remote file system
+_TRIES: Final = 10
+_FILLED_OR_GONE: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
+TRASH: Final = ".metastore_trash"
 
 
 class DirectoryStatistics(NamedTuple):
@@ -83,13 +88,12 @@ class Warehouse:
         return any(self.make_directories([location]))
 
     def make_directories(self, locations: Sequence[str]) -> Iterator[str]:
-        """Makes directories and those above them; gives each that was not there before, once it is made.
+        """Makes directories and those above them; gives each that was not there before, the lower ones first.
 
         What lies outside of the roots, as external data may, is not made.
         """
         for location, made in _each(self.roots.holding(locations), _make):
-            if made:
-                yield location
+            yield from (paths.normalise(paths.join(location, each)) for each in made)
 
     def exists(self, location: str) -> bool:
         """True where a file or directory is there."""
@@ -127,9 +131,14 @@ class Warehouse:
         """Deletes a directory if nothing is in it; true where it did. Never raises because it holds something."""
         self.roots.require_below(location)
         with _opened(location) as (files, path):
-            if not files.isdir(path) or files.ls(path, detail=False):
-                return False
-            files.rmdir(path)
+            try:
+                if not files.isdir(path) or files.ls(path, detail=False):
+                    return False
+                files.rmdir(path)
+            except OSError as error:
+                if error.errno in _FILLED_OR_GONE or isinstance(error, FileNotFoundError):
+                    return False
+                raise
             return True
 
     def delete_empty_parents(self, location: str, above: str) -> None:
@@ -156,6 +165,58 @@ class Warehouse:
         self.make_directory(paths.parent(target))
         with _opened(source) as (files, old):
             literally.move(files, old, path)
+
+    def move_into(self, source: str, target: str) -> None:
+        """Moves all that a directory holds to another place, where a part of it may be already; makes that place."""
+        self.roots.require_below(source)
+        self.roots.require([target])
+        path = paths.parse(target).path
+        with _opened(source) as (files, old), _opened(target) as (_, new):
+            if not _is_there(files, old):
+                files.makedirs(new, exist_ok=True)
+            elif _is_there(files, new):
+                literally.merge(files, old, new)
+            else:
+                files.makedirs(new.removesuffix(path) + posixpath.dirname(path), exist_ok=True)
+                literally.move(files, old, new)
+
+    def trash(self, location: str, name: str) -> str:
+        """Where what lies there is put away under this name: in the same root, where engines overlook it."""
+        return paths.join(self.roots.holder(location), TRASH, name)
+
+    def put_away(self, location: str, trash: str) -> bool:
+        """Renames a directory out of the way; false where that is no rename, but copies, or nothing is there."""
+        self.roots.require_below(location)
+        with _opened(location) as (files, path), _opened(trash) as (_, away):
+            if not literally.has_renames(files):
+                return False
+            there = _is_there(files, path)
+            if there:
+                self._into_trash(files, path, away)
+            return there or _is_there(files, away)
+
+    def move_each(self, locations: Iterable[str], trash: str) -> None:
+        """As `put_away`, some of what lies in a directory. Where there are no renames, it is deleted."""
+        for each in locations:
+            self.roots.require_below(each)
+            with _opened(each) as (files, path), _opened(trash) as (_, away):
+                if not _is_there(files, path):
+                    continue
+                if literally.has_renames(files):
+                    self._into_trash(files, path, f"{away}/{posixpath.basename(path)}")
+                else:
+                    literally.remove(files, path)
+
+    def _into_trash(self, files: Any, path: str, away: str) -> None:
+        for _ in range(_TRIES):
+            files.makedirs(posixpath.dirname(away), exist_ok=True)
+            try:
+                (literally.merge if _is_there(files, away) else literally.move)(files, path, away)
+                return
+            except FileNotFoundError:  # somebody has removed the trash because it was empty
+                if not _is_there(files, path):
+                    return
+        raise UnavailableError(f"{path} cannot be moved to {away}")
 
     def files(self, location: str) -> list[FoundFile]:
         """All files below a directory, as `children`, hidden ones too. Links are not followed.
@@ -252,11 +313,21 @@ def _is_there(files: Any, path: str) -> bool:
     return True
 
 
-def _make(files: Any, path: str) -> bool:
-    there: bool = files.isdir(path)
-    if not there:
-        files.makedirs(path, exist_ok=True)
-    return not there
+def _make(files: Any, path: str) -> list[str]:
+    """Which directories were made, seen from this one, the highest last. Of objects, those above are not asked for."""
+    made, at = [], path
+    while at.strip("/") and not files.isdir(at):
+        made.append(posixpath.relpath(at, path))
+        at = posixpath.dirname(at) if "file" in files.protocol else ""
+    for tried in range(_TRIES):
+        try:
+            if made:
+                files.makedirs(path, exist_ok=True)
+            break
+        except FileNotFoundError:  # a directory above was empty, and has been removed meanwhile
+            if tried == _TRIES - 1:
+                raise
+    return made
 
 
 def _count(files: Any, path: str) -> DirectoryStatistics | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import posixpath
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,7 +35,10 @@ def remove(files: Any, path: str) -> None:
 
 def move(files: Any, source: str, target: str) -> None:
     """Moves a file, or a directory with all in it, to where nothing is. Raises FileNotFoundError."""
-    if _has_renames(files) and _is_literal(files, source) and _is_literal(files, target):
+    if "file" in files.protocol:
+        _rename(source, target)
+        return
+    if has_renames(files) and _is_literal(files, source) and _is_literal(files, target):
         files.mv(source, target, recursive=True)
         return
     if not files.isdir(source):
@@ -49,7 +55,32 @@ def move(files: Any, source: str, target: str) -> None:
     remove(files, source)
 
 
-def _has_renames(files: Any) -> bool:
+def merge(files: Any, source: str, target: str) -> None:
+    """Moves a directory, a part of which may be at the target already, into it. What has one name there is replaced."""
+    for entry in files.ls(source, detail=True):
+        name = entry["name"].rstrip("/")
+        place = target + name.removeprefix(source)
+        if name == source:
+            continue
+        if entry["type"] == "directory" and files.isdir(place):
+            merge(files, name, place)
+        else:
+            if files.exists(place):
+                remove(files, place)
+            move(files, name, place)
+    remove(files, source)
+
+
+def _rename(source: str, target: str) -> None:
+    try:
+        os.rename(source, target)  # noqa: PTH104 - as the other calls here, by texts
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.move(source, target)
+
+
+def has_renames(files: Any) -> bool:
     """Else fsspec copies; objects, whose directories are only beginnings of names: it fails on these."""
     return type(files).mv is not AbstractFileSystem.mv
 

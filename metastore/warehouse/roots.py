@@ -44,6 +44,12 @@ class Roots:
         resolver = _Resolver()
         return {each: resolver.canonical(each) for each in locations}
 
+    def holder(self, location: str) -> str:
+        """The root that it lies below, the nearest. Raises InvalidOperationError."""
+        self.require_below(location)
+        place = _Resolver().canonical(location)
+        return max((each for each in self._resolved if paths.is_below(place, each)), key=len)
+
     def require(self, locations: Iterable[str]) -> None:
         """Raises InvalidOperationError for a location that is neither a root nor below one."""
         given = list(locations)

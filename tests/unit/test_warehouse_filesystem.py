@@ -42,6 +42,10 @@ def test_many_are_made_at_once(warehouse: Warehouse) -> None:
     locations = [paths.join(warehouse.root, "t", f"n={n}") for n in range(50)]
     warehouse.make_directory(locations[7])
     assert list(warehouse.make_directories(locations)) == [*locations[:7], *locations[8:]]
+    above = paths.join(warehouse.root, "new")
+    made = list(warehouse.make_directories([paths.join(above, "x")]))
+    assert made == ([paths.join(above, "x"), above] if above.startswith("file:") else [paths.join(above, "x")])
+    warehouse.delete_directory(above)
     assert all(warehouse.exists(location) for location in locations)
     assert len(warehouse.statistics(locations)) == 50
     outside = "nosuchscheme://a/b"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -81,20 +82,20 @@ def wait_for_a_lock(database_url: str) -> None:
 
 
 class Stopped:
-    """Deleting stops before its first directory until it is told to go on."""
+    """Deleting, or what the warehouse does else, stops before its first directory until it is told to go on."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str = "delete_directory") -> None:
         from metastore.warehouse.filesystem import Warehouse
 
         self.reached, self.go_on = threading.Event(), threading.Event()
-        delete = Warehouse.delete_directory
+        action = getattr(Warehouse, name)
 
-        def stopped(warehouse: Warehouse, location: str) -> bool:
+        def stopped(warehouse: Warehouse, *locations: str) -> bool:
             self.reached.set()
             assert self.go_on.wait(60)
-            return delete(warehouse, location)
+            return bool(action(warehouse, *locations))
 
-        monkeypatch.setattr(Warehouse, "delete_directory", stopped)
+        monkeypatch.setattr(Warehouse, name, stopped)
 
 
 def test_a_reference_that_comes_first_keeps_the_files(
@@ -204,7 +205,7 @@ def test_a_place_is_not_granted_before_a_drop_has_emptied_it(
 ) -> None:
     call("add_partition", partition(*NAME, ["2"]))
     write = begin(call)
-    stopped = Stopped(monkeypatch)
+    stopped = Stopped(monkeypatch, "put_away")
     with in_background() as start:
         dropping = start(call, "drop_partition", *NAME, ["2"], True)
         assert stopped.reached.wait(60)
@@ -216,8 +217,10 @@ def test_a_place_is_not_granted_before_a_drop_has_emptied_it(
 
 
 def test_a_drop_that_was_broken_off_is_finished(call: Call, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from metastore.services.files import journal
     from metastore.warehouse.filesystem import Warehouse
 
+    monkeypatch.setattr(journal, "LEASE", timedelta(0))  # who dies is followed at once
     call("add_partition", partition(*NAME, ["2"]))
     write_file(f"{root}/ds=2/part-0")
 

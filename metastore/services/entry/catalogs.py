@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from metastore.domain import events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.json import encode_json
@@ -13,7 +15,8 @@ from metastore.errors import (
     NotFoundError,
 )
 from metastore.services.clock import Clock
-from metastore.services.files.directories import delete_empty_directories, new_directories
+from metastore.services.files.journal import Journal, decide_removal
+from metastore.services.files.operations import UNDONE
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -25,8 +28,9 @@ from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database
 class CatalogService:
     """Rules of catalogs (Hive's HMSHandler). Names come folded."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock) -> None:
         self._store = store
+        self._journal = journal
         self._warehouse = warehouse
         self._clock = clock
 
@@ -40,23 +44,30 @@ class CatalogService:
         catalog.locationUri = self._located(catalog.locationUri or paths.join(self._warehouse.root, catalog.name))
         database = Database(DEFAULT_DATABASE, f"Default database for catalog {catalog.name}", catalog.locationUri)
         try:
-            with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
-                work.catalogs.insert(catalog)
-                database = complete_database(
-                    database, catalog.name, catalog.locationUri, catalog.createTime, self._warehouse.roots
-                )
-                work.databases.insert(catalog.name, database)
-                work.record(events.create_catalog(catalog.name), events.create_database(database_text(database)))
-                make_directory(catalog.locationUri)
+            self._journal.attempt(lambda _: self._create(catalog, database))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Catalog {catalog.name} already exists") from None
+
+    def _create(self, catalog: Catalog, database: Database) -> None:
+        with self._journal.making([catalog.locationUri]) as intent, self._store.transaction() as work:
+            work.catalogs.insert(catalog)
+            database = complete_database(
+                database, catalog.name, catalog.locationUri, catalog.createTime, self._warehouse.roots
+            )
+            work.databases.insert(catalog.name, database)
+            work.record(events.create_catalog(catalog.name), events.create_database(database_text(database)))
+            intent.settle(work)
 
     def alter(self, name: str, new: Catalog) -> None:
         """Replaces description, location and parameters, where they are given; databases stay where they are.
 
         Raises NotFoundError, InvalidOperationError (a catalog is not renamed), InvalidObjectError.
         """
-        with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+        places = [self._located(new.locationUri)] if new.locationUri else []
+        self._journal.attempt(lambda _: self._alter(name, new, places))
+
+    def _alter(self, name: str, new: Catalog, places: Sequence[str]) -> None:
+        with self._journal.making(places) as intent, self._store.transaction() as work:
             catalog = _found(work, name, lock=True)
             before = encode_json(catalog)
             if new.name and fold(new.name) != name:
@@ -65,9 +76,9 @@ class CatalogService:
             catalog.parameters = catalog.parameters if new.parameters is None else new.parameters
             if new.locationUri:
                 catalog.locationUri = self._located(new.locationUri)
-                make_directory(catalog.locationUri)
             work.catalogs.update(catalog)
             work.record(events.alter_catalog(name, before, encode_json(catalog)))
+            intent.settle(work)
 
     def get(self, name: str) -> Catalog:
         """Reads a catalog. Raises NotFoundError."""
@@ -99,7 +110,8 @@ class CatalogService:
             _drop_default_database(work, name)
             work.catalogs.delete(name)
             work.record(events.drop_catalog(name))
-        delete_empty_directories(self._warehouse, [catalog.locationUri])
+            removing = decide_removal(work, self._warehouse, [catalog.locationUri], reason=UNDONE)
+        self._journal.carry_out(removing)
 
     def identity(self) -> str:
         """Returns the UUID of this metastore: one for all servers of a database."""

@@ -9,6 +9,7 @@ from datetime import timedelta
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
 from metastore.services.files.dead_writes import DeadWriteCleaning
+from metastore.services.files.journal import Journal
 from metastore.services.files.retired import RetiredCleaning
 from metastore.services.files.unregistered import UnregisteredCleaning
 from metastore.services.rules.lookup import get_database, get_table_ref
@@ -22,9 +23,11 @@ log = logging.getLogger("metastore.cleaning")
 class CleaningService:
     """Rules of cleaning. Several may clean at once, on any server: each thing is removed by one of them."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, grace: timedelta) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, grace: timedelta) -> None:
         """`grace`: how long files stay to which nothing refers any more."""
         self._store = store
+        self._journal = journal
+        self._warehouse = warehouse
         self._grace = grace
         self._dead = DeadWriteCleaning(store, warehouse)
         self._retired = RetiredCleaning(store, warehouse)
@@ -66,9 +69,22 @@ class CleaningService:
             dead = work.dead_writes.find(table_ids)
         clean_up = self._dead.shown if dry_run else self._dead.removed
         cleaned = [each for query_id in dead for each in clean_up(query_id, grace)]
+        cleaned += self._dropped(table_ids, dry_run=dry_run)
         with self._store.read() as work:
             retired = work.retired_locations.due(table_ids, grace)
         return [*cleaned, *self._retired.clean(retired, dry_run=dry_run)]
+
+    def _dropped(self, table_ids: Sequence[int] | None, *, dry_run: bool) -> list[CleanedLocation]:
+        """What was dropped by who died before its files were gone."""
+        cleaned = []
+        for each in self._journal.overdue(table_ids):
+            files = self._warehouse.files(each.location)
+            failed = [] if dry_run else self._journal.carry_out([each.id], mine=False)
+            size = sum(file.bytes for file in files)
+            place = each.origin or each.location
+            error = next(iter(failed), None)
+            cleaned.append(CleanedLocation(place, each.reason, len(files), size, None, error))
+        return cleaned
 
     def _scope(self, table: TableName) -> list[int] | None:
         if not table.database:

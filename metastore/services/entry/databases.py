@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from metastore.domain import events, table_events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.errors import (
     AlreadyExistsError,
     InvalidInputError,
+    InvalidObjectError,
     InvalidOperationError,
     NotFoundError,
 )
 from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.clock import Clock
-from metastore.services.files.directories import delete_directories, new_directories
+from metastore.services.files.journal import Journal, decide_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_database, missing_database
-from metastore.services.rules.table_data import data_of, nobodys, places_of_table
+from metastore.services.rules.table_data import data_of, places_of_table, spared
 from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, PrincipalType
 
@@ -29,8 +33,9 @@ NOT_EMPTY = "Database {} is not empty. One or more {} exist."
 class DatabaseService:
     """Rules of databases. Catalog and database names come folded."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock) -> None:
         self._store = store
+        self._journal = journal
         self._warehouse = warehouse
         self._clock = clock
 
@@ -50,14 +55,18 @@ class DatabaseService:
         """Raises AlreadyExistsError, InvalidObjectError, NotFoundError (of the catalog)."""
         database.name = fold(database.name)
         check_object_name("database", database.name)
+        with self._store.read() as work:
+            database = self._completed(work, catalog, database)
         try:
-            with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
-                database = self._completed(work, catalog, database)
-                work.databases.insert(catalog, database)
-                make_directory(database.locationUri)
-                work.record(events.create_database(database_text(database)))
+            self._journal.attempt(lambda _: self._create(catalog, database))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Database {database.name} already exists") from None
+
+    def _create(self, catalog: str, database: Database) -> None:
+        with self._journal.making([database.locationUri]) as intent, self._store.transaction() as work:
+            work.databases.insert(catalog, database)
+            work.record(events.create_database(database_text(database)))
+            intent.settle(work)
 
     def get(self, name: DatabaseName) -> EncodedStruct[Database]:
         """Reads a database. Raises NotFoundError."""
@@ -79,7 +88,14 @@ class DatabaseService:
 
         Raises NotFoundError, InvalidOperationError.
         """
-        with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
+        try:
+            places = [paths.normalise(new.locationUri)] if new.locationUri else []
+        except InvalidInputError as error:
+            raise InvalidObjectError(str(error)) from None
+        self._journal.attempt(lambda _: self._alter(name, new, places))
+
+    def _alter(self, name: DatabaseName, new: Database, places: Sequence[str]) -> None:
+        with self._journal.making(places) as intent, self._store.transaction() as work:
             stored = get_database(work, name, lock=True)
             if new.name and fold(new.name) != name.name:
                 raise InvalidOperationError(f"Database {name} cannot be renamed to {new.name}")
@@ -88,10 +104,9 @@ class DatabaseService:
             new.locationUri = new.locationUri or old.locationUri
             new.description = new.description or old.description
             new = self._completed(work, name.catalog, new)
-            if new.locationUri != old.locationUri:
-                make_directory(new.locationUri)
             work.databases.update(stored.id, new)
             work.record(events.alter_database(database_text(old), database_text(new)))
+            intent.settle(work)
 
     def drop(self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
         """Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default database)."""
@@ -125,10 +140,10 @@ class DatabaseService:
             database = stored.encoded.decode()
             if delete_data:
                 doomed.append(database.locationUri)
-            doomed = nobodys(work, self._warehouse.roots, doomed, kept)
+            removing = decide_removal(work, self._warehouse, spared(self._warehouse.roots, doomed, kept))
             work.record(*[table_events.drop_table(table_text(table.encoded.decode())) for table in tables])
             work.record(events.drop_database(database_text(database)))
-        delete_directories(self._warehouse, doomed)
+        self._journal.carry_out(removing)
 
     def _completed(self, work: UnitOfWork, catalog: str, database: Database) -> Database:
         """Completes a database. Those of the default catalog lie in the warehouse, others in their catalog's place

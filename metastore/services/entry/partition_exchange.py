@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 
 from metastore.domain import table_events
 from metastore.domain.names import TableName, fold
 from metastore.errors import AlreadyExistsError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
-from metastore.services.files.moves import Move, moved, relocate
+from metastore.services.files.journal import Journal, Looked, decide_moves
+from metastore.services.files.moves import Move, relocate
 from metastore.services.rules.events import objects, table_text
 from metastore.storage.queries.filters import values_condition
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, Table
 
 
 class PartitionExchangeService:
     """Rules of EXCHANGE PARTITION (Hive's HMSHandler)."""
 
-    def __init__(self, store: Store, warehouse: Warehouse) -> None:
+    def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
-        self._warehouse = warehouse
+        self._journal = journal
 
     def exchange(self, source: TableName, target: TableName, values: Mapping[str, str] | None) -> list[Partition]:
         """Moves the partitions of these values (by column; of some columns at least) to the target; returns them.
@@ -42,32 +41,35 @@ class PartitionExchangeService:
         if source.catalog != target.catalog:
             raise InvalidInputError("You cannot move a partition across catalogs")
         try:
-            with self._store.transaction() as work, ExitStack() as moves:
-                old, new = _tables(work, source, target)
-                chosen = _chosen(work, old, values)
-                owners = old.encoded.decode(), new.encoded.decode()
-                for owner in owners:
-                    check_writable(owner, "Cannot exchange partitions")
-                _check_columns(*owners)
-                pairs = [(each, _successor(each, *owners)) for each in chosen]
-                work.partitions_write.delete(old.ref, [each.name for each in chosen])
-                arrived = [NamedPartition(each.name, after) for each, after in pairs]
-                work.partitions_write.insert(new.ref, arrived)
-                for each, after in pairs:
-                    moves.enter_context(moved(self._warehouse, _move(each.partition, after)))
-                gone = [each.partition.values for each in chosen]
-                work.record(
-                    *table_events.add_partitions(table_text(owners[1]), gone, objects(arrived)),
-                    *table_events.drop_partitions(table_text(owners[0]), gone),
-                )
-                work.commit()
+            arrived, moving = self._journal.attempt(lambda looked: self._exchange(source, target, values, looked))
         except AlreadyExistsError:
             text = f"One of the partitions {dict(values)} already exists in the table {target.name}"
             raise InvalidInputError(text) from None
-        for each, after in pairs:
-            if _move(each.partition, after):
-                self._warehouse.delete_empty_parents(each.partition.sd.location, owners[0].sd.location)
-        return [each.partition for each in arrived]
+        self._journal.carry_out(moving)
+        return arrived
+
+    def _exchange(
+        self, source: TableName, target: TableName, values: Mapping[str, str], looked: Looked
+    ) -> tuple[list[Partition], list[int]]:
+        with self._store.transaction() as work:
+            old, new = _tables(work, source, target)
+            chosen = _chosen(work, old, values)
+            owners = old.encoded.decode(), new.encoded.decode()
+            for owner in owners:
+                check_writable(owner, "Cannot exchange partitions")
+            _check_columns(*owners)
+            pairs = [(each, _successor(each, *owners)) for each in chosen]
+            work.partitions_write.delete(old.ref, [each.name for each in chosen])
+            arrived = [NamedPartition(each.name, after) for each, after in pairs]
+            work.partitions_write.insert(new.ref, arrived)
+            gone = [each.partition.values for each in chosen]
+            work.record(
+                *table_events.add_partitions(table_text(owners[1]), gone, objects(arrived)),
+                *table_events.drop_partitions(table_text(owners[0]), gone),
+            )
+            moves = [move for each, after in pairs if (move := _move(each.partition, after))]
+            moving = decide_moves(work, looked, moves, new.ref.id, owners[0].sd.location)
+            return [each.partition for each in arrived], moving
 
 
 def _tables(work: UnitOfWork, source: TableName, target: TableName) -> tuple[StoredTable, StoredTable]:

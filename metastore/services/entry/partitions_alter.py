@@ -12,7 +12,8 @@ from metastore.services.cascade.dependencies import follow_renamed
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
 from metastore.services.clock import Clock
-from metastore.services.files.moves import Move, moved, relocate
+from metastore.services.files.journal import Journal, Looked, decide_moves, refer
+from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_directory
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import admit_descriptors, places_of
@@ -38,8 +39,9 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 class PartitionAlterService:
     """Rules of ALTER PARTITION (Hive's HMSHandler). Names of their table come folded."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock) -> None:
         self._store = store
+        self._journal = journal
         self._warehouse = warehouse
         self._clock = clock
 
@@ -53,7 +55,16 @@ class PartitionAlterService:
 
         Raises InvalidOperationError when one is missing, InvalidInputError for wrong values or one partition twice.
         """
-        counted = self._count(new) if updates_statistics(context or {}) else {}
+        counted = self._count(table, new) if updates_statistics(context or {}) else {}
+        self._journal.attempt(lambda _: self._alter(table, new, context or {}, counted))
+
+    def _alter(
+        self,
+        table: TableName,
+        new: Sequence[Partition],
+        context: Mapping[str, str],
+        counted: Mapping[str, DirectoryStatistics],
+    ) -> None:
         with self._store.transaction() as work:
             stored = get_table(work, table)
             rules = PartitionRules(stored.encoded.decode())
@@ -63,21 +74,25 @@ class PartitionAlterService:
             if missing:
                 raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")
             for each in there.values():
-                check_version(f"{table} partition {each.name}", each.version, context or {})
+                check_version(f"{table} partition {each.name}", each.version, context)
             before = befores(list(there.values()))
             pairs = zip(names, new, strict=True)
-            changed = [self._successor(rules, there[name], partition, name) for name, partition in pairs]
+            moves = work.file_operations.moved(stored.ref.id)
+            changed = [self._successor(rules, there[name], partition, name, moves) for name, partition in pairs]
             check_distinct(changed)
             staying = {place for each in there.values() for place in places_of(each.partition.sd)}
             admit_descriptors(self._warehouse.roots, rules.table, [each.partition.sd for each in changed], staying)
-            kept = leaves_data([(there[each.name].partition, each.partition) for each in changed], context or {})
-            if updates_statistics(context or {}):
+            kept = leaves_data([(there[each.name].partition, each.partition) for each in changed], context)
+            if updates_statistics(context):
                 self._recount([(there[each.name], each) for each in changed], counted)
             forget_columns_of_partitions(work, stored.ref, [(there[each.name], each) for each in changed])
             if kept:
                 keep_fresh(work, stored.ref, [each.id for each in there.values()])
             work.partitions_write.update(stored.ref, changed)
             work.record(*alter_partitions(table_text(rules.table), before, changed))
+            placed = [each.partition.sd.location for each in changed if each.partition.sd.location]
+            if new_places := [each for each in placed if each not in staying]:
+                refer(work, new_places)
 
     def rename(self, table: TableName, values: Sequence[str], new: Partition) -> None:
         """Gives a partition other values; that of a managed table moves when it lies in its default place.
@@ -85,49 +100,65 @@ class PartitionAlterService:
         Raises InvalidOperationError when it is missing or the new values are taken, InvalidInputError.
         """
         try:
-            with self._store.transaction() as work:
-                stored = get_table(work, table)
-                rules = PartitionRules(stored.encoded.decode())
-                old_name = rules.name(values)
-                there = work.partitions.select_stored(stored.ref, named([old_name]), lock=True)
-                if not there:
-                    raise InvalidOperationError(f"alter is not possible: partition {old_name} doesn't exist")
-                before = befores(there)
-                changed = self._successor(rules, there[0], new, rules.name(new.values))
-                kept = places_of(there[0].partition.sd)
-                admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
-                move = _move(rules.table, there[0], changed)
-                forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
-                work.partitions_write.update(stored.ref, [changed])
-                work.partitions_write.announce()
-                work.record(*alter_partitions(table_text(rules.table), before, [changed]))
-                follow_renamed(work, stored, rules.table, changed)
-                if move:
-                    follow_directory(work, stored.ref.id, move.source, move.target)
-                with moved(self._warehouse, move):
-                    work.commit()
+            moving = self._journal.attempt(lambda looked: self._rename(table, values, new, looked))
         except AlreadyExistsError:
             raise InvalidOperationError(f"Partition already exists: {table}{list(new.values)}") from None
+        self._journal.carry_out(moving)
 
-    def _count(self, new: Sequence[Partition]) -> dict[str, DirectoryStatistics]:
-        """Returns the files of those that come without statistics: file systems are asked before anything is locked."""
-        bare = [each.sd for each in new if each.sd and not has_statistics(each.parameters or {})]
-        return self._warehouse.statistics(sorted({paths.normalise(sd.location) for sd in bare if sd.location}))
+    def _rename(self, table: TableName, values: Sequence[str], new: Partition, looked: Looked) -> list[int]:
+        with self._store.transaction() as work:
+            stored = get_table(work, table)
+            rules = PartitionRules(stored.encoded.decode())
+            old_name = rules.name(values)
+            there = work.partitions.select_stored(stored.ref, named([old_name]), lock=True)
+            if not there:
+                raise InvalidOperationError(f"alter is not possible: partition {old_name} doesn't exist")
+            before = befores(there)
+            changed = self._successor(rules, there[0], new, rules.name(new.values))
+            kept = places_of(there[0].partition.sd)
+            admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
+            move = _move(rules.table, there[0], changed)
+            forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
+            work.partitions_write.update(stored.ref, [changed])
+            work.partitions_write.announce()
+            work.record(*alter_partitions(table_text(rules.table), before, [changed]))
+            follow_renamed(work, stored, rules.table, changed)
+            if move:
+                follow_directory(work, stored.ref.id, move.source, move.target)
+            return decide_moves(work, looked, [move] if move else [], stored.ref.id, rules.table.sd.location)
+
+    def _count(self, table: TableName, new: Sequence[Partition]) -> dict[str, DirectoryStatistics]:
+        """The files of those whose statistics are missing, or differ: nothing is locked while they are asked for."""
+        placed = [each for each in new if each.sd and each.sd.location]
+        told = [each for each in placed if has_statistics(each.parameters or {})]
+        same: list[Partition] = []
+        if told:
+            with self._store.read() as work:
+                stored = get_table(work, table)
+                rules = PartitionRules(stored.encoded.decode())
+                names = {rules.name(each.values): each for each in told}
+                there = work.partitions.select_stored(stored.ref, named(list(names)))
+            same = [names[old.name] for old in there if not _differ(names[old.name], old.partition)]
+        known = set(map(id, same))
+        return self._warehouse.statistics(
+            sorted({paths.normalise(each.sd.location) for each in placed if id(each) not in known})
+        )
 
     def _recount(
         self, changed: Sequence[tuple[StoredPartition, NamedPartition]], counted: Mapping[str, DirectoryStatistics]
     ) -> None:
-        """Counts the files of partitions whose basic statistics are missing or differ (Hive's
-        MetaStoreUtils.requireCalStats).
-        """
-        doubtful = []
-        for old, new in changed:
-            said = new.partition.parameters
-            if not has_statistics(said) or any(said[key] != old.partition.parameters.get(key) for key in BASIC):
-                doubtful.append(new.partition)
-        fill_statistics(doubtful, self._warehouse, counted)
+        """Of partitions whose basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats)."""
+        fill_statistics([new.partition for old, new in changed if _differ(new.partition, old.partition)], counted)
 
-    def _successor(self, rules: PartitionRules, old: StoredPartition, new: Partition, name: str) -> NamedPartition:
+    def _successor(
+        self,
+        rules: PartitionRules,
+        old: StoredPartition,
+        new: Partition,
+        name: str,
+        moves: Sequence[tuple[str, str]] = (),
+    ) -> NamedPartition:
+        """`moves`: of directories of the table. Who read the partition before them says where it lay."""
         # The call may be made again: what is set here is set on copies.
         new = copied(new)
         new.parameters = dict(new.parameters or {})
@@ -136,7 +167,7 @@ class PartitionAlterService:
         new.sd.skewedInfo = new.sd.skewedInfo and copied(new.sd.skewedInfo)
         if new.sd.cols is None:
             new.sd.cols = old.partition.sd.cols
-        if not new.sd.location:
+        if not new.sd.location or paths.same(follow(new.sd.location, moves), old.partition.sd.location or "/"):
             new.sd.location = old.partition.sd.location
         keep_partition_skew(old.partition, new)
         keep_partition_buckets(rules.table, old.partition, new)
@@ -148,6 +179,12 @@ class PartitionAlterService:
         if new.parameters.get(DDL_TIME, "0") == "0":
             new.parameters[DDL_TIME] = str(self._clock())
         return changed
+
+
+def _differ(new: Partition, old: Partition) -> bool:
+    """Whether basic statistics are missing, or others than before (Hive's MetaStoreUtils.requireCalStats)."""
+    said = new.parameters or {}
+    return not has_statistics(said) or any(said[key] != old.parameters.get(key) for key in BASIC)
 
 
 def _move(table: Table, old: StoredPartition, new: NamedPartition) -> Move | None:

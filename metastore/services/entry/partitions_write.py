@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from metastore.domain import table_events
 from metastore.domain.names import TableName
@@ -11,18 +12,19 @@ from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.cascade.dependencies import follow_added, follow_dropped
 from metastore.services.clock import Clock
-from metastore.services.files.directories import delete_directories, new_directories
-from metastore.services.files.retirement import retire_dropped
+from metastore.services.files.journal import InTheWayError, Journal, decide_removal
+from metastore.services.files.open_writes import root_of
+from metastore.services.files.retirement import replaced_by
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, updates_statistics
-from metastore.services.rules.table_data import nobodys, owns_data
-from metastore.services.rules.tables import fill_statistics, has_statistics
+from metastore.services.rules.table_data import owns_data
+from metastore.services.rules.tables import count, fill_statistics, has_statistics
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
-from metastore.storage.unit_of_work import Store
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition
@@ -31,8 +33,9 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition
 class PartitionWriteService:
     """Rules of adding and dropping partitions (Hive's HMSHandler). Names of their table come folded."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock) -> None:
         self._store = store
+        self._journal = journal
         self._warehouse = warehouse
         self._clock = clock
 
@@ -51,31 +54,53 @@ class PartitionWriteService:
             AlreadyExistsError: one is there, and not `if_not_exists`.
             InvalidInputError: wrong values, or one partition twice.
         """
+        given = [(each, each.sd, each.sd and each.sd.location) for each in new]
+
+        def action(_: object) -> list[Partition]:
+            for each, sd, location in given:  # as they came, whatever an attempt has made of them
+                each.sd = sd
+                if sd:
+                    sd.location = location
+            return self._add(table, new, if_not_exists=if_not_exists, count_files=updates_statistics(context or {}))
+
+        return self._journal.attempt(action)
+
+    def _add(
+        self, table: TableName, new: Sequence[Partition], *, if_not_exists: bool, count_files: bool
+    ) -> list[Partition]:
+        with self._store.read() as work:
+            seen = _found(work, table)
+            adding = self._prepared(work, seen, new, if_not_exists=if_not_exists)
+        added = [each.partition for each in adding]
+        if count_files:
+            uncounted = [each for each in added if not has_statistics(each.parameters)]
+            fill_statistics(uncounted, count(uncounted, self._warehouse))
+        places = [each.sd.location for each in added if each.sd.location]
         try:
-            with new_directories(self._warehouse) as make_directories, self._store.transaction() as work:
-                stored = work.tables.find(table, lock="share")
-                if stored is None:
-                    raise InvalidObjectError(f"Unable to add partition because table or database do not exist: {table}")
+            with self._journal.making(places) as intent, self._store.transaction() as work:
+                stored = _found(work, table, lock="share")
+                if stored.ref != seen.ref or (if_not_exists and _there(work, stored, adding)):
+                    raise InTheWayError  # by what has changed meanwhile
                 struct = stored.encoded.decode()
-                rules, now = PartitionRules(struct), self._clock()
-                adding = [rules.prepare(partition, now) for partition in new]
-                admit_descriptors(self._warehouse.roots, struct, [each.partition.sd for each in adding])
-                check_distinct(adding)
-                if if_not_exists:
-                    there = set(work.partitions.names(stored.ref, named([each.name for each in adding])).decode())
-                    adding = [each for each in adding if each.name not in there]
-                added = [each.partition for each in adding]
-                if updates_statistics(context or {}):
-                    uncounted = [partition for partition in added if not has_statistics(partition.parameters)]
-                    fill_statistics(uncounted, self._warehouse)
                 ids = work.partitions_write.insert(stored.ref, adding)
-                make_directories(*(partition.sd.location for partition in added if partition.sd.location))
                 values = [partition.values for partition in added]
                 work.record(*table_events.add_partitions(table_text(struct), values, objects(adding)))
                 follow_added(work, stored, struct, ids, values)
+                intent.settle(work)
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {table}") from None
         return added
+
+    def _prepared(
+        self, work: UnitOfWork, stored: StoredTable, new: Sequence[Partition], *, if_not_exists: bool
+    ) -> list[NamedPartition]:
+        struct = stored.encoded.decode()
+        rules, now = PartitionRules(struct), self._clock()
+        adding = [rules.prepare(partition, now) for partition in new]
+        admit_descriptors(self._warehouse.roots, struct, [each.partition.sd for each in adding])
+        check_distinct(adding)
+        there = _there(work, stored, adding) if if_not_exists else ()
+        return [each for each in adding if each.name not in there]
 
     def append(self, table: TableName, values: Sequence[str] | None = None, name: str | None = None) -> Partition:
         """Adds the partition of these values, or this name, with all that it has from its table.
@@ -127,25 +152,28 @@ class PartitionWriteService:
                 text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
                 raise NotFoundError(f"{text}. {sorted(missing)}")
             struct = stored.encoded.decode()
-            doomed: list[str] = []
+            removing: list[int] = []
             if delete_data and owns_data(struct):
                 places = [place for each in dropped.encoded.decode() for place in _places(each)]
-                doomed = retire_dropped(work, stored, dropped.names, nobodys(work, self._warehouse.roots, places))
+                doomed = [*places, *replaced_by(work, stored, dropped.names)]
+                removing = decide_removal(work, self._warehouse, doomed, table_id=stored.ref.id, root=root_of(stored))
             work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
             follow_dropped(work, stored, struct)
-        if doomed:
-            self._delete_data(stored, doomed)
+        self._journal.carry_out(removing)
         return dropped.encoded
 
-    def _delete_data(self, stored: StoredTable, doomed: Sequence[str]) -> None:
-        """Deletes directories at once. Until it is done, no writer is granted one of the places; if it is not, cleaning
-        does it.
-        """
-        deleted = delete_directories(self._warehouse, doomed)
-        for location in deleted:
-            self._warehouse.delete_empty_parents(location, stored.ref.location or "")
-        with self._store.transaction() as work:
-            work.retired_locations.forget([paths.canonical(each) for each in deleted])
+
+def _found(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None = None) -> StoredTable:
+    """Raises InvalidObjectError."""
+    stored = work.tables.find(table, lock=lock)
+    if stored is None:
+        raise InvalidObjectError(f"Unable to add partition because table or database do not exist: {table}")
+    return stored
+
+
+def _there(work: UnitOfWork, stored: StoredTable, some: Sequence[NamedPartition]) -> set[str]:
+    """The names of those that are there."""
+    return set(work.partitions.names(stored.ref, named([each.name for each in some])).decode())
 
 
 def _places(partition: Partition) -> list[str]:

@@ -13,15 +13,15 @@ from metastore.errors import AlreadyExistsError, InvalidObjectError
 from metastore.services.cascade.acid_tables import forget_dropped
 from metastore.services.cascade.dependencies import check_unmarked, droppable
 from metastore.services.clock import Clock
-from metastore.services.files.directories import delete_directories, new_directories
+from metastore.services.files.journal import Journal, decide_removal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.materialized_views import add_sources, check_no_views
 from metastore.services.rules.privileges import add_privileges
-from metastore.services.rules.table_data import data_of, nobodys
-from metastore.services.rules.tables import fill_statistics, has_statistics, is_view, prepare
+from metastore.services.rules.table_data import data_of
+from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
 from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.queries.filters import table_condition
 from metastore.storage.repositories.tables import TableMeta
@@ -35,8 +35,9 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 class TableService:
     """Rules of tables. Catalog and database names come folded."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock) -> None:
         self._store = store
+        self._journal = journal
         self._warehouse = warehouse
         self._clock = clock
 
@@ -57,20 +58,24 @@ class TableService:
         """
         table = prepare(table, database, self._clock())
         check_unmarked(table)
+        with self._store.read() as work:
+            _place(work, table, self._warehouse.roots)
+        if update_statistics and not table.partitionKeys and not has_statistics(table.parameters):
+            fill_statistics([table], count([table], self._warehouse))
         try:
-            with new_directories(self._warehouse) as make_directory, self._store.transaction() as work:
-                database_id = _place(work, table, self._warehouse.roots)
-                if update_statistics and not table.partitionKeys and not has_statistics(table.parameters):
-                    fill_statistics([table], self._warehouse)
-                table_id = work.tables.insert(database_id, table)
-                work.record(table_events.create_table(table_text(table)))
-                add_constraints(work, table_id, table, constraints)
-                add_privileges(work, table_id, table, self._clock())
-                add_sources(work, table_id, table)
-                if not is_view(table):
-                    make_directory(table.sd.location)
+            self._journal.attempt(lambda _: self._create(table, constraints))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
+
+    def _create(self, table: Table, constraints: Sequence[Constraint]) -> None:
+        places = [] if is_view(table) else [table.sd.location]
+        with self._journal.making(places) as intent, self._store.transaction() as work:
+            table_id = work.tables.insert(_place(work, table, self._warehouse.roots), table)
+            work.record(table_events.create_table(table_text(table)))
+            add_constraints(work, table_id, table, constraints)
+            add_privileges(work, table_id, table, self._clock())
+            add_sources(work, table_id, table)
+            intent.settle(work)
 
     def as_created(self, database: DatabaseName, table: Table) -> Table:
         """Returns the table as `create` would store it; nothing is. Raises InvalidObjectError."""
@@ -131,8 +136,8 @@ class TableService:
                 work.tables.delete(each.ref.id)
                 forget_dropped(work, each.encoded.decode())
                 work.record(table_events.drop_table(table_text(each.encoded.decode())))
-            doomed = nobodys(work, self._warehouse.roots, doomed)
-        delete_directories(self._warehouse, doomed)
+            removing = decide_removal(work, self._warehouse, doomed)
+        self._journal.carry_out(removing)
 
 
 def _place(work: UnitOfWork, table: Table, roots: Roots) -> int:

@@ -23,7 +23,8 @@ from metastore.services.cascade.dependencies import check_alter, follow_altered
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.clock import Clock
-from metastore.services.files.moves import Move, moved, relocate
+from metastore.services.files.journal import Journal, Looked, decide_moves, refer
+from metastore.services.files.moves import Move, relocate
 from metastore.services.files.open_writes import follow_move
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
@@ -33,7 +34,7 @@ from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
 
 EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
@@ -43,10 +44,17 @@ class TableAlterService:
     """Rules of ALTER TABLE. Catalog and database names come folded."""
 
     def __init__(
-        self, store: Store, warehouse: Warehouse, clock: Clock, *, propagate_to_dependents: bool = True
+        self,
+        store: Store,
+        journal: Journal,
+        warehouse: Warehouse,
+        clock: Clock,
+        *,
+        propagate_to_dependents: bool = True,
     ) -> None:
         """`propagate_to_dependents`: dependent tables follow a change of columns, which is refused otherwise."""
         self._store = store
+        self._journal = journal
         self._warehouse = warehouse
         self._clock = clock
         self._propagate = propagate_to_dependents
@@ -60,37 +68,66 @@ class TableAlterService:
                 type would change.
         """
         database = DatabaseName(name.catalog, fold(new.dbName) or name.database)
-        new = copy.deepcopy(new)
+        counted = self._count(name, new) if updates_statistics(context) else {}
         try:
-            with self._store.transaction() as work:
-                stored = work.tables.find(name, lock="change")
-                if stored is None:
-                    raise InvalidOperationError(f"alter is not possible: {name} table not found")
-                old = stored.encoded.decode()
-                check_version(str(name), stored.ref.version, context)
-                _check_expected(old, new, context)
-                new = self._successor(database, old, new, context)
-                _check_keys(old, new)
-                _check_types(old, new)
-                if cascade or not old.partitionKeys:
-                    check_bucketing_columns(old, new)
-                target = _target(work, stored.ref, database)
-                check_alter(work, stored, old, new, propagate=self._propagate)
-                move = self._move(work, stored, old, new)
-                forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
-                work.tables.update(stored.ref.id, target, new)
-                _follow(work, stored.ref, old, new, move, cascade=cascade)
-                if stored.ref.name != new.tableName or stored.ref.database != database.name:
-                    work.partitions_write.announce()
-                follow_rename(work, old, new)
-                texts = table_text(stored.encoded.decode()), table_text(new)
-                work.record(table_events.alter_table(*texts, truncated=is_truncation(context)))
-                follow_altered(work, stored.ref, old, new)
-                with moved(self._warehouse, move):
-                    work.commit()
+            moving = self._journal.attempt(
+                lambda looked: self._alter(name, database, copy.deepcopy(new), context, cascade, counted, looked)
+            )
         except AlreadyExistsError:
-            text = f"alter is not possible: new table {database}.{new.tableName} already exists"
+            text = f"alter is not possible: new table {database}.{fold(new.tableName)} already exists"
             raise InvalidOperationError(text) from None
+        self._journal.carry_out(moving)
+
+    def _alter(
+        self,
+        name: TableName,
+        database: DatabaseName,
+        new: Table,
+        context: Mapping[str, str],
+        cascade: bool,
+        counted: Mapping[str, DirectoryStatistics],
+        looked: Looked,
+    ) -> list[int]:
+        with self._store.transaction() as work:
+            stored = work.tables.find(name, lock="change")
+            if stored is None:
+                raise InvalidOperationError(f"alter is not possible: {name} table not found")
+            old = stored.encoded.decode()
+            check_version(str(name), stored.ref.version, context)
+            _check_expected(old, new, context)
+            new = self._successor(database, old, new, context)
+            if updates_statistics(context) and not new.partitionKeys and not is_view(new):
+                fill_statistics([new], counted)
+            _check_keys(old, new)
+            _check_types(old, new)
+            if cascade or not old.partitionKeys:
+                check_bucketing_columns(old, new)
+            target = _target(work, stored.ref, database)
+            check_alter(work, stored, old, new, propagate=self._propagate)
+            move = self._move(work, stored, old, new)
+            forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
+            work.tables.update(stored.ref.id, target, new)
+            _follow(work, stored.ref, old, new, move, cascade=cascade)
+            if stored.ref.name != new.tableName or stored.ref.database != database.name:
+                work.partitions_write.announce()
+            follow_rename(work, old, new)
+            texts = table_text(stored.encoded.decode()), table_text(new)
+            work.record(table_events.alter_table(*texts, truncated=is_truncation(context)))
+            follow_altered(work, stored.ref, old, new)
+            if not move and new.sd.location != old.sd.location:
+                refer(work, [new.sd.location])
+            return decide_moves(work, looked, [move] if move else [], stored.ref.id)
+
+    def _count(self, name: TableName, new: Table) -> dict[str, DirectoryStatistics]:
+        """The files of a table without partitions: file systems are asked before anything is locked."""
+        if new.partitionKeys or is_view(new):
+            return {}
+        location = new.sd.location if new.sd else None
+        if not location:
+            with self._store.read() as work:
+                reference = work.tables.reference(name)
+            location = reference.location if reference else None
+        return self._warehouse.statistics([paths.normalise(location)]) if location else {}
 
     def _successor(self, database: DatabaseName, old: Table, new: Table, context: Mapping[str, str]) -> Table:
         new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
@@ -105,8 +142,6 @@ class TableAlterService:
             check_count(len(values), new.parameters, f"{database}.{new.tableName}")
         admit_table(self._warehouse.roots, new, old)
         new.parameters.setdefault(DDL_TIME, str(self._clock()))
-        if updates_statistics(context) and not new.partitionKeys and not is_view(new):
-            fill_statistics([new], self._warehouse)
         return new
 
     def _move(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table) -> Move | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from metastore.domain import table_events
 from metastore.domain.events import Event
 from metastore.domain.names import TableName
-from metastore.errors import InvalidOperationError, NotFoundError
+from metastore.errors import InvalidOperationError, NotFoundError, UnavailableError
+from metastore.services.files.journal import Journal, decide_truncation
 from metastore.services.files.pruning import OWN_DIRECTORIES
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.table_data import owns_data
-from metastore.storage.references import StoredTable
+from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.schema import TABLE_ITSELF
@@ -27,19 +29,36 @@ _COUNTS = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCo
 class TruncationService:
     """Rules of TRUNCATE (Hive's HMSHandler and, for what is refused, its TruncateTableAnalyzer)."""
 
-    def __init__(self, store: Store, warehouse: Warehouse) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
         self._store = store
+        self._journal = journal
         self._warehouse = warehouse
 
     def truncate(self, name: TableName, partitions: Sequence[str] | None, *, delete_data: bool = True) -> None:
         """Truncates the named partitions; with None, the whole table. Names come folded, but those of partitions.
 
-        Files are deleted before the commit: when that fails, statistics are what they were, and it may be done again.
+        What is in the directories at that moment goes after the commit; what comes later stays.
 
         Raises:
             NotFoundError: the table or one of the partitions is missing; nothing was deleted.
             InvalidOperationError: a view, or an external table whose files are not the metastore's to delete.
+            UnavailableError: files cannot be deleted now; it is tried again in the background.
         """
+        inside: dict[str, list[str]] = {}
+        action = partial(self._truncate, name, partitions, inside if delete_data else None)
+        removing: list[int] | None = None
+        while removing is None:
+            try:
+                removing = self._journal.attempt(action)
+            except _NotListedError as unknown:
+                inside |= {place: self._inside(place) for place in unknown.places}
+        if failed := self._journal.carry_out(removing):
+            raise UnavailableError(failed[0])
+
+    def _truncate(
+        self, name: TableName, partitions: Sequence[str] | None, inside: Mapping[str, Sequence[str]] | None, _: object
+    ) -> list[int]:
+        """`inside`: what is in directories; None: all of it stays."""
         with self._store.transaction() as work:
             stored = get_table(work, name, lock="change")
             table = stored.encoded.decode()
@@ -48,17 +67,20 @@ class TruncationService:
                     f"Cannot truncate non-managed table {name}: it is a view, or an external table without "
                     "external.table.purge=true"
                 )
-            if partitions is None and not table.partitionKeys:
-                doomed, events = self._table(work, stored, table)
-                own = None
-            else:
-                own, doomed, events = self._partitions(work, stored, table, partitions)
-            if delete_data:
-                self._check_alone(work, stored, doomed, own)
-            for location in doomed if delete_data else ():
-                # What writers have in there is not the table's yet: they publish, or fail, as if they came later.
-                self._warehouse.empty_directory(location, OWN_DIRECTORIES)
-            work.record(*events)
+            whole = partitions is None and not table.partitionKeys
+            chosen = [] if whole else _chosen(work, stored, partitions)
+            owners = [table.sd] if whole else [each.partition.sd for each in chosen]
+            doomed = [place for sd in owners for place in _directories(sd)] if inside is not None else []
+            self._check_alone(work, stored, doomed, None if whole else [each.id for each in chosen])
+            if inside is not None and (unknown := [each for each in doomed if each not in inside]):
+                raise _NotListedError(unknown)
+            work.record(*(self._table(work, stored, table) if whole else self._partitions(work, stored, table, chosen)))
+            return decide_truncation(work, {each: inside[each] for each in doomed if inside}, stored.ref.id)
+
+    def _inside(self, place: str) -> list[str]:
+        """What writers have in there is not the table's yet: they publish, or fail, as if they came later."""
+        files, folders = self._warehouse.children(place)
+        return [paths.canonical(each) for each in [*(file.location for file in files), *folders] if not _is_own(each)]
 
     def _check_alone(
         self, work: UnitOfWork, stored: StoredTable, places: Sequence[str], partition_ids: Sequence[int] | None
@@ -73,32 +95,42 @@ class TruncationService:
                 f"Cannot truncate {stored.ref.database}.{stored.ref.name}: other objects lie in {next(iter(used))}"
             )
 
-    def _table(self, work: UnitOfWork, stored: StoredTable, table: Table) -> tuple[list[str], Iterable[Event]]:
-        doomed, before = _directories(table.sd), table_text(table)
+    def _table(self, work: UnitOfWork, stored: StoredTable, table: Table) -> Iterable[Event]:
+        before = table_text(table)
         _empty(table)
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
-        return doomed, [table_events.alter_table(before, table_text(table), truncated=True)]
+        return [table_events.alter_table(before, table_text(table), truncated=True)]
 
     def _partitions(
-        self, work: UnitOfWork, stored: StoredTable, table: Table, names: Sequence[str] | None
-    ) -> tuple[list[int], list[str], Iterable[Event]]:
-        chosen = work.partitions.select_stored(stored.ref, None if names is None else named(names), lock=True)
-        missing = set(names or ()) - {each.name for each in chosen}
-        if missing:
-            raise NotFoundError(f"Partitions to truncate are missing: {sorted(missing)}")
+        self, work: UnitOfWork, stored: StoredTable, table: Table, chosen: Sequence[StoredPartition]
+    ) -> Iterable[Event]:
         before = befores(chosen)
-        doomed = [location for each in chosen for location in _directories(each.partition.sd)]
         for each in chosen:
             _empty(each.partition)
         changed = [NamedPartition(each.name, each.partition, each.id) for each in chosen]
         work.partitions_write.update(stored.ref, changed)
         work.column_statistics.delete(stored.ref.id, [each.id for each in chosen], None, None)
-        return (
-            [each.id for each in chosen],
-            doomed,
-            alter_partitions(table_text(table), before, changed, truncated=True),
-        )
+        return alter_partitions(table_text(table), before, changed, truncated=True)
+
+
+class _NotListedError(Exception):
+    """Directories in which nobody has looked yet."""
+
+    def __init__(self, places: Sequence[str]) -> None:
+        super().__init__(places)
+        self.places = places
+
+
+def _chosen(work: UnitOfWork, stored: StoredTable, names: Sequence[str] | None) -> list[StoredPartition]:
+    chosen = work.partitions.select_stored(stored.ref, None if names is None else named(names), lock=True)
+    if missing := set(names or ()) - {each.name for each in chosen}:
+        raise NotFoundError(f"Partitions to truncate are missing: {sorted(missing)}")
+    return chosen
+
+
+def _is_own(location: str) -> bool:
+    return paths.name(location) in OWN_DIRECTORIES
 
 
 def _directories(sd: StorageDescriptor) -> list[str]:

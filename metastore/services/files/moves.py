@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from metastore.errors import InvalidOperationError
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 
@@ -17,25 +14,6 @@ class Move(NamedTuple):
 
     source: str
     target: str
-
-
-@contextmanager
-def moved(warehouse: Warehouse, move: Move | None) -> Iterator[None]:
-    """The directory is at its new place inside the block, and back at the old one when the block fails.
-
-    Raises InvalidOperationError where something is at the new place.
-    """
-    if move is None or not warehouse.exists(move.source):
-        yield
-        return
-    if warehouse.exists(move.target):
-        raise InvalidOperationError(f"{move.source} cannot be moved to {move.target}: that location exists already")
-    warehouse.rename_directory(*move)
-    try:
-        yield
-    except BaseException:
-        warehouse.rename_directory(move.target, move.source)
-        raise
 
 
 def relocate(sd: StorageDescriptor, move: Move) -> None:
@@ -49,3 +27,11 @@ def relocate(sd: StorageDescriptor, move: Move) -> None:
     sd.location = new(sd.location)
     locations = sd.skewedInfo.skewedColValueLocationMaps
     sd.skewedInfo.skewedColValueLocationMaps = {value: new(location) for value, location in locations.items()}
+
+
+def follow(location: str, moves: Iterable[tuple[str, str]]) -> str:
+    """Where something lies now that lay there before these moves, in their order."""
+    for source, target in moves:
+        if paths.same(location, source) or paths.is_below(location, source):
+            location = target + paths.canonical(location)[len(paths.canonical(source)) :]
+    return location

@@ -9,14 +9,13 @@ from metastore.services.files.open_writes import root_of
 from metastore.services.rules.locations import places_of
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.repositories.retired_locations import REPLACED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 DEFAULT_DIRECTORY: Final = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
-REPLACED: Final = "replaced"
-DROPPED: Final = "dropped"
 
 
 def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
@@ -55,14 +54,8 @@ def retire(
     return unused
 
 
-def retire_dropped(work: UnitOfWork, stored: StoredTable, names: Iterable[str], places: Iterable[str]) -> list[str]:
-    """Retires the places of dropped partitions, which their caller removes at once; returns them.
-
-    With them goes what these partitions have replaced, as in its default place it would come back with the next one.
-    """
+def replaced_by(work: UnitOfWork, stored: StoredTable, names: Iterable[str]) -> list[str]:
+    """What dropped partitions have replaced in their default places, where it would come back with the next one."""
     root = root_of(stored)
     defaults = {paths.canonical(paths.partition_location(root, name)) for name in names}
-    replaced = [each for each, use in work.locations.retired(defaults).items() if use.itself]
-    doomed = {paths.canonical(each): each for each in [*places, *replaced]}
-    work.retired_locations.add(stored.ref.id, root, list(doomed), DROPPED, "")
-    return list(doomed.values())
+    return [each for each, use in work.locations.retired(defaults).items() if use.itself]

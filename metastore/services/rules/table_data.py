@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from metastore.services.rules.locations import is_managed
@@ -12,8 +11,6 @@ from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
-
-log = logging.getLogger("metastore.warehouse")
 
 
 def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
@@ -38,19 +35,12 @@ def places_of_table(work: UnitOfWork, table: StoredTable) -> list[str]:
     return [*([own] if own else []), *work.partitions.locations(table.ref)]
 
 
-def nobodys(work: UnitOfWork, roots: Roots, places: Sequence[str], kept: Sequence[str] = ()) -> list[str]:
-    """Returns those of the places where nothing else lies, nor below them, now that their owners are dropped.
-
-    That is no other object of the catalog, and nothing of `kept`, what was dropped without its data.
-    """
-    leading = roots.canonical(places)
-    used = work.locations.referred([*places, *leading.values()])
+def spared(roots: Roots, places: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """The places without those in which lies what is `kept`: what was dropped without its data."""
     staying = roots.canonical(kept).values()
-    free = []
-    for each, place in leading.items():
-        held = any(paths.same(other, place) or paths.is_below(other, place) for other in staying)
-        if held or paths.canonical(each) in used or place in used:
-            log.warning("%s is not deleted: it holds what is not its owner's", each)
-        else:
-            free.append(each)
-    return free
+    leading = roots.canonical(places)
+    return [
+        each
+        for each, place in leading.items()
+        if not any(paths.same(other, place) or paths.is_below(other, place) for other in staying)
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 
 from metastore.domain.names import DatabaseName, check_column_name, check_object_name, fold
 from metastore.domain.skew import Skew, check_skew
@@ -101,20 +100,15 @@ def has_statistics(parameters: dict[str, str]) -> bool:
     return parameters.keys() >= BASIC
 
 
-def fill_statistics(
-    owners: Iterable[Table | Partition],
-    warehouse: Warehouse,
-    counted: Mapping[str, DirectoryStatistics] = MappingProxyType({}),
-) -> None:
-    """Gives tables and partitions whose directories are there Hive's basic statistics: files, and bytes in them.
+def count(owners: Iterable[Table | Partition], warehouse: Warehouse) -> dict[str, DirectoryStatistics]:
+    """Counts files in the directories of tables and partitions that are there, by location. File systems are asked."""
+    return warehouse.statistics(list(dict.fromkeys(owner.sd.location for owner in owners if owner.sd.location)))
 
-    `counted`: what of that is known already, by location.
-    """
-    placed = [owner for owner in owners if owner.sd.location]
-    unknown = [owner.sd.location for owner in placed if owner.sd.location not in counted]
-    found = {**counted, **warehouse.statistics(unknown)}
-    for owner in placed:
-        if (statistics := found.get(owner.sd.location)) is not None:
+
+def fill_statistics(owners: Iterable[Table | Partition], counted: Mapping[str, DirectoryStatistics]) -> None:
+    """Gives tables and partitions whose directories are there Hive's basic statistics: files, and bytes in them."""
+    for owner in owners:
+        if (statistics := counted.get(owner.sd.location)) is not None:
             owner.parameters |= {"numFiles": str(statistics.files), "totalSize": str(statistics.bytes)}
 
 

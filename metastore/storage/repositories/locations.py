@@ -57,7 +57,7 @@ _OTHERS = text(
     )
 )
 _WRITTEN = text(_query((_WRITTEN_BY, _OF_OTHERS)))
-_RETIRED = text(_query(("retired_locations", "")))
+_RETIRED = text(_query(("file_operations", " AND r.kind = 'remove'")))
 
 
 class Locations:

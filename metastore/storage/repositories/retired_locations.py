@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, any_, delete, func, literal, select, text
+from sqlalchemy import Connection, and_, any_, delete, func, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
 from metastore.storage.postgres.clock import ago
-from metastore.storage.schema import retired_locations
+from metastore.storage.schema import file_operations
 from metastore.storage.schema.base import Texts
+
+REPLACED: Final = "replaced"
 
 
 class RetiredLocation(NamedTuple):
@@ -27,32 +29,37 @@ class RetiredLocation(NamedTuple):
 
 
 _ADD = text("""
-    INSERT INTO retired_locations AS known (location, table_id, root, retired_at, reason, query_id)
-    SELECT DISTINCT location, :table_id, :root, clock_timestamp(), :reason, :query_id
+    INSERT INTO file_operations AS known (kind, location, places, table_id, root, decided_at, reason, query_id)
+    SELECT DISTINCT 'remove', location, '{}'::text[], :table_id, :root, clock_timestamp(), :reason, :query_id
     FROM unnest(cast(:locations AS text[])) AS new(location) ORDER BY location
-    ON CONFLICT (location) DO UPDATE SET
-        table_id = excluded.table_id, root = excluded.root, retired_at = excluded.retired_at,
+    ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
+        table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
         reason = excluded.reason, query_id = excluded.query_id
 """)
 _MAKE_WAY = text("""
-    DELETE FROM retired_locations
-    WHERE (location = :target OR starts_with(location, :target || '/')) AND table_id IS DISTINCT FROM :table_id
+    DELETE FROM file_operations
+    WHERE kind = 'remove' AND reason = 'replaced' AND table_id IS DISTINCT FROM :table_id
+        AND (location = :target OR starts_with(location, :target || '/'))
 """)
 _MOVE = text("""
-    UPDATE retired_locations SET
+    UPDATE file_operations SET
         location = CASE WHEN location = :source OR starts_with(location, :source || '/')
                         THEN :target || substr(location, length(:source) + 1) ELSE location END,
         root = CASE WHEN root = :source THEN :target ELSE root END
-    WHERE table_id = :table_id
+    WHERE table_id = :table_id AND kind = 'remove' AND reason = 'replaced'
 """)
 _HOLD = text("""
-    SELECT location FROM retired_locations
-    WHERE (location, retired_at) IN (
+    SELECT location FROM file_operations
+    WHERE kind = 'remove' AND (location, decided_at) IN (
         SELECT * FROM unnest(cast(:locations AS text[]), cast(:moments AS timestamptz[]))
     )
     ORDER BY location FOR UPDATE SKIP LOCKED
 """)
-_ALL = select(*(retired_locations.c[name] for name in RetiredLocation._fields))
+_COLUMNS = file_operations.c
+_ALL = select(
+    *(_COLUMNS[name] for name in ("location", "table_id", "root", "decided_at", "reason", "query_id"))
+).order_by(_COLUMNS.location)
+_RETIRED = and_(_COLUMNS.kind == "remove", _COLUMNS.reason == REPLACED)
 
 
 class RetiredLocations:
@@ -68,26 +75,21 @@ class RetiredLocations:
             self._connection.execute(_ADD, given | {"reason": reason, "query_id": query_id})
 
     def forget(self, locations: Sequence[str], table_id: int | None = None) -> list[str]:
-        """Forgets locations that are in use again, or gone; returns those that were retired, of this table if one is
-        given.
-        """
-        statement = delete(retired_locations).where(
-            retired_locations.c.location == any_(literal(list(locations), Texts))
-        )
+        """They are in use again, or gone; returns those that were retired, of this table if one is given."""
+        statement = delete(file_operations).where(_RETIRED, _COLUMNS.location == any_(literal(list(locations), Texts)))
         if table_id is not None:
-            statement = statement.where(retired_locations.c.table_id == table_id)
-        return list(self._connection.execute(statement.returning(retired_locations.c.location)).scalars())
+            statement = statement.where(_COLUMNS.table_id == table_id)
+        return list(self._connection.execute(statement.returning(_COLUMNS.location)).scalars())
 
     def due(self, table_ids: Sequence[int] | None, grace: timedelta) -> list[RetiredLocation]:
-        """Returns those whose grace time is over, by location."""
-        query = _ALL.where(retired_locations.c.retired_at <= ago(grace), *_of(table_ids))
-        rows = self._connection.execute(query.order_by(retired_locations.c.location))
+        """Those whose grace time is over, by location."""
+        rows = self._connection.execute(_ALL.where(_RETIRED, _COLUMNS.decided_at <= ago(grace), *_of(table_ids)))
         return [RetiredLocation(*row) for row in rows]
 
     def waiting(self, table_ids: Sequence[int] | None, grace: timedelta) -> int:
-        """Counts those that are within their grace time."""
-        query = select(func.count()).where(retired_locations.c.retired_at > ago(grace), *_of(table_ids))
-        count: int = self._connection.execute(query.select_from(retired_locations)).scalar_one()
+        """How many are within their grace time."""
+        query = select(func.count()).where(_RETIRED, _COLUMNS.decided_at > ago(grace), *_of(table_ids))
+        count: int = self._connection.execute(query.select_from(file_operations)).scalar_one()
         return count
 
     def hold(self, some: Sequence[RetiredLocation]) -> set[str]:
@@ -104,4 +106,4 @@ class RetiredLocations:
 def _of(table_ids: Sequence[int] | None) -> list[Any]:
     if table_ids is None:
         return []
-    return [retired_locations.c.table_id == any_(literal(list(table_ids), ARRAY(BigInteger)))]
+    return [_COLUMNS.table_id == any_(literal(list(table_ids), ARRAY(BigInteger)))]

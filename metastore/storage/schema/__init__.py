@@ -13,6 +13,7 @@ from metastore.storage.schema.descriptors import (
     storage_descriptors,
     storage_formats,
 )
+from metastore.storage.schema.file_operations import file_operations
 from metastore.storage.schema.functions import functions
 from metastore.storage.schema.locks import lock_components, locks
 from metastore.storage.schema.materialized_views import materialized_view_sources
@@ -32,7 +33,6 @@ from metastore.storage.schema.writes import (
     open_write_locations,
     open_write_renames,
     open_writes,
-    retired_locations,
     write_counters,
 )
 
@@ -44,6 +44,7 @@ __all__ = [
     "compactions",
     "databases",
     "delegation_tokens",
+    "file_operations",
     "functions",
     "lock_components",
     "locks",
@@ -61,7 +62,6 @@ __all__ = [
     "partition_lists",
     "partitions",
     "privileges",
-    "retired_locations",
     "role_grants",
     "roles",
     "skew_specifications",

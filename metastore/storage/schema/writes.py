@@ -1,11 +1,11 @@
-"""Writes of files that are under way, so that readers hide their files, and what was replaced and waits to be removed.
+"""Writes of files that are under way, so that readers hide their files.
 
 Their locations are written as `warehouse.paths.canonical` does: two spellings of one place are one text.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, text
 
 from metastore.storage.schema.base import Name, Texts, metadata, time_column
 
@@ -47,15 +47,4 @@ open_write_renames = Table(
     Column("position", Integer, primary_key=True),
     Column("source", Name, nullable=False),
     Column("target", Name, nullable=False),
-)
-
-retired_locations = Table(
-    "retired_locations",
-    metadata,
-    Column("location", Name, primary_key=True),
-    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="SET NULL"), index=True),  # null: was dropped
-    Column("root", Text, nullable=False),  # of the table
-    time_column("retired_at", nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("query_id", Text, nullable=False),  # of the write that replaced it
 )

@@ -24,7 +24,7 @@ from tests.fixtures.server import Server, running
 from tests.spark.tables import make_table, stored_rows
 
 # What a publication changes, in this order: where it waits when it is struck. None: nowhere, as it may come.
-PLACES = ("open_writes", "partitions", "retired_locations", "notification_log", None)
+PLACES = ("open_writes", "partitions", "file_operations", "notification_log", None)
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 PATIENCE = 60  # seconds
 PUBLISHED, UNCERTAIN, FAILED = "published", "uncertain", "failed"

@@ -188,7 +188,7 @@ def test_a_published_table_is_told_as_changed_and_written(client: Any, log: Foll
 
 @pytest.mark.parametrize(("count", "mode"), [(WHOLE + 1, PublishMode.CREATE), (SINGLE + 1, PublishMode.OVERWRITE)])
 def test_a_large_write_is_a_bounded_number_of_events(client: Any, log: Follower, count: int, mode: int) -> None:
-    database, name = new_table(client, KEYS)
+    database, name = new_table(client, KEYS, parameters={"EXTERNAL": "TRUE"})
     if mode == PublishMode.OVERWRITE:
         client.add_partitions([partition(database, name, [f"{n}"]) for n in range(count)])
     log.read()

@@ -1,0 +1,319 @@
+"""Files follow the catalog: what becomes of them is decided with the transaction that changes it (docs/files.md).
+
+No file is touched while a connection of the database is held.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from threading import Event, Thread
+from time import monotonic, sleep
+from typing import Final, TypeVar
+
+from metastore.errors import ConflictError, ConnectionLostError, InvalidOperationError, MetastoreError
+from metastore.services.files.moves import Move, follow
+from metastore.services.files.operations import DROPPED, TRUNCATED, UNDONE, Performer
+from metastore.storage.repositories.file_operations import FileOperation, NewOperation
+from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+
+log = logging.getLogger("metastore.files")
+T = TypeVar("T")
+
+LEASE: Final = timedelta(seconds=60)
+"""How long who has decided or claimed an operation has it to himself; afterwards, any server goes on."""
+
+_REMEMBERED: Final = timedelta(days=1)
+"""How long it is known where something lay before it was moved."""
+
+_PATIENCE: Final = 60.0  # seconds that a call waits for what is in its way
+_PAUSE: Final = 0.02
+_TRIES: Final = 3
+_RENEWAL: Final = 20.0  # seconds, a third of a lease
+
+
+class InTheWayError(ConflictError):
+    """What must be done before an attempt is made anew: operations, and looking whether something is where moves go."""
+
+    def __init__(self, ids: Sequence[int] = (), moves: Sequence[Move] = ()) -> None:
+        super().__init__("Files of what was dropped or renamed are still there; try again")
+        self.ids = list(ids)
+        self.moves = list(moves)
+
+
+class Looked(set[Move]):
+    """Moves of which it is known that nothing was where they go."""
+
+    def require(self, moves: Sequence[Move]) -> None:
+        """Raises InTheWayError for those that it does not know."""
+        if new := [each for each in moves if each not in self]:
+            raise InTheWayError(moves=new)
+
+
+class Intent:
+    """Directories that a call makes before its transaction, and those of them that were not there."""
+
+    def __init__(self, number: int | None, places: list[str]) -> None:
+        self.number = number
+        self.places = places
+        self.made: list[str] = []
+
+    def settle(self, work: UnitOfWork) -> None:
+        """Gives them to the catalog with this transaction, of which this is the last. Raises InTheWayError."""
+        if self.number is None:
+            return
+        refer(work, self.places)
+        if not work.file_operations.made(self.number):
+            raise InTheWayError
+
+
+class Journal:
+    """Decides, carries out and goes on with file operations."""
+
+    def __init__(self, store: Store, warehouse: Warehouse, on_step: Callable[[str], object] = lambda _: None) -> None:
+        """`on_step` is told what was done last, for tests that stop there."""
+        self._store = store
+        self._warehouse = warehouse
+        self._step = on_step
+        self._perform = Performer(warehouse, on_step)
+
+    def attempt(self, action: Callable[[Looked], T]) -> T:
+        """What the action returns, once nothing is in its way.
+
+        Raises ConflictError where that takes too long, InvalidOperationError where something is where a move goes.
+        """
+        deadline, looked = monotonic() + _PATIENCE, Looked()
+        while True:
+            try:
+                return action(looked)
+            except InTheWayError as found:
+                self._check_free(found.moves)
+                looked.update(found.moves)
+                self._clear(found.ids, deadline)
+
+    def _check_free(self, moves: Sequence[Move]) -> None:
+        for source, target in moves:
+            if self._warehouse.exists(source) and self._warehouse.exists(target):
+                raise InvalidOperationError(f"{source} cannot be moved to {target}: that location exists already")
+
+    @contextmanager
+    def making(self, places: Sequence[str]) -> Iterator[Intent]:
+        """Makes directories for the transaction inside; what was not there before goes if that is not committed."""
+        canonical = self._warehouse.roots.holding(dict.fromkeys(places))
+        if not canonical:
+            yield Intent(None, [])
+            return
+        canonical = [paths.canonical(each) for each in canonical]
+        with self._store.transaction() as work:
+            if found := work.file_operations.in_the_way(canonical):
+                raise InTheWayError(found)
+            number = work.file_operations.intend(canonical[0], canonical, LEASE)
+        intent = Intent(number, canonical)
+        self._step("intended")
+        try:
+            with self._held([number]):
+                intent.made += self._warehouse.make_directories(canonical)
+            self._step("made")
+            yield intent
+        except Exception:
+            self._undo(number, intent.made)
+            raise
+
+    def carry_out(self, ids: Sequence[int], *, mine: bool = True) -> list[str]:
+        """Does what was decided, after the commit. What fails is logged and left to the background: the call is done.
+
+        Returns what failed.
+        """
+        failed: dict[int, str] = {}
+        if not ids:
+            return []
+        try:
+            self._step("committed")
+            claimed = self._in_transaction(lambda work: self._claimed(work, ids, mine=mine))
+            self._step("claimed")
+            with self._held([each.id for each in claimed]):
+                done = self._performed(claimed, failed)
+            self._in_transaction(lambda work: work.file_operations.end(done, failed))
+            self._step("done")
+        except MetastoreError as error:
+            log.warning("left to the background: %s", error)
+            failed[0] = str(error)
+        return list(failed.values())
+
+    def overdue(self, table_ids: Sequence[int] | None) -> list[FileOperation]:
+        """What was dropped or truncated, of these tables or of all, whose files are there and nobody is at."""
+        with self._store.read() as work:
+            return [each for each in work.file_operations.overdue(table_ids) if each.kind == "remove"]
+
+    def recover(self) -> None:
+        """Goes on with what others have left, or back: what was made for a transaction that was never committed."""
+        with self._store.transaction() as work:
+            work.file_operations.forget_moves(_REMEMBERED)
+            overdue = work.file_operations.overdue()
+        for each in overdue:
+            if each.kind == "make":
+                self._undo(each.id, self._with_empty_parents(each.places))
+        self.carry_out([each.id for each in overdue if each.kind != "make"], mine=False)
+
+    def _clear(self, ids: Sequence[int], deadline: float) -> None:
+        """Does what is in the way, or waits until it is done. Raises ConflictError."""
+        while True:
+            self.carry_out(ids, mine=False)
+            with self._store.read() as work:
+                ids = [each.id for each in work.file_operations.read(ids) if each.kind != "moved" and not each.origin]
+            if monotonic() > deadline:
+                raise InTheWayError(ids)
+            if not ids:
+                return
+            sleep(_PAUSE)
+
+    def _claimed(self, work: UnitOfWork, ids: Sequence[int], *, mine: bool) -> list[FileOperation]:
+        """What is to be done. A place to which something refers again is left as it is."""
+        work.file_operations.alone()
+        claimed = work.file_operations.claim(ids, LEASE, mine=mine)
+        vacated = [each for each in claimed if each.kind == "remove" and each.reason != TRUNCATED and not each.origin]
+        led = self._warehouse.roots.canonical([each.location for each in vacated])
+        used = work.locations.referred([*led, *led.values()])
+        kept = []
+        for each in vacated:
+            uses = [used.get(place, UNUSED) for place in (each.location, led[each.location])]
+            if any(use.itself or (use.below and each.reason != UNDONE) for use in uses):
+                log.info("%s is not deleted: other objects of the catalog lie there", each.location)
+                kept.append(each.id)
+        work.file_operations.done(kept)
+        claimed = [each for each in claimed if each.id not in kept]
+        work.file_operations.spoil([each.location for each in claimed if each.reason != TRUNCATED])
+        return claimed
+
+    def _performed(self, claimed: Sequence[FileOperation], failed: dict[int, str]) -> list[int]:
+        """First all goes where it belongs or out of the way, then what was put away goes; the ids of what is done."""
+        there = self._each(claimed, self._perform.take_away, failed)
+        if away := {each.id: there[each.id] for each in claimed if there.get(each.id, each.location) != each.location}:
+            self._in_transaction(lambda work: work.file_operations.put_away(away))
+            self._step("put away")
+        left = [each for each in claimed if each.id in there]
+        return list(self._each(left, lambda each: self._perform.finish(each, there[each.id]), failed))
+
+    def _each(
+        self, operations: Sequence[FileOperation], action: Callable[[FileOperation], T], failed: dict[int, str]
+    ) -> dict[int, T]:
+        results = {}
+        for each in operations:
+            try:
+                results[each.id] = action(each)
+            except MetastoreError as error:
+                log.warning("%s of %s will be tried again: %s", each.kind, each.location, error)
+                failed[each.id] = str(error)
+        return results
+
+    def _undo(self, number: int, made: Sequence[str]) -> None:
+        """Removes directories, if they are empty and nobody refers to them, and forgets what was intended."""
+
+        def decide(work: UnitOfWork) -> list[int]:
+            work.file_operations.alone()
+            work.file_operations.done([number])
+            moves = work.file_operations.moves_of(made)
+            places = list(
+                dict.fromkeys(paths.canonical(each) for place in made for each in (place, follow(place, moves)))
+            )
+            used = {*work.locations.referred(places), *work.file_operations.being_made(places)}
+            free = [each for each in dict.fromkeys(places) if each not in used]
+            return work.file_operations.decide([NewOperation("remove", each, UNDONE) for each in free], LEASE)
+
+        try:
+            with self._store.read() as work:
+                moving = work.file_operations.in_the_way([paths.canonical(each) for each in made])
+            self._clear(moving, monotonic() + _PATIENCE)  # what was made may move along
+            self.carry_out(self._in_transaction(decide))
+        except MetastoreError as error:
+            log.warning("left to the background: %s", error)
+
+    def _in_transaction(self, action: Callable[[UnitOfWork], T]) -> T:
+        """What may be done again is done again, where the connection breaks before its commit."""
+        for _ in range(_TRIES):
+            with suppress(ConnectionLostError), self._store.transaction() as work:
+                return action(work)
+            sleep(_PAUSE)
+        with self._store.transaction() as work:
+            return action(work)
+
+    @contextmanager
+    def _held(self, ids: Sequence[int]) -> Iterator[None]:
+        """Renews the lease while file systems take their time."""
+        ended = Event()
+
+        def renew() -> None:
+            while not ended.wait(_RENEWAL):
+                with suppress(MetastoreError), self._store.transaction() as work:
+                    work.file_operations.renew(ids, LEASE)
+
+        renewing = Thread(target=renew, name="lease of file operations", daemon=True)
+        renewing.start()
+        try:
+            yield
+        finally:
+            ended.set()
+
+    def _with_empty_parents(self, places: Sequence[str]) -> list[str]:
+        """What a call that died may have made above its places."""
+        above = [each for place in places for each in paths.ancestors(place)]
+        inside = [each for each in self._warehouse.roots.holding(dict.fromkeys(above)) if not self._is_root(each)]
+        return [*places, *inside]
+
+    def _is_root(self, place: str) -> bool:
+        return not self._warehouse.roots.holding([paths.parent(place)]) or paths.same(place, self._warehouse.root)
+
+
+def decide_moves(
+    work: UnitOfWork, looked: Looked, moves: Sequence[Move], table_id: int, root: str | None = None
+) -> list[int]:
+    """Decides with this transaction, of which nothing but the commit is left, that directories move.
+
+    Those that this leaves empty below `root` go. Returns the ids, to be carried out. Raises InTheWayError.
+    """
+    if not moves:
+        return []
+    looked.require(moves)
+    refer(work, [place for each in moves for place in each])
+    places = [(paths.canonical(each.source), paths.canonical(each.target)) for each in moves]
+    new = [NewOperation("move", source, "renamed", target) for source, target in places]
+    return work.file_operations.decide(new, LEASE, table_id, paths.canonical(root) if root else "")
+
+
+def decide_truncation(work: UnitOfWork, inside: Mapping[str, Sequence[str]], table_id: int) -> list[int]:
+    """Decides, as `decide_moves`, that what is `inside` of directories goes, by directory."""
+    refer(work, list(inside))
+    new = [NewOperation("remove", paths.canonical(each), TRUNCATED, places=found) for each, found in inside.items()]
+    return work.file_operations.decide(new, LEASE, table_id)
+
+
+def refer(work: UnitOfWork, places: Sequence[str], but: Sequence[int] = ()) -> None:
+    """This transaction refers to these places from now on; nothing but the commit comes after. Raises InTheWayError."""
+    work.file_operations.share_places()
+    if found := work.file_operations.in_the_way([paths.canonical(each) for each in places], but):
+        raise InTheWayError(found)
+
+
+def decide_removal(
+    work: UnitOfWork,
+    warehouse: Warehouse,
+    places: Sequence[str],
+    *,
+    table_id: int | None = None,
+    root: str = "",
+    reason: str = DROPPED,
+) -> list[int]:
+    """Decides that what was dropped with this transaction goes; directories that it leaves empty below `root`, too.
+
+    `reason`: of what is UNDONE, only empty directories go. Outside of the roots, nothing goes. Returns the ids of the
+    operations, to be carried out after the commit.
+    """
+    inside = [paths.canonical(each) for each in warehouse.roots.holding(places)]
+    new = [NewOperation("remove", each, reason) for each in inside]
+    work.file_operations.swallow(inside)
+    return work.file_operations.decide(new, LEASE, table_id, paths.canonical(root) if root else "")

@@ -1,0 +1,266 @@
+"""The journal: file operations that were decided, and are not done yet (docs/files.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import Connection, any_, delete, literal, select, text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import BigInteger
+
+from metastore.storage.postgres.clock import now
+from metastore.storage.schema import file_operations
+
+MAKE: Final = "make"
+MOVE: Final = "move"
+REMOVE: Final = "remove"
+
+
+class FileOperation(NamedTuple):
+    """What is to be done. Locations are canonical; `docs/files.md` says what they mean for each kind."""
+
+    id: int
+    kind: str
+    location: str
+    target: str | None
+    places: list[str]
+    origin: str | None
+    table_id: int | None
+    root: str
+    reason: str
+    decided_at: datetime
+
+
+class NewOperation(NamedTuple):
+    """What is decided."""
+
+    kind: Literal["move", "remove"]
+    location: str
+    reason: str
+    target: str | None = None
+    places: Sequence[str] = ()
+
+
+# Who makes, or refers to, a place holds this lock with others until the commit; who claims places for removal, alone,
+# for a moment. So the claim sees every reference, or the reference sees the claim.
+_LOCK = "hashtextextended('places', 0)"
+_SHARE = text(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")
+_ALONE = text(f"SELECT pg_advisory_xact_lock({_LOCK})")
+
+_INTEND = text("""
+    INSERT INTO file_operations (kind, location, places, root, decided_at, reason, query_id, lease_ends_at)
+    VALUES ('make', :location, :places, '', clock_timestamp(), 'made', '', clock_timestamp() + :lease) RETURNING id
+""")
+_DECIDE = text("""
+    INSERT INTO file_operations AS known
+        (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at)
+    SELECT DISTINCT ON (new.kind, new.location)
+        new.kind, new.location, new.target, string_to_array(new.places, E'\\x01'), cast(:table_id AS bigint), :root,
+        now(), new.reason, '', now() + :lease
+    FROM unnest(
+        cast(:kinds AS text[]), cast(:locations AS text[]), cast(:targets AS text[]), cast(:places AS text[]),
+        cast(:reasons AS text[])
+    ) AS new(kind, location, target, places, reason)
+    ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
+        table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
+        reason = excluded.reason, places = excluded.places, lease_ends_at = excluded.lease_ends_at
+    RETURNING id
+""")
+# What is put away, moved or made in the way of a place: there, below it, or above it.
+_IN_THE_WAY = text("""
+    SELECT DISTINCT known.id FROM file_operations AS known, unnest(cast(:places AS text[])) AS asked(place)
+    WHERE (known.kind = 'move' OR known.kind = 'remove' AND known.reason <> 'replaced' AND known.origin IS NULL)
+        AND known.id <> ALL (cast(:but AS bigint[])) AND (
+        known.location = asked.place OR starts_with(known.location, asked.place || '/')
+        OR starts_with(asked.place, known.location || '/')
+        OR known.target = asked.place OR starts_with(asked.place, known.target || '/')
+    )
+""")
+_NEAR = text("""
+    SELECT EXISTS (
+        SELECT FROM file_operations AS known
+        WHERE (known.kind <> 'remove' OR known.reason <> 'replaced') AND known.kind IN ('move', 'remove')
+    )
+""")
+_CLAIM = text(
+    """
+    UPDATE file_operations SET lease_ends_at = clock_timestamp() + :lease, error = NULL
+    WHERE id IN (
+        SELECT id FROM file_operations WHERE id = ANY (cast(:ids AS bigint[])) AND kind IN ('move', 'remove')
+            AND (
+                lease_ends_at IS NULL OR lease_ends_at < clock_timestamp()
+                OR :mine AND lease_ends_at = decided_at + :lease
+            )
+        ORDER BY id FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {columns}
+""".replace("{columns}", ", ".join(FileOperation._fields))
+)
+# Whoever was about to make something there makes it anew.
+_SPOIL = text("""
+    UPDATE file_operations AS making SET error = 'spoiled' WHERE kind = 'make' AND EXISTS (
+        SELECT FROM unnest(making.places) AS made(place), unnest(cast(:locations AS text[])) AS claimed(place)
+        WHERE made.place = claimed.place OR starts_with(made.place, claimed.place || '/')
+    )
+""")
+_SWALLOW = text("""
+    DELETE FROM file_operations AS known USING unnest(cast(:locations AS text[])) AS gone(place)
+    WHERE kind = 'remove' AND reason = 'replaced'
+        AND left(location, 600) >= left(gone.place || '/', 600) AND left(location, 600) <= left(gone.place || '0', 600)
+        AND starts_with(location, gone.place || '/')
+""")
+_DONE = text("""
+    WITH moved AS (
+        UPDATE file_operations SET kind = 'moved', lease_ends_at = NULL, error = NULL
+        WHERE id = ANY (cast(:ids AS bigint[])) AND kind = 'move'
+    )
+    DELETE FROM file_operations WHERE id = ANY (cast(:ids AS bigint[])) AND kind <> 'move'
+""")
+_PUT_AWAY = text("""
+    UPDATE file_operations AS known SET origin = known.location, location = new.location
+    FROM unnest(cast(:ids AS bigint[]), cast(:locations AS text[])) AS new(id, location)
+    WHERE known.id = new.id AND known.origin IS NULL
+""")
+_RENEW = text("""
+    UPDATE file_operations SET lease_ends_at = clock_timestamp() + :lease
+    WHERE id = ANY (cast(:ids AS bigint[])) AND lease_ends_at IS NOT NULL
+""")
+_MOVES_OF = text("""
+    SELECT location, target FROM file_operations WHERE kind IN ('move', 'moved') AND EXISTS (
+        SELECT FROM unnest(cast(:places AS text[])) AS asked(place)
+        WHERE asked.place = location OR starts_with(asked.place, location || '/')
+    ) ORDER BY id
+""")
+_FAILED = text("""
+    UPDATE file_operations AS known SET error = new.error, lease_ends_at = NULL
+    FROM unnest(cast(:ids AS bigint[]), cast(:errors AS text[])) AS new(id, error) WHERE known.id = new.id
+""")
+_OTHERS_MAKE = text("""
+    SELECT asked.place FROM unnest(cast(:places AS text[])) AS asked(place) WHERE EXISTS (
+        SELECT FROM file_operations AS making, unnest(making.places) AS made(place)
+        WHERE making.kind = 'make'
+            AND (made.place = asked.place OR starts_with(made.place, asked.place || '/'))
+    )
+""")
+_COLUMNS = file_operations.c
+_ALL = select(*(_COLUMNS[name] for name in FileOperation._fields)).order_by(_COLUMNS.id)
+
+
+class FileOperations:
+    """Queries on the journal."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def intend(self, location: str, places: Sequence[str], lease: timedelta) -> int:
+        """Directories are about to be made, all below `location`; its id."""
+        given = {"location": location, "places": list(places), "lease": lease}
+        number: int = self._connection.execute(_INTEND, given).scalar_one()
+        return number
+
+    def made(self, number: int) -> bool:
+        """What was intended belongs to the catalog with this transaction; false where it was spoiled meanwhile."""
+        unspoiled = (_COLUMNS.id == number) & _COLUMNS.error.is_(None)
+        return self._connection.execute(delete(file_operations).where(unspoiled)).rowcount == 1
+
+    def decide(
+        self, new: Sequence[NewOperation], lease: timedelta, table_id: int | None = None, root: str = ""
+    ) -> list[int]:
+        """With this transaction; who commits it has the lease. Returns their ids."""
+        if not new:
+            return []
+        given = {
+            "kinds": [each.kind for each in new],
+            "locations": [each.location for each in new],
+            "targets": [each.target for each in new],
+            "places": ["\x01".join(each.places) for each in new],
+            "reasons": [each.reason for each in new],
+        }
+        rows = self._connection.execute(_DECIDE, given | {"table_id": table_id, "root": root, "lease": lease})
+        return list(rows.scalars())
+
+    def swallow(self, locations: Sequence[str]) -> None:
+        """What was replaced below these places goes with them."""
+        self._connection.execute(_SWALLOW, {"locations": list(locations)})
+
+    def share_places(self) -> None:
+        """Until the commit, nobody claims a place without seeing what this transaction refers to."""
+        self._connection.execute(_SHARE)
+
+    def alone(self) -> None:
+        """Until the commit, nobody refers to a place anew."""
+        self._connection.execute(_ALONE)
+
+    def in_the_way(self, places: Sequence[str], but: Sequence[int] = ()) -> list[int]:
+        """Ids of what is to be moved or removed at these places, below or above them."""
+        if not places or not self._connection.execute(_NEAR).scalar_one():
+            return []
+        return list(self._connection.execute(_IN_THE_WAY, {"places": list(places), "but": list(but)}).scalars())
+
+    def claim(self, ids: Sequence[int], lease: timedelta, *, mine: bool = False) -> list[FileOperation]:
+        """Those that nobody else is at, for this long, the deepest first. `mine`: what the caller has decided."""
+        rows = self._connection.execute(_CLAIM, {"ids": list(ids), "lease": lease, "mine": mine})
+        return sorted((FileOperation(*row) for row in rows), key=lambda each: -len(each.location))
+
+    def spoil(self, locations: Sequence[str]) -> None:
+        """What is being made at or below these places must be made anew."""
+        self._connection.execute(_SPOIL, {"locations": list(locations)})
+
+    def being_made(self, places: Sequence[str]) -> set[str]:
+        """Those of the places at or below which somebody makes something."""
+        return set(self._connection.execute(_OTHERS_MAKE, {"places": list(places)}).scalars())
+
+    def put_away(self, places: Mapping[int, str]) -> None:
+        """What is to be removed lies there now, by id."""
+        self._connection.execute(_PUT_AWAY, {"ids": list(places), "locations": list(places.values())})
+
+    def renew(self, ids: Sequence[int], lease: timedelta) -> None:
+        """Whoever is at them is still at them."""
+        self._connection.execute(_RENEW, {"ids": list(ids), "lease": lease})
+
+    def end(self, done: Iterable[int], errors: Mapping[int, str]) -> None:
+        """Some are done, others failed."""
+        self.done(done)
+        self.failed(errors)
+
+    def failed(self, errors: Mapping[int, str]) -> None:
+        """Why they will be tried again, by id."""
+        if errors:
+            self._connection.execute(_FAILED, {"ids": list(errors), "errors": list(errors.values())})
+
+    def done(self, ids: Iterable[int]) -> None:
+        """Forgets them, but where things were moved to: clients may know the old place still."""
+        self._connection.execute(_DONE, {"ids": list(ids)})
+
+    def moved(self, table_id: int) -> list[tuple[str, str]]:
+        """Where directories of a table were, and went, the latest last."""
+        query = _ALL.where(_COLUMNS.table_id == table_id, _COLUMNS.kind.in_(("move", "moved")))
+        return [(each.location, each.target) for each in self._connection.execute(query)]
+
+    def moves_of(self, places: Sequence[str]) -> list[tuple[str, str]]:
+        """Where the places were, and went, the latest last."""
+        rows = self._connection.execute(_MOVES_OF, {"places": list(places)})
+        return [(each.location, each.target) for each in rows]
+
+    def forget_moves(self, age: timedelta) -> None:
+        self._connection.execute(
+            delete(file_operations).where(_COLUMNS.kind == "moved", _COLUMNS.decided_at < now() - age)
+        )
+
+    def read(self, ids: Sequence[int]) -> list[FileOperation]:
+        """Those that are not done."""
+        return [FileOperation(*row) for row in self._connection.execute(_ALL.where(_COLUMNS.id == _any(ids)))]
+
+    def overdue(self, table_ids: Sequence[int] | None = None) -> list[FileOperation]:
+        """What was decided, and nobody is at; without what was replaced and has its grace time."""
+        free = (_COLUMNS.lease_ends_at.is_(None)) | (_COLUMNS.lease_ends_at < now())
+        query = _ALL.where(free, _COLUMNS.kind != "moved", (_COLUMNS.kind != REMOVE) | (_COLUMNS.reason != "replaced"))
+        if table_ids is not None:
+            query = query.where(_COLUMNS.table_id == _any(table_ids))
+        return [FileOperation(*row) for row in self._connection.execute(query)]
+
+
+def _any(ids: Iterable[int]) -> Any:
+    return any_(literal(list(ids), ARRAY(BigInteger)))

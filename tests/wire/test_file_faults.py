@@ -1,0 +1,256 @@
+"""Files follow the catalog, whoever dies at whatever step, and whichever answer to COMMIT is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psycopg2  # type: ignore[import-untyped] # it has no types
+import pytest
+from sqlalchemy import event, text
+
+from metastore.app import Application
+from metastore.errors import ConnectionLostError
+from metastore.services.files import journal
+from metastore.settings import Settings
+from tests.fixtures.application import called
+from tests.wire.builders import descriptor, partition, table
+from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, Table
+
+KEYS = [("ds", "string")]
+
+
+class Killed(BaseException):
+    """As kill -9 does it: nothing that could tidy up runs."""
+
+
+class House:
+    """A metastore, its warehouse, and tables with rows: each file says what it belongs to."""
+
+    def __init__(self, database_url: str, folder: Path) -> None:
+        self.warehouse = folder / "warehouse"
+        self.steps: list[str] = []
+        self.die_at: str | None = None
+        settings = Settings(warehouse=str(self.warehouse), locations=str(folder), database_url=database_url)
+        self.application = Application(settings, database_url, self.step)
+        self.application.databases.bootstrap()
+        self.call = partial(called, self.application)
+        for name in ("db", "other", "doomed"):
+            self.call("create_database", Database(name))
+        for name in ("db.plain", "db.days", "db.more", "doomed.t"):
+            self.call("create_table", table(*name.split("."), KEYS if name in ("db.days", "db.more") else ()))
+        for day in ("1", "2"):
+            self.call("add_partition", partition("db", "days", [day]))
+        for place in ("db.db/plain", "db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"):
+            (self.warehouse / place / "rows").write_text(place)
+
+    def step(self, name: str) -> None:
+        self.steps.append(name)
+        if self.die_at == name:
+            raise Killed(name)
+
+    def recover(self) -> None:
+        """What the next server does."""
+        self.die_at = None
+        self.application.journal.recover()
+
+    def objects(self) -> dict[str, set[str]]:
+        """Where the catalog says that something lies, and the rows that are read there."""
+        found = {}
+        for database in self.call("get_all_databases"):
+            found[self.call("get_database", database).decode().locationUri] = set()
+            for name in self.call("get_all_tables", database):
+                one = self.call("get_table", database, name).decode()
+                found[one.sd.location] = set() if one.partitionKeys else self.rows(one)
+                for each in self.call("get_partitions", database, name, -1).decode() if one.partitionKeys else ():
+                    found[each.sd.location] = self.rows(each)
+        return found
+
+    def rows(self, of: Table | Partition) -> set[str]:
+        place = Path(of.sd.location.removeprefix("file:"))
+        assert place.is_dir(), f"{place} is missing"
+        return {each.read_text() for each in place.iterdir() if each.is_file()}
+
+    def agrees(self) -> None:
+        """Every object has its directory, every directory its object, and the journal is empty."""
+        places = {each.removeprefix("file:") for each in self.objects()}
+        assert {each for each in places if not Path(each).is_dir()} == set()
+        there = {
+            str(each) for each in self.warehouse.rglob("*") if each.is_dir() and ".metastore_trash" not in str(each)
+        }
+        above = {str(parent) for each in places for parent in Path(each).parents}
+        assert there - places - above == set()
+        trash = self.warehouse.parent / ".metastore_trash"
+        assert [*trash.glob("*"), *(self.warehouse / ".metastore_trash").glob("*")] == []
+        with self.application._store.read() as work:
+            query = text("SELECT kind, location, reason, error FROM file_operations WHERE kind <> 'moved'")
+            assert [tuple(row) for row in work._connection.execute(query)] == []
+
+
+@pytest.fixture
+def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    house = House(database_url, tmp_path)
+    monkeypatch.setattr(journal, "LEASE", timedelta(0))  # who dies is followed at once
+    house.steps.clear()
+    yield house
+    house.application.close()
+
+
+def renamed(house: House, database: str, name: str) -> None:
+    one = house.call("get_table", "db", "days").decode()
+    one.dbName, one.tableName = database, name
+    house.call("alter_table", "db", "days", one)
+
+
+CALLS: dict[str, Callable[[House], object]] = {
+    "create_database": lambda house: house.call("create_database", Database("new")),
+    "create_table": lambda house: house.call("create_table", table("db", "new")),
+    "create_table elsewhere": lambda house: house.call(
+        "create_table", table("db", "new", sd=descriptor(f"{house.warehouse}/a/b/c"))
+    ),
+    "add_partition": lambda house: house.call("add_partition", partition("db", "days", ["3"])),
+    "add_partitions": lambda house: house.call("add_partitions", [partition("db", "days", [n]) for n in "34567"]),
+    "drop_table": lambda house: house.call("drop_table", "db", "plain", True),
+    "drop_table of partitions": lambda house: house.call("drop_table", "db", "days", True),
+    "drop_partition": lambda house: house.call("drop_partition", "db", "days", ["1"], True),
+    "drop_database": lambda house: house.call("drop_database", "doomed", True, True),
+    "truncate": lambda house: house.call("truncate_table", "db", "days", None),
+    "rename table": lambda house: renamed(house, "other", "t2"),
+    "rename partition": lambda house: house.call(
+        "rename_partition", "db", "days", ["1"], partition("db", "days", ["9"], sd=None)
+    ),
+    "exchange": lambda house: house.call("exchange_partitions", {"ds": "1"}, "db", "days", "db", "more"),
+}
+MAKING = ("intended", "made")
+REMOVING = ("committed", "claimed", "put away", "removed", "done")
+MOVING = ("committed", "claimed", "moved", "done")
+STEPS = {
+    name: MAKING if name.startswith(("create", "add")) else MOVING if name.startswith(("rename", "ex")) else REMOVING
+    for name in CALLS
+}
+LEFT = {  # rows that are there afterwards
+    "drop_table": {"db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"},
+    "drop_table of partitions": {"db.db/plain", "doomed.db/t"},
+    "drop_partition": {"db.db/plain", "db.db/days/ds=2", "doomed.db/t"},
+    "drop_database": {"db.db/plain", "db.db/days/ds=1", "db.db/days/ds=2"},
+    "truncate": {"db.db/plain", "doomed.db/t"},
+}
+ALL = {"db.db/plain", "db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"}
+
+
+def rows(house: House) -> set[str]:
+    return {row for found in house.objects().values() for row in found}
+
+
+@pytest.mark.parametrize(("name", "step"), [(name, step) for name, steps in STEPS.items() for step in steps])
+def test_whoever_dies_catalog_and_disk_agree(name: str, step: str, house: House) -> None:
+    before = set(house.objects())
+    house.die_at = step
+    with pytest.raises(Killed):
+        CALLS[name](house)
+    house.recover()
+    house.agrees()
+    if step in MAKING:
+        assert set(house.objects()) == before
+        CALLS[name](house)
+        house.agrees()
+        assert set(house.objects()) > before
+    assert rows(house) == LEFT.get(name, ALL)
+
+
+def test_what_was_truncated_does_not_take_what_came_later(house: House) -> None:
+    house.die_at = "committed"
+    with pytest.raises(Killed):
+        house.call("truncate_table", "db", "plain", None)
+    (house.warehouse / "db.db/plain/new").write_text("new")
+    house.recover()
+    assert rows(house) == {"db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t", "new"}
+
+
+@pytest.mark.parametrize("step", REMOVING)
+def test_a_name_that_is_used_again_does_not_meet_what_is_left(house: House, step: str) -> None:
+    for drop, create, place in (
+        (("drop_table", "db", "plain", True), ("create_table", table("db", "plain")), "db.db/plain"),
+        (
+            ("drop_partition", "db", "days", ["1"], True),
+            ("add_partition", partition("db", "days", ["1"])),
+            "db.db/days/ds=1",
+        ),
+        (("drop_database", "doomed", True, True), ("create_database", Database("doomed")), "doomed.db"),
+    ):
+        house.die_at = step
+        with pytest.raises(Killed):
+            house.call(*drop)
+        house.die_at = None
+        house.call(*create)
+        assert list((house.warehouse / place).iterdir()) == []
+    house.recover()
+    house.agrees()
+    assert rows(house) == {"db.db/days/ds=2"}
+
+
+def test_who_read_a_partition_before_a_rename_alters_it_where_it_is(house: House) -> None:
+    """As engines do that write statistics; what really moves, moves."""
+    read = house.call("get_partitions", "db", "days", -1).decode()
+    renamed(house, "db", "weeks")
+    for each in read:
+        each.tableName, each.parameters = "weeks", {**each.parameters, "numRows": "7"}
+        house.call("alter_partition", "db", "weeks", each)
+    house.agrees()
+    found = house.call("get_partitions", "db", "weeks", -1).decode()
+    assert [(each.sd.location, each.parameters["numRows"]) for each in found] == [
+        (f"file:{house.warehouse}/db.db/weeks/ds={n}", "7") for n in "12"
+    ]
+
+
+@contextmanager
+def lost_commit(house: House, number: int, *, before: bool) -> Iterator[list[str]]:
+    """The connection breaks at the nth COMMIT: before it reaches PostgreSQL, or its answer on the way back."""
+    seen: list[str] = []
+
+    def cut(cursor: Any, statement: str, *given: Any) -> bool:
+        if not statement.endswith("COMMIT"):
+            return False
+        seen.append(statement)
+        if len(seen) != number:
+            return False
+        if not before:
+            cursor.execute(statement, *given[:-1])
+        cursor.connection.close()
+        raise psycopg2.OperationalError("server closed the connection unexpectedly")
+
+    def without(cursor: Any, statement: str, context: Any) -> bool:
+        return cut(cursor, statement, context)
+
+    engine = house.application._store._engine
+    listeners = {"do_execute": cut, "do_execute_no_params": without}
+    for kind, listener in listeners.items():
+        event.listen(engine, kind, listener)
+    try:
+        yield seen
+    finally:
+        for kind, listener in listeners.items():
+            event.remove(engine, kind, listener)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_the_answer_to_a_commit_is_lost(name: str, before: bool, number: int, house: House) -> None:
+    """The call succeeds, or nothing was done and it is made again, as the dispatcher does."""
+    with lost_commit(house, number, before=before) as seen:
+        for attempt in range(2):
+            try:
+                CALLS[name](house)
+                break
+            except ConnectionLostError:
+                assert before
+                assert attempt == 0
+    assert len(seen) >= min(number, 2)
+    house.recover()
+    house.agrees()
+    assert rows(house) == LEFT.get(name, ALL)

@@ -1,0 +1,160 @@
+"""DROP and CREATE of one name race over two servers: no old rows come back, no directory is missing or left."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import NullPool, create_engine, text
+from thrift.protocol.TBase import TExceptionBase
+from thrift.Thrift import TException
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import partition, table
+from thrift_idl.gen.hive_metastore.ttypes import Database, NoSuchObjectException
+
+KEYS = [("ds", "string")]
+ROUNDS = 50
+
+
+class Pair:
+    """Two clients, each of a server of its own, on one database and one warehouse."""
+
+    def __init__(self, clients: list[Any], warehouse: Path, database_url: str) -> None:
+        self.clients = clients
+        self.warehouse = warehouse
+        self.database_url = database_url
+
+    def race(self, *calls: Callable[[Any], object]) -> list[Exception | None]:
+        """Each call at once, by another client; what it raised, but what clients may be told."""
+        outcomes: list[Exception | None] = [None] * len(calls)
+        start = threading.Barrier(len(calls))
+
+        def run(number: int) -> None:
+            start.wait()
+            try:
+                calls[number](self.clients[number])
+            except (TException, TExceptionBase) as error:
+                outcomes[number] = error
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(len(calls))]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        return outcomes
+
+    def unfinished(self) -> int:
+        with create_engine(self.database_url, poolclass=NullPool).connect() as connection:
+            return int(
+                connection.execute(text("SELECT count(*) FROM file_operations WHERE kind <> 'moved'")).scalar_one()
+            )
+
+    def trash(self) -> list[Path]:
+        return [each for each in self.warehouse.parent.rglob("*") if each.parent.name == ".metastore_trash"]
+
+
+@pytest.fixture
+def pair(database_url: str, start_metastore: Callable[..., Server]) -> Iterator[Pair]:
+    first = start_metastore(database_url)
+    second = start_metastore(database_url, "--warehouse", first.warehouse)
+    with ExitStack() as clients:
+        both = [clients.enter_context(connected(server)) for server in (first, second)]
+        both[0].create_database(Database("db"))
+        yield Pair(both, Path(first.warehouse.removeprefix("file:")), database_url)
+
+
+def there(call: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except NoSuchObjectException:
+        return None
+
+
+def check(pair: Pair, place: Path, found: Any) -> None:
+    assert place.is_dir() == (found is not None)
+    if found is not None:
+        assert list(place.iterdir()) == []
+    assert pair.unfinished() == 0
+    assert pair.trash() == []
+
+
+def test_tables(pair: Pair) -> None:
+    place = pair.warehouse / "db.db" / "t"
+    client = pair.clients[0]
+    for _ in range(ROUNDS):
+        if there(client.get_table, "db", "t") is None:
+            client.create_table(table("db", "t"))
+        (place / "old").write_text("rows")
+        pair.race(
+            lambda one: one.drop_table("db", "t", True),
+            lambda other: other.create_table(table("db", "t")),
+        )
+        check(pair, place, there(client.get_table, "db", "t"))
+
+
+def test_partitions(pair: Pair) -> None:
+    client, place = pair.clients[0], pair.warehouse / "db.db" / "p" / "ds=1"
+    client.create_table(table("db", "p", KEYS))
+    for _ in range(ROUNDS):
+        if there(client.get_partition, "db", "p", ["1"]) is None:
+            client.add_partition(partition("db", "p", ["1"]))
+        (place / "old").write_text("rows")
+        pair.race(
+            lambda one: one.drop_partition("db", "p", ["1"], True),
+            lambda other: other.add_partition(partition("db", "p", ["1"])),
+        )
+        check(pair, place, there(client.get_partition, "db", "p", ["1"]))
+
+
+def test_a_database_and_a_table_in_it(pair: Pair) -> None:
+    client, place = pair.clients[0], pair.warehouse / "d.db"
+    for _ in range(ROUNDS):
+        if there(client.get_database, "d") is None:
+            client.create_database(Database("d"))
+        (place / "old").write_text("rows")
+        pair.race(
+            lambda one: one.drop_database("d", True, True),
+            lambda other: other.create_table(table("d", "t")),
+        )
+        assert place.is_dir() == (there(client.get_database, "d") is not None)
+        assert (place / "t").is_dir() == (there(client.get_table, "d", "t") is not None)
+        assert pair.unfinished() == 0
+
+
+def test_a_database_and_itself(pair: Pair) -> None:
+    client, place = pair.clients[0], pair.warehouse / "d.db"
+    for _ in range(ROUNDS):
+        if there(client.get_database, "d") is None:
+            client.create_database(Database("d"))
+        (place / "old").write_text("rows")
+        pair.race(
+            lambda one: one.drop_database("d", True, True),
+            lambda other: other.create_database(Database("d")),
+        )
+        check(pair, place, there(client.get_database, "d"))
+
+
+def test_a_rename_and_partitions_that_are_added(pair: Pair) -> None:
+    client = pair.clients[0]
+    client.create_table(table("db", "r0", KEYS))
+    for number in range(ROUNDS):
+        old, new = f"r{number}", f"r{number + 1}"
+        renamed = client.get_table("db", old)
+        renamed.tableName = new
+        added = pair.race(
+            lambda one, old=old, renamed=renamed: one.alter_table("db", old, renamed),
+            lambda other, old=old, day=str(number): other.add_partition(partition("db", old, [day])),
+        )[1]
+        found = client.get_partitions("db", new, -1)
+        assert (str(number) in {each.values[0] for each in found}) == (added is None)
+        for each in found:
+            assert each.sd.location == f"file:{pair.warehouse}/db.db/{new}/ds={each.values[0]}"
+            assert Path(each.sd.location.removeprefix("file:")).is_dir()
+        assert not (pair.warehouse / "db.db" / old).exists()
+        assert len(list((pair.warehouse / "db.db" / new).iterdir())) == len(found)
+        assert pair.unfinished() == 0
