@@ -29,7 +29,7 @@ class Context:
         return SparkSession.sql(self.spark, text)
 
 
-class MetastoreSession(SparkSession):  # type: ignore[misc] # PySpark's types are not looked into
+class MetastoreSession(SparkSession):
     """A SparkSession that knows its metastore. `started`: the one that was started last, stopped or not."""
 
     started: ClassVar[MetastoreSession | None] = None

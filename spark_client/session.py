@@ -7,7 +7,7 @@ refuses are taken out of `sql` before it sees them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame
@@ -97,7 +97,7 @@ def _another(running: MetastoreSession, metastore: MetastoreClient, conf: Mappin
     ours, theirs = (", ".join(map(str, client.addresses)) for client in (metastore, running.metastore))
     if ours != theirs:
         raise SessionError(f"Spark already runs on the metastore {theirs}; stop() that session before one on {ours}")
-    new: Session = running.newSession()
+    new = cast("Session", running.newSession())  # a session makes one of its own kind
     for key, value in conf.items():
         new.conf.set(key, _text(value))
     return new

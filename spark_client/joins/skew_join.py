@@ -44,7 +44,8 @@ def skew_join(
         InvalidStatementError: it is no join by equality of any of these columns, or no heavy values are known.
         AnalysisException: what the plain join raises.
     """
-    plain = left.join(right, on, how)
+    names: Any = on if isinstance(on, str | SparkColumn) else list(on)  # of one kind, which a list's type cannot say
+    plain = left.join(right, names, how)
     above, node = _join_below(plain)
     join = Join(plain.sparkSession, node) if node is not None else None
     if join is None or not join.keys():
@@ -83,10 +84,11 @@ def _heavy(
     if values is not None:
         names = columns if columns is not None else on
         parts = [names] if isinstance(names, str | SparkColumn) else list(names)
-        if not all(isinstance(part, str) for part in parts):
+        texts = [part for part in parts if isinstance(part, str)]
+        if len(texts) < len(parts):
             raise InvalidStatementError("name the columns that the values are of: columns=…")
         types = {field.name.lower(): field.metadata.get(CHAR_TYPE, "") for field in left.schema.fields}
-        return given(parts, values, types)
+        return given(texts, values, types)
     metastore = context_of(left.sparkSession, _NO_METASTORE).metastore
     names_of_tables = [table] if table else list(_tables(analyzed_plan(left)))
     for name in names_of_tables:

@@ -55,7 +55,7 @@ def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> 
 
     Raises UnsupportedSparkError where this Spark cannot have them.
     """
-    ensure_callback_server_started(gateway)
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call] # PySpark gives it no types
     compiled = capabilities(gateway)
 
     def capability(question: Mapping[str, Any], loaders: Any) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Type checkers see the generated code: its stubs are what the specifications say, and mypy follows them."""
+"""Type checkers see the generated code, whose stubs say what the specifications say, and PySpark's own types."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from thrift_idl.stubs import GEN, stubs
 
 ROOT = Path(__file__).parents[2]
 GOOD = """
+from pyspark.sql import SparkSession
+
 from metastore.encoding.binary import EncodedStruct
 from thrift_idl.gen.hive_metastore.ttypes import GetTableResult, NoSuchObjectException, Table
 from thrift_idl.gen.metastore.ttypes import ScanRequest
@@ -28,6 +30,7 @@ WRONG = {
     "Table(tableName=1)": 'Argument "tableName" to "Table" has incompatible type "int"',
     "table.parameters = []": "Incompatible types in assignment",
     "GetTableResult(table=EncodedStruct(ScanRequest, b''))": 'Argument 1 to "EncodedStruct" has incompatible type',
+    "SparkSession.builder.nonsense()": '"Builder" has no attribute "nonsense"',
     "ScanRequest(tables='t')": 'Unexpected keyword argument "tables" for "ScanRequest"',
 }
 
