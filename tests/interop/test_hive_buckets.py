@@ -41,7 +41,7 @@ TYPES = {
 def test_hive(version: str, metastore_server: Server, tmp_path: Path, new_report: Callable[[str], Report]) -> None:
     report = new_report(f"Hive {version} and buckets")
     with (
-        hive_session(version, metastore_server.uri, tmp_path, report) as hive,
+        hive_session(version, metastore_server, tmp_path, report) as hive,
         our_session(metastore_server, tmp_path) as spark,
     ):
         hive.set("hive.enforce.bucketing", "true")

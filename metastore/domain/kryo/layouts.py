@@ -131,12 +131,15 @@ def _plain(prefix: str, groups: dict[str, str]) -> dict[str, Layout]:
 
 
 def _inspectors() -> dict[str, Layout]:
+    """Those of values have their type, those of constants the constant, too."""
     prefix = f"{HADOOP}hive.serde2.objectinspector.primitive."
-    return {
-        f"{prefix}{side}{kind}ObjectInspector": Layout(("",), "o")
-        for side in ("Java", "Writable")
-        for kind in _INSPECTED.split()
-    }
+    made: dict[str, Layout] = {}
+    for kind in _INSPECTED.split():
+        for side in ("Java", "Writable"):
+            made[f"{prefix}{side}{kind}ObjectInspector"] = Layout(("",), "o")
+        constant = "oW" if kind == "HiveDecimal" else "oo"
+        made[f"{prefix}WritableConstant{kind}ObjectInspector"] = Layout(("",) * 2, constant)
+    return made
 
 
 _ALL = _named() | _plain(FUNCTIONS, _FUNCTIONS) | _plain(HADOOP, _OTHERS) | _inspectors()

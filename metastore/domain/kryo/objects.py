@@ -164,6 +164,8 @@ class _Reader:
         if read is not None:
             return read()
         layout = self._layouts.get(name)
+        if layout is None and name.startswith("[L"):
+            return [self._object() for _ in range(self._input.count(self._input.varint() - 1))]
         if layout is None:
             shown = name.removeprefix(HADOOP)[:100]
             raise UnreadableError(f"class {shown} is not known here" if shown.isprintable() else "a class has no name")

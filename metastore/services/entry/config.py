@@ -19,6 +19,8 @@ _META_CONFS = {
     "hive.metastore.client.capability.check": "false",
     "hive.metastore.partition.name.whitelist.pattern": "",
     "hive.metastore.callerctx": "",
+    # MSCK REPAIR asks whether expressions are understood: by the class that does so in Hive.
+    "hive.metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore",
 }
 # Since Hive 3, both this name and the one without the first word are known.
 _META_CONFS |= {key.removeprefix("hive."): value for key, value in _META_CONFS.items()}

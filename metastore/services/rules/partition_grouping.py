@@ -16,6 +16,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PartitionSpec,
     PartitionSpecWithSharedSD,
     PartitionWithoutSD,
+    StorageDescriptor,
     Table,
 )
 
@@ -98,7 +99,8 @@ def _shared(table: Table, first: Partition) -> PartitionSpec:
     spec = _spec(table)
     sd = copy.copy(first.sd)
     if sd is None:
-        spec.rootPath = None
+        # HiveServer2 copies it, also where it did not ask for it.
+        spec.rootPath, sd = None, StorageDescriptor()
     elif sd.location:
         sd.location = table.sd.location
     spec.sharedSDPartitionSpec = PartitionSpecWithSharedSD(partitions=[], sd=sd)

@@ -60,7 +60,7 @@ def _recorded(version: str, folder: Path) -> list[dict[str, Any]]:
         with running(postgres.url, folder) as server, tapped(server.host, server.port) as tap:
             jars, options = _java(version, folder)
             with running_jvm(java_home(17, 17), jars, folder, *JAVA, *options) as gateway:
-                session = HiveSession(gateway, version, tap.uri, folder, Report("recorder"))
+                session = HiveSession(gateway, version, tap.uri, server.warehouse, folder, Report("recorder"))
                 return list(_expressions(gateway, session, version, tap))
 
 

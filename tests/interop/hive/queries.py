@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
+from tests.fixtures.server import Server
 from tests.interop.java import java_home, running_jvm
 from tests.interop.maven import UnavailableError, class_path
 from tests.interop.report import Report
@@ -33,7 +34,7 @@ class HiveError(Exception):
 
 
 @contextmanager
-def hive_session(version: str, uri: str, folder: Path, report: Report) -> Iterator[HiveSession]:
+def hive_session(version: str, server: Server, folder: Path, report: Report) -> Iterator[HiveSession]:
     """That version of Hive on a metastore; where it cannot be had, the report says why and the test is skipped."""
     try:
         found = class_path(*VERSIONS[version]).split(os.pathsep)
@@ -43,13 +44,13 @@ def hive_session(version: str, uri: str, folder: Path, report: Report) -> Iterat
         report.missing = str(error)
         pytest.skip(report.missing)
     with running_jvm(home, jars, folder, *JAVA) as gateway:
-        yield HiveSession(gateway, version, uri, folder, report)
+        yield HiveSession(gateway, version, server.uri, server.warehouse, folder, report)
 
 
 class HiveSession:
     """A session on a metastore."""
 
-    def __init__(self, gateway: Any, version: str, uri: str, folder: Path, report: Report) -> None:
+    def __init__(self, gateway: Any, version: str, uri: str, warehouse: str, folder: Path, report: Report) -> None:
         self.report = report
         self.version = version
         self._answers_errors = version < "4"  # later ones raise them
@@ -60,7 +61,7 @@ class HiveSession:
         thread.setContextClassLoader(jvm.java.net.URLClassLoader(none, thread.getContextClassLoader()))
         self._configuration = jvm.org.apache.hadoop.hive.conf.HiveConf()
         self._configuration.setClassLoader(thread.getContextClassLoader())
-        for key, value in _settings(uri, folder).items():
+        for key, value in _settings(uri, warehouse, folder).items():
             self._configuration.set(key, value)
         session = jvm.org.apache.hadoop.hive.ql.session.SessionState
         session.start(session(self._configuration))
@@ -110,9 +111,11 @@ class HiveSession:
                 raise AssertionError(f"it was not refused with {said}")
 
 
-def _settings(uri: str, folder: Path) -> dict[str, str]:
+def _settings(uri: str, warehouse: str, folder: Path) -> dict[str, str]:
     return {
         "hive.metastore.uris": uri,
+        "hive.metastore.warehouse.dir": warehouse,  # Hive 4 says where a database is to lie
+        "hive.metastore.warehouse.external.dir": warehouse,
         "hive.metastore.client.capability.check": "false",
         "hive.exec.scratchdir": f"{folder}/scratch",
         "hive.exec.local.scratchdir": f"{folder}/local",
