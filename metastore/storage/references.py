@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from metastore.domain.keys import KeyKind, kind_of
+from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedStruct
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
@@ -24,9 +25,7 @@ class TableRef:
 
     id: int
     database_id: int
-    catalog: str
-    database: str
-    name: str
+    name: TableName
     type: str
     location: str | None
     keys: tuple[Key, ...]

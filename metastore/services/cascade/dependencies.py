@@ -153,7 +153,7 @@ def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[Store
     edges = work.dependencies.downwards([table.id], transitive=cascade)
     if edges and not cascade:
         raise InvalidOperationError(
-            f"Cannot drop {table.database}.{table.name}: {_depend(edges)} on it; drop that first, "
+            f"Cannot drop {table.name}: {_depend(edges)} on it; drop that first, "
             "or ask for CASCADE (the property CASCADE=true of the call's context)"
         )
     order = {edge.dependent_id: position for position, edge in enumerate(edges)}

@@ -138,8 +138,8 @@ def _delete(
     work: UnitOfWork, table: TableRef, owners: Sequence[int], columns: Sequence[str] | None, engine: str | None
 ) -> None:
     if not work.column_statistics.delete(table.id, owners, columns, engine) and columns is not None:
-        named = ",".join(columns)
-        raise NotFoundError(f"Column stats doesn't exist for db={table.database} table={table.name} col={named}")
+        of = f"db={table.name.database} table={table.name.name} col={','.join(columns)}"
+        raise NotFoundError(f"Column stats doesn't exist for {of}")
 
 
 def _joined(statistics: Sequence[ColumnStatisticsObj], before: Columns | None = None) -> Columns:
@@ -178,7 +178,7 @@ def _locked(work: UnitOfWork, table: TableRef, names: Iterable[str] | None) -> d
     there = {each.name: each for each in work.partitions.select_stored(table, chosen, lock=True)}
     missing = [name for name in wanted if name not in there]
     if missing:
-        raise NotFoundError(f"partition {missing[0]} of {table.database}.{table.name} not found")
+        raise NotFoundError(f"partition {missing[0]} of {table.name} not found")
     return there
 
 

@@ -228,4 +228,4 @@ def _partition_dependency(edge: PartitionEdge, *, base_partitions: bool) -> Part
 
 
 def _named_ref(table: TableRef) -> str:
-    return f"{table.database}.{table.name}"
+    return str(table.name)

@@ -145,7 +145,7 @@ def _partitions(
     texts[None] = None
     missing = next((name for name in names if name not in texts), None)
     if missing is not None:
-        raise NotFoundError(f"{table.ref.database}.{table.ref.name} has no partition {missing}")
+        raise NotFoundError(f"{table.ref.name} has no partition {missing}")
     return [texts[name] for name in names]
 
 

@@ -88,13 +88,14 @@ def _chosen(work: UnitOfWork, table: StoredTable, values: Mapping[str, str]) -> 
     given = {fold(column): value for column, value in values.items()}
     unknown = sorted(given.keys() - set(table.ref.key_names))
     if unknown:
-        raise InvalidInputError(f"{unknown[0]} is not a partition column of {table.ref.database}.{table.ref.name}")
+        raise InvalidInputError(f"{unknown[0]} is not a partition column of {table.ref.name}")
     condition = values_condition([given.get(name) or "" for name in table.ref.key_names], table.ref.keys)
     if condition is None:
         raise InvalidInputError(f"Invalid partition key & values; keys {table.ref.key_names}, values {dict(values)}")
     chosen = work.partitions.select_stored(table.ref, condition, lock=True)
     if not chosen:
-        raise InvalidInputError(f"No partition is found with the values {dict(values)} for the table {table.ref.name}")
+        name = table.ref.name.name
+        raise InvalidInputError(f"No partition is found with the values {dict(values)} for the table {name}")
     return chosen
 
 

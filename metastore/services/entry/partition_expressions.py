@@ -119,7 +119,7 @@ def _exact(work: UnitOfWork, table: TableRef, expression: bytes | None) -> Condi
 
 def _unreadable(table: TableRef, reason: str) -> InvalidInputError:
     return InvalidInputError(
-        f"The expression on partitions of {table.database}.{table.name} cannot be read: {reason}. "
+        f"The expression on partitions of {table.name} cannot be read: {reason}. "
         "Compare keys with constants of their types, or name the partitions"
     )
 
@@ -127,9 +127,7 @@ def _unreadable(table: TableRef, reason: str) -> InvalidInputError:
 def _required(work: UnitOfWork, table: TableRef, expression: bytes | None) -> Condition:
     condition = _exact(work, table, expression)
     if condition is None:
-        raise InvalidInputError(
-            f"An expression without a filter drops no partitions of {table.database}.{table.name}: name them"
-        )
+        raise InvalidInputError(f"An expression without a filter drops no partitions of {table.name}: name them")
     return condition
 
 

@@ -68,4 +68,4 @@ def _position(table: TableRef, column: str) -> int:
     try:
         return table.key_names.index(fold(column))
     except ValueError:
-        raise InvalidInputError(f"{column} is not a partition column of {table.database}.{table.name}") from None
+        raise InvalidInputError(f"{column} is not a partition column of {table.name}") from None

@@ -139,9 +139,7 @@ class PublishingService:
         self, work: UnitOfWork, stored: StoredTable, entries: Sequence[PublishPartition]
     ) -> PublishResult:
         if len(entries) != 1 or entries[0].values:
-            raise InvalidInputError(
-                f"{stored.ref.database}.{stored.ref.name} has no partitions: publish one entry without values"
-            )
+            raise InvalidInputError(f"{stored.ref.name} has no partitions: publish one entry without values")
         entry = entries[0]
         table = stored.encoded.decode()
         _check_seen(f"{table.dbName}.{table.tableName}", entry, stored.ref.version)

@@ -108,7 +108,7 @@ class TableAlterService:
             forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
             work.tables.update(stored.ref.id, target, new)
             _follow(work, stored.ref, old, new, move, cascade=cascade)
-            if stored.ref.name != new.tableName or stored.ref.database != database.name:
+            if stored.ref.name != database.table(new.tableName):
                 work.partitions_write.announce()
             follow_rename(work, old, new)
             texts = table_text(stored.encoded.decode()), table_text(new)
@@ -149,11 +149,11 @@ class TableAlterService:
         renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
         if not renamed or old.tableType != MANAGED or not old.sd.location:
             return None
-        home = _home(work, DatabaseName(stored.ref.catalog, old.dbName))
+        home = _home(work, stored.ref.name.parent)
         default = paths.table_location(home, old.tableName)
         if not (paths.same(old.sd.location, default) and paths.same(new.sd.location, old.sd.location)):
             return None
-        target = paths.table_location(_home(work, DatabaseName(stored.ref.catalog, new.dbName)), new.tableName)
+        target = paths.table_location(_home(work, DatabaseName(stored.ref.name.catalog, new.dbName)), new.tableName)
         move = Move(old.sd.location, target)
         relocate(new.sd, move)
         return move
@@ -201,7 +201,7 @@ def _check_types(old: Table, new: Table) -> None:
 
 
 def _target(work: UnitOfWork, table: TableRef, database: DatabaseName) -> int:
-    if database.name == table.database:
+    if database == table.name.parent:
         return table.database_id
     stored = work.databases.find(database)
     if stored is None:

@@ -91,9 +91,7 @@ class TruncationService:
         leading = self._warehouse.roots.canonical(places)
         used = work.locations.others([*places, *leading.values()], stored.ref.id, partition_ids)
         if used:
-            raise InvalidOperationError(
-                f"Cannot truncate {stored.ref.database}.{stored.ref.name}: other objects lie in {next(iter(used))}"
-            )
+            raise InvalidOperationError(f"Cannot truncate {stored.ref.name}: other objects lie in {next(iter(used))}")
 
     def _table(self, work: UnitOfWork, stored: StoredTable, table: Table) -> Iterable[Event]:
         before = table_text(table)

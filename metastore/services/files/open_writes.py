@@ -15,7 +15,7 @@ def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> Non
     Raises NotFoundError where the write has ended, or was aborted: its files may be gone.
     """
     if not work.writes.close(query_id, stored.ref.id) and is_registered_form(query_id):
-        raise ended(query_id, f" to {stored.ref.database}.{stored.ref.name}")
+        raise ended(query_id, f" to {stored.ref.name}")
 
 
 def follow_move(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
@@ -41,5 +41,5 @@ def root_of(stored: StoredTable) -> str:
     """The directory that the table was made with, canonical. Raises InvalidOperationError where it has none."""
     location = stored.encoded.decode().sd.location
     if not location:
-        raise InvalidOperationError(f"{stored.ref.database}.{stored.ref.name} has no location: it holds no files")
+        raise InvalidOperationError(f"{stored.ref.name} has no location: it holds no files")
     return paths.canonical(paths.before_versions(location))

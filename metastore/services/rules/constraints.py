@@ -39,10 +39,7 @@ def add_constraints(work: UnitOfWork, table_id: int, table: Table, constraints: 
     if not constraints:
         return
     names = {parent for each in constraints if (parent := _parent_of(each, table.catName))}
-    parents = {
-        TableName(stored.ref.catalog, stored.ref.database, stored.ref.name): stored
-        for stored in work.tables.find_named(sorted(names))
-    }
+    parents = {stored.ref.name: stored for stored in work.tables.find_named(sorted(names))}
     named = _named(constraints, work.constraints.names(table_id))
     own = _columns(table)
     for each in named:

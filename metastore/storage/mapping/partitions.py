@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from metastore.domain.keys import KeyKind, sort_key
+from metastore.domain.names import TableName
 from metastore.encoding.binary import fields_of
 from metastore.storage.mapping.descriptors import placed
 from metastore.storage.mapping.layout import (
@@ -52,9 +53,10 @@ def partition_head(partition: Partition) -> OpenHead:
     return open_head(partition, _OWN)
 
 
-def partition_endings(tails: Mapping[int, Tail], catalog: str, database: str, table: str) -> dict[int, Ending]:
+def partition_endings(tails: Mapping[int, Tail], table: TableName) -> dict[int, Ending]:
     """Returns what all partitions of one table and one shape end with, by descriptor id."""
-    return {descriptor_id: partition_ending(tail, catalog, database, table) for descriptor_id, tail in tails.items()}
+    names = table.catalog, table.database, table.name
+    return {descriptor_id: partition_ending(tail, *names) for descriptor_id, tail in tails.items()}
 
 
 def scan_row(head: OpenHead, version: int, descriptor_id: int) -> ScanRow:
@@ -65,11 +67,11 @@ def scan_row(head: OpenHead, version: int, descriptor_id: int) -> ScanRow:
 
 
 def decoded_partitions(
-    heads: Sequence[OpenHead], shared: Iterable[StorageDescriptor], catalog: str, database: str, table: str
+    heads: Sequence[OpenHead], shared: Iterable[StorageDescriptor], table: TableName
 ) -> list[Partition]:
     """Returns the whole partitions. What each shares with others (`layout.descriptor_of`) is not copied."""
     partitions = own_parts(Partition, heads)
     for partition, sd in zip(partitions, shared, strict=True):
         partition.sd = placed(sd, partition.sd)
-        partition.catName, partition.dbName, partition.tableName = catalog, database, table
+        partition.catName, partition.dbName, partition.tableName = table.catalog, table.database, table.name
     return partitions

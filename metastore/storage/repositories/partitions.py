@@ -47,7 +47,7 @@ class Partitions:
         shared = [row[_DESCRIPTOR_ID] for row in rows]
         descriptor_ids = {each: int.from_bytes(each) for each in set(shared)}
         descriptors = self._descriptors.tails(list(descriptor_ids.values()))
-        endings = partition_endings(descriptors, table.catalog, table.database, table.name)
+        endings = partition_endings(descriptors, table.name)
         ends = {each: endings[descriptor_id] for each, descriptor_id in descriptor_ids.items()}
         heads = cast(list[OpenHead], [row[_ENCODED] for row in rows])  # not one by one: there may be many
         return whole_partitions(heads, [ends[each] for each in shared])
@@ -66,7 +66,7 @@ class Partitions:
         tails = self._descriptors.tails([descriptor_id for descriptor_id, *_ in rows])
         shared = {descriptor_id: descriptor_of(tail) for descriptor_id, tail in tails.items()}
         own, descriptors = [OpenHead(bytes(row[1])) for row in rows], [shared[row[0]] for row in rows]
-        structs = decoded_partitions(own, descriptors, table.catalog, table.database, table.name)
+        structs = decoded_partitions(own, descriptors, table.name)
         return [
             StoredPartition(number, name, version, struct)
             for (_, _, number, name, version), struct in zip(rows, structs, strict=True)

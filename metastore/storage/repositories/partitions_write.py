@@ -155,7 +155,7 @@ class PartitionsWrite:
         given = {"table_id": table.id, "names": array_literal(names)}
         rows = sorted(self._connection.execute(_DELETE, given), key=lambda row: row.name)
         descriptors = self._descriptors.tails([row.descriptor_id for row in rows])
-        endings = partition_endings(descriptors, table.catalog, table.database, table.name)
+        endings = partition_endings(descriptors, table.name)
         heads = [OpenHead(bytes(row.encoded)) for row in rows]
         encoded = whole_partitions(heads, [endings[row.descriptor_id] for row in rows])
         return DeletedPartitions([row.name for row in rows], [row.values for row in rows], encoded)

@@ -49,7 +49,7 @@ class TableMeta(NamedTuple):
     owner: str | None
 
 
-# As the fields of TableRef are.
+# What makes a TableRef (`_reference`).
 _REFERENCE = (
     tables.c.id,
     tables.c.database_id,
@@ -62,7 +62,6 @@ _REFERENCE = (
     tables.c.version,
     tables.c.write_token,
 )
-_KEYS = _REFERENCE.index(tables.c.partition_keys)
 _JOINED = tables.join(databases, databases.c.id == tables.c.database_id)
 _IN_DATABASE = and_(databases.c.catalog == bindparam("catalog"), databases.c.name == bindparam("database"))
 _REFERENCES = select(*_REFERENCE).select_from(_JOINED).where(_IN_DATABASE, tables.c.name == bindparam("name"))
@@ -260,6 +259,14 @@ def _new_token() -> str:
 
 
 def _reference(row: Sequence[Any]) -> TableRef:
-    fields = list(row)
-    fields[_KEYS] = tuple(Key(key["name"], key["type"]) for key in row[_KEYS])
-    return TableRef(*fields)
+    table_id, database_id, catalog, database, name, kind, location, keys, version, write_token = row
+    return TableRef(
+        id=table_id,
+        database_id=database_id,
+        name=TableName(catalog, database, name),
+        type=kind,
+        location=location,
+        keys=tuple(Key(key["name"], key["type"]) for key in keys),
+        version=version,
+        write_token=write_token,
+    )
