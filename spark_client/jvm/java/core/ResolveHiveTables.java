@@ -28,8 +28,6 @@ import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PreprocessTableInsertion$;
-import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.hive.execution.CreateHiveTableAsSelectCommand;
 import org.apache.spark.sql.hive.execution.InsertIntoHiveTable;
 import org.apache.spark.sql.types.StructField;
@@ -79,8 +77,8 @@ public final class ResolveHiveTables extends Rule {
 
     private final SparkSession session;
     private final Python python;
-    private final FileFormat parquet = new ParquetFileFormat();
-    private final FileFormat orc = new OrcFileFormat();
+    private final FileFormat parquet = new HiveFiles.Parquet();
+    private final FileFormat orc = new HiveFiles.Orc();
 
     Replacement(SparkSession session, Python python) {
       this.session = session;

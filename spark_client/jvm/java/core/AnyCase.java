@@ -1,0 +1,15 @@
+package spark_client.core;
+
+import org.apache.spark.sql.classic.SparkSession;
+
+/** A session that finds columns in any case. */
+final class AnyCase {
+  /** The session, or, where it minds the case of names, one with all its other settings. */
+  static SparkSession of(Object given) {
+    SparkSession session = (SparkSession) given;
+    if (!session.sessionState().conf().caseSensitiveAnalysis()) return session;
+    SparkSession other = session.cloneSession();
+    other.sessionState().conf().setConfString("spark.sql.caseSensitive", "false");
+    return other;
+  }
+}

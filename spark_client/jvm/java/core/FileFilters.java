@@ -1,0 +1,64 @@
+package spark_client.core;
+
+import org.apache.spark.sql.sources.And;
+import org.apache.spark.sql.sources.EqualTo;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.sources.GreaterThan;
+import org.apache.spark.sql.sources.GreaterThanOrEqual;
+import org.apache.spark.sql.sources.LessThan;
+import org.apache.spark.sql.sources.LessThanOrEqual;
+import org.apache.spark.sql.sources.Or;
+import scala.Product;
+
+/**
+ * What a file may be asked so that it leaves out no row that Spark wants. -0.0 and 0.0 are one number for Spark, two for
+ * the statistics and dictionaries of Parquet and ORC, where -0.0 is the smaller one. Spark applies its own filters behind.
+ */
+final class FileFilters {
+  /** A filter that is true wherever the given one is, zero by zero; null where there is none. */
+  static Filter widened(Filter filter) {
+    if (filter instanceof And) {
+      Filter left = widened(((And) filter).left()), right = widened(((And) filter).right());
+      return left == null ? right : right == null ? left : new And(left, right);
+    }
+    if (filter instanceof Or) {
+      Filter left = widened(((Or) filter).left()), right = widened(((Or) filter).right());
+      return left == null || right == null ? null : new Or(left, right);
+    }
+    // Greater or less than one of the zeros: files find those rows, or a zero more.
+    if (!hasZero(filter) || filter instanceof GreaterThan || filter instanceof LessThan) return filter;
+    if (filter instanceof EqualTo) {
+      EqualTo equal = (EqualTo) filter;
+      return new And(atLeast(equal.attribute(), equal.value()), atMost(equal.attribute(), equal.value()));
+    }
+    if (filter instanceof GreaterThanOrEqual) {
+      return atLeast(((GreaterThanOrEqual) filter).attribute(), ((GreaterThanOrEqual) filter).value());
+    }
+    if (filter instanceof LessThanOrEqual) {
+      return atMost(((LessThanOrEqual) filter).attribute(), ((LessThanOrEqual) filter).value());
+    }
+    return null;
+  }
+
+  private static Filter atLeast(String column, Object zero) {
+    return new GreaterThanOrEqual(column, zero instanceof Float ? (Object) Float.valueOf(-0.0f) : (Object) Double.valueOf(-0.0));
+  }
+
+  private static Filter atMost(String column, Object zero) {
+    return new LessThanOrEqual(column, zero instanceof Float ? (Object) Float.valueOf(0.0f) : (Object) Double.valueOf(0.0));
+  }
+
+  /** Whether a zero of float or double is somewhere in a filter, or in the values of an IN. */
+  private static boolean hasZero(Object part) {
+    if (part instanceof Float || part instanceof Double) return ((Number) part).doubleValue() == 0.0;
+    if (part instanceof Object[]) {
+      Object[] values = (Object[]) part;
+      for (int i = 0; i < values.length; i++) if (hasZero(values[i])) return true;
+    }
+    if (part instanceof Filter) {
+      Product filter = (Product) part;
+      for (int i = 0; i < filter.productArity(); i++) if (hasZero(filter.productElement(i))) return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,51 @@
+package spark_client.core;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Spark's readers for the files of Hive's tables. Columns go by their names in any case, whatever the session says: Hive
+ * knows no case, and its writers and ours write small letters. The readers that tasks are sent are Spark's alone.
+ */
+public final class HiveFiles {
+  /** Of Parquet. */
+  public static final class Parquet extends ParquetFileFormat {
+    public Function1 buildReaderWithPartitionValues(
+        SparkSession session, StructType data, StructType keys, StructType required, Seq filters, Map options,
+        Configuration conf) {
+      return new ParquetFileFormat().buildReaderWithPartitionValues(
+          AnyCase.of(session), data, keys, required, answerable(filters), options, conf);
+    }
+  }
+
+  /** Of ORC. */
+  public static final class Orc extends OrcFileFormat {
+    public Function1 buildReaderWithPartitionValues(
+        SparkSession session, StructType data, StructType keys, StructType required, Seq filters, Map options,
+        Configuration conf) {
+      return new OrcFileFormat().buildReaderWithPartitionValues(
+          AnyCase.of(session), data, keys, required, answerable(filters), options, conf);
+    }
+  }
+
+  private static Seq answerable(Seq filters) {
+    List asked = new ArrayList();
+    for (Iterator i = CollectionConverters.asJava(filters).iterator(); i.hasNext();) {
+      Filter filter = FileFilters.widened((Filter) i.next());
+      if (filter != null) asked.add(filter);
+    }
+    return CollectionConverters.asScala(asked).toSeq();
+  }
+}
