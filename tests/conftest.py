@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from hypothesis import HealthCheck, settings
+
+# On a busy machine an example may take any time, and drawing one, too: nothing is decided by it.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
+
 # A plugin comes after those that it imports: pytest rewrites their assertions first.
 pytest_plugins = [
     "tests.fixtures.parallel",
