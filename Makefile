@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint bench bench-zipf crash image-steps interop generate clean
+.PHONY: help demo test quick lint bench bench-zipf crash image-steps interop hive-tests generate clean
 READY := .venv/.ready
 # A worker for each core. Files are given out in the order of their names: the slow ones come first.
 PARALLEL := --numprocesses logical --maxprocesses 4 --no-loadscope-reorder
@@ -36,6 +36,9 @@ image-steps: $(READY)  ## Run the steps of the Dockerfile without Docker, and it
 
 interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop
+
+hive-tests: $(READY)  ## Run Hive 4.0.1's own tests against a server: make hive-tests ARGS="TestDatabases" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.interop.conformance $(ARGS)
 
 generate: $(READY)  ## Generate thrift_idl/gen and its types anew (needs Debian's thrift-compiler)
 	@thrift_idl/generate.sh

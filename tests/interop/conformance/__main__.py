@@ -1,0 +1,188 @@
+"""Hive 4.0.1's own tests of its metastore, against a server of ours: its classes `…metastore/client/Test*`.
+
+    python -m tests.interop.conformance [CLASS …]
+
+Only the factory of connections is replaced by ours. `expected.tsv` lists the tests that do not pass, each with its
+reason: known to fail, or not applicable. The status is 1 where another one fails, or a listed failure passes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import NullPool, create_engine, make_url, text
+
+from metastore.storage.postgres.embedded import EmbeddedPostgres
+from migrations import runner
+from tests.fixtures.server import Server, running
+from tests.interop.java import OPTIONS, java_home
+from tests.interop.maven import UnavailableError, class_path, fetched
+
+VERSION = "4.0.1"
+SERVER = f"org.apache.hive:hive-standalone-metastore-server:{VERSION}"
+COMMON = f"org.apache.hive:hive-standalone-metastore-common:{VERSION}"
+HADOOP = "3.3.5"
+LIBRARIES = (
+    SERVER,
+    "junit:junit:4.13.2",
+    "org.mockito:mockito-core:3.12.4",
+    f"org.apache.hadoop:hadoop-client-runtime:{HADOOP}",
+    f"org.apache.hadoop:hadoop-hdfs:{HADOOP}",
+)
+# An old Hadoop comes with Derby's friends; the one that Hive is built with is in one jar of its own.
+UNWANTED = "2.6.0"
+PACKAGE = "org/apache/hadoop/hive/metastore/client/"
+JAVA = Path(__file__).parent / "java"
+EXPECTED = Path(__file__).parent / "expected.tsv"
+OPENED = tuple(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.io", "java.time", "sun.nio.ch"))
+
+
+class Expectation(NamedTuple):
+    """What is said of a test that does not pass: "fails" or "not applicable", and why."""
+
+    verdict: str
+    reason: str
+
+
+class Outcome(NamedTuple):
+    """Of one test: pass, fail or skip, and what was said."""
+
+    test: str
+    result: str
+    message: str
+
+
+def main(classes: Sequence[str]) -> int:
+    """Runs the classes, or all; prints a table. Returns the status."""
+    try:
+        outcomes = list(_outcomes(classes))
+    except UnavailableError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return _report(outcomes, _expected(), complete=not classes)
+
+
+def _outcomes(classes: Sequence[str]) -> Iterator[Outcome]:
+    """Of each class on a server, a database and a virtual machine of its own, as Hive's build has it."""
+    tests = fetched(SERVER, "-tests.jar")
+    jars = [str(tests), str(fetched(COMMON, "-tests.jar"))]
+    jars += [jar for jar in class_path(*LIBRARIES).split(os.pathsep) if UNWANTED not in jar]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # PostgreSQL runs as another user where this one is root
+        jars.insert(0, _compiled(jars, folder))
+        with EmbeddedPostgres(folder / "postgres") as postgres:
+            runner.upgrade(postgres.url)
+            for each in _classes(tests):
+                if not classes or each in classes:
+                    with _server(postgres.url, folder / each) as server:
+                        ran = _run(jars, each, server, folder / each)
+                    yield from (_outcome(line) for line in ran.splitlines())
+
+
+def _outcome(line: str) -> Outcome:
+    kind, test, result, message = line.split("\t", 3)
+    return Outcome(f"{kind}.{test.partition('[')[0]}", result, message)
+
+
+@contextmanager
+def _server(template: str, folder: Path) -> Iterator[Server]:
+    """Hive's tests put tables into folders that they make up."""
+    folder.mkdir()
+    url = make_url(template)
+    database = url.set(database=folder.name.lower())
+    with create_engine(
+        url.set(database="postgres"), poolclass=NullPool, isolation_level="AUTOCOMMIT"
+    ).connect() as made:
+        made.execute(text(f"CREATE DATABASE {database.database} TEMPLATE {url.database}"))
+    address = database.render_as_string(hide_password=False)
+    with running(address, folder, "--locations", f"{folder},{tempfile.gettempdir()}") as server:
+        yield server
+
+
+def _classes(jar: Path) -> list[str]:
+    with zipfile.ZipFile(jar) as archive:
+        names = [name.removeprefix(PACKAGE) for name in archive.namelist() if name.startswith(f"{PACKAGE}Test")]
+    return sorted(name.removesuffix(".class") for name in names if "$" not in name)
+
+
+def _compiled(jars: list[str], folder: Path) -> str:
+    """The folder with the runner, and with the factory of connections that stands before Hive's."""
+    sources = [str(path) for path in JAVA.rglob("*.java")]
+    javac = shutil.which("javac", path=str(java_home(17, 17) / "bin")) or "javac"
+    subprocess.run([javac, "-cp", os.pathsep.join(jars), "-d", str(folder / "java"), *sources], check=True)
+    return str(folder / "java")
+
+
+def _run(jars: list[str], name: str, server: Server, folder: Path) -> str:
+    """What the runner prints: a line for each test of the class."""
+    properties = {
+        "conformance.uri": server.uri,
+        "conformance.warehouse": server.warehouse,
+        "test.tmp.dir": folder,
+        "org.apache.logging.log4j.level": "ERROR",
+    }
+    command = [str(java_home(17, 17) / "bin" / "java"), *OPTIONS, *OPENED]
+    command += [f"-D{key}={value}" for key, value in properties.items()]
+    command += ["-cp", os.pathsep.join(jars), "RunTests", f"{PACKAGE.replace('/', '.')}{name}"]
+    with (folder / "java.log").open("w") as log:
+        ran = subprocess.run(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, timeout=1800, check=True
+        )
+    return ran.stdout
+
+
+def _expected() -> dict[str, Expectation]:
+    lines = [line.split("\t") for line in EXPECTED.read_text().splitlines() if line and not line.startswith("#")]
+    return {test: Expectation(verdict, reason) for test, verdict, reason in lines}
+
+
+def _report(outcomes: list[Outcome], expected: dict[str, Expectation], *, complete: bool) -> int:
+    """Prints a row for each class, then what was not expected. Returns the status."""
+    counts: dict[str, Counter[str]] = {}
+    surprises: list[str] = []
+    for test, result, message in outcomes:
+        said = expected.get(test)
+        verdict = result if result == "pass" or said is None else said.verdict
+        counts.setdefault(test.partition(".")[0], Counter())[verdict] += 1
+        if result == "fail" and said is None:
+            surprises.append(f"{test} fails: {message}")
+        if result == "pass" and said is not None and said.verdict == "fails":
+            surprises.append(f"{test} passes: it needs no line in {EXPECTED.name} ({said.reason})")
+    missing = sorted(set(expected) - {each.test for each in outcomes}) if complete else []
+    surprises += [f"{test} is listed in {EXPECTED.name}, but was not run" for test in missing]
+    sys.stdout.write("\n".join([*_table(counts), *_reasons(outcomes, expected), *surprises]) + "\n")
+    return 1 if surprises else 0
+
+
+def _table(counts: dict[str, Counter[str]]) -> list[str]:
+    columns = ("pass", "fails", "fail", "not applicable", "skip")
+    titles = ("pass", "fail, known", "fail, not listed", "not applicable", "skipped by Hive")
+    lines = [f"{'class':40}" + "".join(f"{title:>17}" for title in titles)]
+    for name, found in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
+        lines.append(f"{name:40}" + "".join(f"{found[column]:>17}" for column in columns))
+    return lines
+
+
+def _reasons(outcomes: list[Outcome], expected: dict[str, Expectation]) -> list[str]:
+    """Why tests are not applicable, each reason with their number."""
+    reasons = Counter(
+        expected[each.test].reason
+        for each in outcomes
+        if each.result != "pass" and each.test in expected and expected[each.test].verdict != "fails"
+    )
+    return [f"not applicable: {count} {reason}" for reason, count in reasons.most_common()]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
