@@ -56,6 +56,7 @@ from metastore.services.entry.config import ConfigService
 from metastore.services.entry.constraints import ConstraintService
 from metastore.services.entry.databases import DatabaseService
 from metastore.services.entry.dependencies import DependencyService
+from metastore.services.entry.file_check import FileCheckService
 from metastore.services.entry.functions import FunctionService
 from metastore.services.entry.locks import LockService
 from metastore.services.entry.materialized_views import MaterializedViewService
@@ -183,7 +184,7 @@ class Application:
             "hiveserver": HiveServerHandlers(),
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
             "scans": ScanHandlers(ScanService(self._store), values),
-            "cleaning": CleaningHandlers(self.cleaning),
+            "cleaning": CleaningHandlers(self.cleaning, FileCheckService(self._store, self.journal, warehouse)),
             "writes": WriteHandlers(WriteService(self._store), PublishingService(self._store, warehouse.roots, _now)),
         }
 

@@ -221,6 +221,31 @@ struct CleanResult {
   2: required i64 waiting,                 // locations that are within their grace time, or whose writer lives
 }
 
+// ---- Checking
+
+/** Whether catalog and storage agree: of one table, of one database, or of all. */
+struct CheckFilesRequest {
+  1: optional string dbName,
+  2: optional string tableName,
+  3: optional string catName,
+  4: optional bool repair = false,         // mends what is safe: makes directories, removes empty ones and remains of drops
+}
+
+struct FileProblem {
+  1: required string location,
+  2: required string problem,              // missing directory, directory without object, remains of a drop, unfinished …
+  3: required string owner,                // whose it is, or in whose directory it lies
+  4: required i64 files,                   // that lie there
+  5: required i64 bytes,
+  6: required bool mendable,               // by repair
+  7: required bool mended,
+}
+
+struct CheckFilesResult {
+  1: required list<FileProblem> problems,
+  2: required i64 directories,             // that were looked at
+}
+
 // ---- Dependent tables
 
 /** Makes a table whose partitions are those of another table, by a prefix of its partition columns. */
@@ -328,6 +353,10 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
 
   /** Removes files that nothing refers to any more: what was replaced, and what dead writers left. */
   CleanResult clean(1: CleanRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** Compares the catalog with what lies in storage. */
+  CheckFilesResult check_files(1: CheckFilesRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
   /** All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing. */

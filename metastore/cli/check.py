@@ -1,4 +1,4 @@
-"""`metastore check`: whether the files of a bucketed table are named as its buckets are declared."""
+"""`metastore check`: whether catalog and storage agree, and the files of bucketed tables are named as they must be."""
 
 from __future__ import annotations
 
@@ -15,26 +15,61 @@ from metastore.domain.query_ids import is_hidden
 from metastore.errors import InvalidInputError
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
-from thrift_idl.gen.metastore.ttypes import ScanPlan, ScanRequest
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CheckFilesResult, FileProblem, ScanPlan, ScanRequest
 
 _AT_ONCE: Final = 16  # directories that are listed
+_PATIENCE: Final = 24 * 3600.0  # seconds
+_HEADER: Final = ("location", "problem", "owner", "files", "bytes", "state")
 _COMMAND: Final = "metastore check --rows"
 Finding = tuple[str, str]  # partition, what is wrong
 
 
-def check(uri: str, name: str, *, rows: bool, master: str) -> tuple[int, str]:
-    """Prints what is wrong; returns the exit status and a summary. `name`: DATABASE.TABLE.
+def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tuple[int, str]:
+    """Prints what is wrong; returns the exit status and a summary. `name`: DATABASE.TABLE, DATABASE, or nothing: all.
 
-    `rows`: Spark, at `master`, also reads them all, and looks whether each lies in its bucket.
-    Raises InvalidInputError for a table that has no buckets.
+    `rows`: Spark, at `master`, also reads all rows of a bucketed table, and looks whether each lies in its bucket.
+    `repair`: mends what is safe. Raises InvalidInputError for a table that has no buckets, if its rows are asked for.
     """
-    database, separator, table_name = name.rpartition(".")
+    database, _, table = name.partition(".")
+    if rows and not table:
+        raise InvalidInputError("--rows reads the rows of one table: name it as DATABASE.TABLE")
+    with connected(uri, timeout=_PATIENCE) as client:
+        result = client.check_files(CheckFilesRequest(database or None, table or None, repair=repair))
+    print_table("Where catalog and storage differ", _HEADER, [_row(each, repair) for each in result.problems])
+    left = [each for each in result.problems if not each.mended]
+    status, summary = (1 if left else 0), _summary(name, result, len(left), repair)
+    if not table:
+        return status, summary
+    bucket_status, buckets_summary = _check_buckets(uri, name, rows=rows, master=master)
+    if not result.problems and buckets_summary:
+        return bucket_status, buckets_summary
+    return max(status, bucket_status), "; ".join(filter(None, (summary, buckets_summary)))
+
+
+def _row(each: FileProblem, repair: bool) -> tuple[str, ...]:
+    state = "mended" if each.mended else "can be mended" if each.mendable and not repair else "left"
+    return (each.location, each.problem, each.owner, str(each.files), str(each.bytes), state)
+
+
+def _summary(name: str, result: CheckFilesResult, left: int, repair: bool) -> str:
+    if not result.problems:
+        return f"{name or 'all'}: catalog and storage agree, {result.directories} directories"
+    mendable = sum(each.mendable for each in result.problems)
+    done = f"{len(result.problems) - left} mended" if repair else f"--repair mends {mendable}"
+    return f"{len(result.problems)} problems, {done}"
+
+
+def _check_buckets(uri: str, name: str, *, rows: bool, master: str) -> tuple[int, str]:
+    """Checks a table that has some; of another, there is nothing to say. Raises InvalidInputError."""
+    database, _, table_name = name.partition(".")
     with connected(uri) as client:
-        table = client.get_table(database if separator else "default", table_name)
+        table = client.get_table(database, table_name)
         full_name = f"{table.dbName}.{table.tableName}"
         declared = buckets(table.sd.bucketCols, table.sd.numBuckets)
         if not declared.count:
-            raise InvalidInputError(f"{full_name} has no buckets to check: it is not CLUSTERED BY")
+            if rows:
+                raise InvalidInputError(f"{full_name} has no buckets to check: it is not CLUSTERED BY")
+            return 0, ""
         plan = client.plan_scan(ScanRequest(table.dbName, table.tableName))
     keys = [key.name for key in table.partitionKeys]
     found = list(_findings(full_name, keys, declared, plan))

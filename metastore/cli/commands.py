@@ -272,15 +272,16 @@ def suggest(name: str, columns: str | None, share: float, limit: int | None, mas
 
 
 @metastore.command()
-@click.argument("name", metavar="DATABASE.TABLE")
-@click.option("--rows", is_flag=True, help="also read all rows with Spark: whether each lies in its bucket")
+@click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
+@click.option("--repair", is_flag=True, help="mend what is safe: directories that are missing, or empty and nobody's")
+@click.option("--rows", is_flag=True, help="also read all rows of a table with Spark: whether each lies in its bucket")
 @click.option("--master", default="local[*]", show_default=True, help="where Spark runs, for --rows")
 @uri_option
-def check(name: str, rows: bool, master: str, uri: str) -> int:
-    """Check that the files of a bucketed table are named as its buckets are declared; else the status is 1."""
+def check(name: str, repair: bool, rows: bool, master: str, uri: str) -> int:
+    """Check that catalog and storage agree, and that a bucketed table's files are in order; else the status is 1."""
     from metastore.cli.check import check as run_check
 
-    status, summary = run_check(uri, name, rows=rows, master=master)
+    status, summary = run_check(uri, name, rows=rows, repair=repair, master=master)
     click.echo(summary, err=True)
     return status
 

@@ -1,4 +1,4 @@
-"""Our own service: cleaning."""
+"""Our own service: cleaning, and checking whether it is needed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ from datetime import timedelta
 
 from metastore.handlers.arguments import table_name
 from metastore.services.entry.cleaning import CleaningService
-from thrift_idl.gen.metastore.ttypes import CleanRequest, CleanResult
+from metastore.services.entry.file_check import FileCheckService
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CheckFilesResult, CleanRequest, CleanResult
 
 _LONGEST = 10**15  # milliseconds: longer than anything was kept
 
 
 class CleaningHandlers:
-    """`clean`."""
+    """`clean` and `check_files`."""
 
-    def __init__(self, cleaning: CleaningService) -> None:
+    def __init__(self, cleaning: CleaningService, checking: FileCheckService) -> None:
         self._cleaning = cleaning
+        self._checking = checking
+
+    def check_files(self, request: CheckFilesRequest) -> CheckFilesResult:
+        name = table_name(request.dbName, request.tableName, request.catName)
+        return self._checking.check(name, repair=bool(request.repair))
 
     def clean(self, request: CleanRequest) -> CleanResult:
         name = table_name(request.dbName, request.tableName, request.catName)

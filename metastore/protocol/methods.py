@@ -82,7 +82,7 @@ SERVED: dict[str, str] = {
         get_latest_committed_compaction_info""",
     "hiveserver": "get_active_resource_plan scheduled_query_poll",
     "scans": "plan_scan scan_values",
-    "cleaning": "clean",
+    "cleaning": "clean check_files",
     "writes": "begin_write renew_write end_write publish publish_all",
     "dependencies": "create_dependent_table set_dependency get_dependencies wait_for_partition",
 }

@@ -34,6 +34,11 @@ class Roots:
         self._resolved = list(dict.fromkeys([*self._resolved, *map(_Resolver().canonical, locations)]))
         self._schemes = {*SERVED, *(paths.parse(each).identity[0] for each in self._resolved)}
 
+    @property
+    def all(self) -> list[str]:
+        """The roots, canonical, the warehouse first."""
+        return list(self._resolved)
+
     def holding(self, locations: Iterable[str]) -> list[str]:
         """Those of the locations that are a root or lie below one."""
         resolver = _Resolver()

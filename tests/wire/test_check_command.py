@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from metastore.cli.commands import run
-from tests.fixtures.server import Server
-from tests.wire.builders import descriptor, new_table, partition
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import descriptor, new_table, partition, table
 from tests.wire.writing import begin, write_file
+from thrift_idl.gen.hive_metastore.ttypes import Database
 
 Capture = pytest.CaptureFixture[str]
 BUCKETED = {"bucketCols": ["a"], "numBuckets": 4}
@@ -84,10 +85,53 @@ def test_a_table_without_partitions(
     assert lines.startswith("<UNPARTITIONED>\tHive table")
 
 
-def test_a_table_without_buckets_is_refused(capsys: Capture, metastore_server: Server, metastore_client: Any) -> None:
+def test_rows_of_a_table_without_buckets_are_refused(
+    capsys: Capture, metastore_server: Server, metastore_client: Any
+) -> None:
     name = new_table(metastore_client, [])
-    status, _, error = check(capsys, metastore_server, name)
-    assert (status, error) == (
-        1,
-        f"metastore: {'.'.join(name)} has no buckets to check: it is not CLUSTERED BY\n",
-    )
+    assert run(["check", ".".join(name), "--rows", "--uri", metastore_server.uri]) == 1
+    assert capsys.readouterr().err == f"metastore: {'.'.join(name)} has no buckets to check: it is not CLUSTERED BY\n"
+    assert run(["check", "--rows", "--uri", metastore_server.uri]) == 1
+
+
+def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Server], database_url: str) -> None:
+    """Everything that may be wrong, told first, then mended where that is safe."""
+    server = start_metastore(database_url, "--locations", "")
+    with connected(server) as client:
+        client.create_database(Database("db"))
+        for name, keys in (("days", [("ds", "string")]), ("plain", [])):
+            client.create_table(table("db", name, keys))
+        client.add_partitions([partition("db", "days", [n]) for n in "123"])
+        assert run(["check", "--uri", server.uri]) == 0
+        assert capsys.readouterr().err.startswith("all: catalog and storage agree, ")
+        home = Path(server.warehouse.removeprefix("file:"))
+        (home / "db.db/days/ds=2").rmdir()
+        (home / "db.db/days/ds=8/empty").mkdir(parents=True)
+        for place in ("db.db/days/ds=9", "db.db/gone", ".metastore_trash/77"):
+            (home / place).mkdir(parents=True)
+            (home / place / "rows").write_text("rows")
+        (home / "db.db/days/_staging").mkdir()
+        problems = [
+            (".metastore_trash/77", "remains of a drop", "", "1", "4", "can be mended"),
+            ("db.db/days/ds=2", "missing directory", "db.days", "0", "0", "can be mended"),
+            ("db.db/days/ds=8", "directory without object", "db.days", "0", "0", "can be mended"),
+            ("db.db/days/ds=9", "directory without object", "db.days", "1", "4", "left"),
+            ("db.db/gone", "directory without object", "db", "1", "4", "left"),
+        ]
+        for options, state, summary in (
+            ([], "can be mended", "5 problems, --repair mends 3\n"),
+            (["--repair"], "mended", "5 problems, 3 mended\n"),
+        ):
+            assert run(["check", *options, "--uri", server.uri]) == 1
+            told = capsys.readouterr()
+            lines = [line.removeprefix(f"{server.warehouse}/").split("\t") for line in told.out.splitlines()]
+            assert [tuple(each) for each in lines] == [
+                (*each[:5], each[5].replace("can be mended", state)) for each in problems
+            ]
+            assert told.err == summary
+        assert run(["check", "db.days", "--uri", server.uri]) == 1
+        assert capsys.readouterr().err == "1 problems, --repair mends 0\n"
+        assert (home / "db.db/days/ds=2").is_dir()
+        assert not (home / "db.db/days/ds=8").exists()
+        assert (home / "db.db/gone/rows").exists()
+        assert run(["check", "nope", "--uri", server.uri]) == 1

@@ -20,6 +20,7 @@ from metastore.settings import Settings
 from tests.fixtures.application import called
 from tests.wire.builders import descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, Table
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest
 
 KEYS = [("ds", "string")]
 
@@ -86,6 +87,7 @@ class House:
         assert there - places - above == set()
         trash = self.warehouse.parent / ".metastore_trash"
         assert [*trash.glob("*"), *(self.warehouse / ".metastore_trash").glob("*")] == []
+        assert self.call("check_files", CheckFilesRequest()).problems == []
         with self.application._store.read() as work:
             query = text("SELECT kind, location, reason, error FROM file_operations WHERE kind <> 'moved'")
             assert [tuple(row) for row in work._connection.execute(query)] == []

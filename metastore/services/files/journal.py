@@ -211,6 +211,10 @@ class Journal:
                 failed[each.id] = str(error)
         return results
 
+    def remove_empty(self, places: Sequence[str]) -> None:
+        """Removes directories, if they are empty and nobody refers to them."""
+        self._undo(0, places)
+
     def _undo(self, number: int, made: Sequence[str]) -> None:
         """Removes directories, if they are empty and nobody refers to them, and forgets what was intended."""
 

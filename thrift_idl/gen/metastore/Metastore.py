@@ -81,6 +81,16 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def check_files(self, request):
+        """
+        Compares the catalog with what lies in storage.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
     def publish(self, request):
         """
         All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing.
@@ -375,6 +385,44 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o2
         raise TApplicationException(TApplicationException.MISSING_RESULT, "clean failed: unknown result")
 
+    def check_files(self, request):
+        """
+        Compares the catalog with what lies in storage.
+
+        Parameters:
+         - request
+
+        """
+        self.send_check_files(request)
+        return self.recv_check_files()
+
+    def send_check_files(self, request):
+        self._oprot.writeMessageBegin('check_files', TMessageType.CALL, self._seqid)
+        args = check_files_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_check_files(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = check_files_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "check_files failed: unknown result")
+
     def publish(self, request):
         """
         All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing.
@@ -630,6 +678,7 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
         self._processMap["renew_write"] = Processor.process_renew_write
         self._processMap["end_write"] = Processor.process_end_write
         self._processMap["clean"] = Processor.process_clean
+        self._processMap["check_files"] = Processor.process_check_files
         self._processMap["publish"] = Processor.process_publish
         self._processMap["publish_all"] = Processor.process_publish_all
         self._processMap["create_dependent_table"] = Processor.process_create_dependent_table
@@ -831,6 +880,35 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("clean", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_check_files(self, seqid, iprot, oprot):
+        args = check_files_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = check_files_result()
+        try:
+            result.success = self._handler.check_files(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("check_files", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -1332,6 +1410,55 @@ class clean_result(TBase):
 all_structs.append(clean_result)
 clean_result.thrift_spec = (
     (0, TType.STRUCT, 'success', [CleanResult, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class check_files_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(check_files_args)
+check_files_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [CheckFilesRequest, None], None, ),  # 1
+)
+
+
+class check_files_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(check_files_result)
+check_files_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [CheckFilesResult, None], None, ),  # 0
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
 )

@@ -689,6 +689,86 @@ class CleanResult(TBase):
         self.waiting = waiting
 
 
+class CheckFilesRequest(TBase):
+    """
+    Whether catalog and storage agree: of one table, of one database, or of all.
+
+    Attributes:
+     - dbName
+     - tableName
+     - catName
+     - repair
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'catName',
+        'repair',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, catName=None, repair=False,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.catName = catName
+        self.repair = repair
+
+
+class FileProblem(TBase):
+    """
+    Attributes:
+     - location
+     - problem
+     - owner
+     - files
+     - bytes
+     - mendable
+     - mended
+
+    """
+
+    __slots__ = (
+        'location',
+        'problem',
+        'owner',
+        'files',
+        'bytes',
+        'mendable',
+        'mended',
+    )
+
+
+    def __init__(self, location=None, problem=None, owner=None, files=None, bytes=None, mendable=None, mended=None,):
+        self.location = location
+        self.problem = problem
+        self.owner = owner
+        self.files = files
+        self.bytes = bytes
+        self.mendable = mendable
+        self.mended = mended
+
+
+class CheckFilesResult(TBase):
+    """
+    Attributes:
+     - problems
+     - directories
+
+    """
+
+    __slots__ = (
+        'problems',
+        'directories',
+    )
+
+
+    def __init__(self, problems=None, directories=None,):
+        self.problems = problems
+        self.directories = directories
+
+
 class CreateDependentTableRequest(TBase):
     """
     Makes a table whose partitions are those of another table, by a prefix of its partition columns.
@@ -1127,6 +1207,31 @@ CleanResult.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'locations', (TType.STRUCT, [CleanedLocation, None], False), None, ),  # 1
     (2, TType.I64, 'waiting', None, None, ),  # 2
+)
+all_structs.append(CheckFilesRequest)
+CheckFilesRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
+    (4, TType.BOOL, 'repair', None, False, ),  # 4
+)
+all_structs.append(FileProblem)
+FileProblem.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'location', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'problem', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'owner', 'UTF8', None, ),  # 3
+    (4, TType.I64, 'files', None, None, ),  # 4
+    (5, TType.I64, 'bytes', None, None, ),  # 5
+    (6, TType.BOOL, 'mendable', None, None, ),  # 6
+    (7, TType.BOOL, 'mended', None, None, ),  # 7
+)
+all_structs.append(CheckFilesResult)
+CheckFilesResult.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'problems', (TType.STRUCT, [FileProblem, None], False), None, ),  # 1
+    (2, TType.I64, 'directories', None, None, ),  # 2
 )
 all_structs.append(CreateDependentTableRequest)
 CreateDependentTableRequest.thrift_spec = (

@@ -1,0 +1,221 @@
+"""Whether catalog and storage agree: directories without object, objects without directory, what was left undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.skew_places import DEFAULT_DIRECTORY
+from metastore.errors import UnavailableError
+from metastore.services.files.journal import Journal
+from metastore.services.rules.locations import places_of
+from metastore.services.rules.lookup import get_database, get_table
+from metastore.services.rules.tables import is_view
+from metastore.storage.references import StoredTable
+from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import TRASH, FoundFile, Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
+from thrift_idl.gen.metastore.ttypes import CheckFilesResult, FileProblem
+
+MISSING, UNOWNED, REMAINS, UNFINISHED = (
+    "missing directory",
+    "directory without object",
+    "remains of a drop",
+    "unfinished",
+)
+
+
+class FileCheckService:
+    """Compares table by table. Nothing is locked: what seems wrong is looked at again before it is told."""
+
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
+        self._store = store
+        self._journal = journal
+        self._warehouse = warehouse
+
+    def check(self, name: TableName, *, repair: bool) -> CheckFilesResult:
+        """Checks one table, one database (no table) or everything (no database), within the roots.
+
+        `repair`: makes missing directories; removes empty ones that are nobody's, and remains of drops; goes on with
+        what was left undone. Raises NotFoundError.
+        """
+        problems: list[FileProblem] = []
+        looked = 0
+        if not name.database:
+            problems += self._unfinished(repair)
+            problems += self._remains(repair)
+        for stored in self._tables(name):
+            found = _Walk(self._warehouse, stored, self._places(stored))
+            looked += found.looked
+            problems += self._confirmed(found.owner, stored, found, repair=repair)
+        for database, location in [] if name.name else self._databases(name):
+            if not self._warehouse.roots.holding([location]):
+                continue
+            below = self._warehouse.children(location)[1]
+            looked += len(below)
+            problems += self._missing(database, [] if self._warehouse.exists(location) else [location], repair)
+            problems += self._unowned(database, [each for each in below if not _is_hidden(each)], repair)
+        return CheckFilesResult(problems, looked)
+
+    def _tables(self, name: TableName) -> Iterator[StoredTable]:
+        with self._store.read() as work:
+            if name.name:
+                ids = [get_table(work, name).ref.id]
+            elif name.database:
+                get_database(work, DatabaseName(name.catalog, name.database))
+                ids = work.tables.ids(DatabaseName(name.catalog, name.database))
+            else:
+                ids = work.tables.ids()
+        for each in ids:
+            with self._store.read() as work:
+                yield from work.tables.find_ids([each])
+
+    def _databases(self, name: TableName) -> list[tuple[str, str]]:
+        with self._store.read() as work:
+            catalogs = [name.catalog] if name.database else work.catalogs.names()
+            names = [
+                DatabaseName(catalog, each)
+                for catalog in catalogs
+                for each in ([name.database] if name.database else work.databases.names(catalog, None))
+            ]
+            found = [(str(each), work.databases.find(each)) for each in names]
+        return [(owner, stored.encoded.decode().locationUri) for owner, stored in found if stored]
+
+    def _places(self, stored: StoredTable) -> list[str]:
+        """Where the table's data lie by the catalog, inside of the roots; none of a view."""
+        struct = stored.encoded.decode()
+        if is_view(struct) or not struct.sd.location:
+            return []
+        with self._store.read() as work:
+            places = [*places_of(struct.sd), *work.partitions.locations(stored.ref)]
+        return self._warehouse.roots.holding(dict.fromkeys(places))
+
+    def _confirmed(self, owner: str, stored: StoredTable, found: _Walk, *, repair: bool) -> list[FileProblem]:
+        """What is still so: the table may have changed while its directories were listed."""
+        with self._store.read() as work:
+            there = work.tables.find_ids([stored.ref.id])
+        now = {paths.canonical(each) for each in self._places(there[0])} if there else set()
+        missing = [each for each in found.missing if paths.canonical(each) in now and not self._warehouse.exists(each)]
+        return [*self._missing(owner, missing, repair), *self._unowned(owner, found.unowned, repair)]
+
+    def _missing(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
+        if repair and places:
+            with self._journal.making(places) as intent, self._store.transaction() as work:
+                intent.settle(work)
+        return [FileProblem(each, MISSING, owner, 0, 0, mendable=True, mended=repair) for each in places]
+
+    def _unowned(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
+        """Those of the directories that nobody refers to, writes, waits to have removed, or is about to make."""
+        with self._store.read() as work:
+            free = _unused(work, places)
+        problems = []
+        for each in free:
+            files = self._warehouse.files(each)
+            if not files and not self._warehouse.exists(each):
+                continue
+            if repair and not files:
+                self._journal.remove_empty([each, *self._folders(each)])
+            problems.append(_problem(each, UNOWNED, owner, files, mendable=not files, mended=repair and not files))
+        return problems
+
+    def _folders(self, location: str) -> list[str]:
+        below = self._warehouse.children(location)[1]
+        return [*below, *(deeper for each in below for deeper in self._folders(each))]
+
+    def _unfinished(self, repair: bool) -> list[FileProblem]:
+        with self._store.read() as work:
+            overdue = work.file_operations.overdue()
+        if repair:
+            self._journal.recover()
+        with self._store.read() as work:
+            left = {
+                each.id for each in work.file_operations.read([each.id for each in overdue]) if each.kind != "moved"
+            }
+        return [
+            FileProblem(
+                each.location,
+                f"{UNFINISHED}: {each.reason}",
+                "",
+                0,
+                0,
+                mendable=True,
+                mended=repair and each.id not in left,
+            )
+            for each in overdue
+        ]
+
+    def _remains(self, repair: bool) -> list[FileProblem]:
+        """What is put away, and no operation of the journal's."""
+        found: list[str] = []
+        problems: list[FileProblem] = []
+        for root in self._warehouse.roots.all:
+            try:
+                found += self._warehouse.children(paths.join(root, TRASH))[1]
+            except UnavailableError as error:
+                problems.append(FileProblem(root, str(error), "", 0, 0, mendable=False, mended=False))
+        numbers = {int(paths.name(each)): each for each in found if paths.name(each).isdecimal()}
+        with self._store.read() as work:
+            known = {numbers[each.id] for each in work.file_operations.read(list(numbers))}
+        for each in (place for place in found if place not in known):
+            problems.append(_problem(each, REMAINS, "", self._warehouse.files(each), mendable=True, mended=repair))
+            if repair:
+                self._warehouse.delete_directory(each)
+        return problems
+
+
+class _Walk:
+    """A table's directories beside what the catalog says."""
+
+    def __init__(self, warehouse: Warehouse, stored: StoredTable, places: Sequence[str]) -> None:
+        self._warehouse = warehouse
+        self.owner = str(stored.ref.name)
+        self.looked = 0
+        self.unowned: list[str] = []
+        self._places = {paths.canonical(each): each for each in places}
+        self._above = {above for each in self._places for above in paths.ancestors(each)}
+        self._seen: set[str] = set()
+        struct = stored.encoded.decode()
+        if places:
+            root = paths.before_versions(struct.sd.location)
+            if warehouse.roots.holding([root]) and (struct.partitionKeys or _has_directories(struct.sd)):
+                self._walk(root)
+        left = [place for key, place in self._places.items() if key not in self._seen]
+        self.looked += len(left)
+        self.missing = [each for each in left if not warehouse.exists(each)]
+
+    def _walk(self, folder: str) -> None:
+        for each in self._warehouse.children(folder)[1]:
+            key = paths.canonical(each)
+            self.looked += 1
+            if key in self._places:
+                self._seen.add(key)
+            if key in self._above:
+                self._walk(each)
+            elif key not in self._places and not _is_hidden(each) and paths.name(each) != DEFAULT_DIRECTORY:
+                self.unowned.append(each)
+
+
+def _has_directories(sd: StorageDescriptor) -> bool:
+    return bool(sd.storedAsSubDirectories and sd.skewedInfo.skewedColNames)
+
+
+def _unused(work: UnitOfWork, places: Sequence[str]) -> list[str]:
+    keys = {paths.canonical(each): each for each in places}
+    uses = [of(keys) for of in (work.locations.referred, work.locations.written, work.locations.retired)]
+    made = work.file_operations.being_made(list(keys))
+    free = [key for key in keys if key not in made and all(use.get(key, UNUSED) == UNUSED for use in uses)]
+    return [keys[key] for key in free if not work.file_operations.in_the_way([key])]
+
+
+def _is_hidden(location: str) -> bool:
+    """Whether engines overlook it."""
+    return paths.name(location).startswith(("_", "."))
+
+
+def _problem(
+    location: str, problem: str, owner: str, files: Sequence[FoundFile], *, mendable: bool, mended: bool
+) -> FileProblem:
+    size = sum(each.bytes for each in files)
+    return FileProblem(location, problem, owner, len(files), size, mendable=mendable, mended=mended)
