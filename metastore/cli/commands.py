@@ -272,6 +272,37 @@ def suggest(name: str, columns: str | None, share: float, limit: int | None, mas
 
 
 @metastore.command()
+@click.argument("name", metavar="DATABASE.TABLE")
+@uri_option
+def protect(name: str, uri: str) -> None:
+    """Refuse drops of a table, of its partitions and of its database, by any client."""
+    from metastore.cli.protect import protect as run_protect
+
+    click.echo(run_protect(uri, name, wanted=True))
+
+
+@metastore.command()
+@click.argument("name", metavar="DATABASE.TABLE")
+@uri_option
+def unprotect(name: str, uri: str) -> None:
+    """Allow drops of a table again."""
+    from metastore.cli.protect import protect as run_protect
+
+    click.echo(run_protect(uri, name, wanted=False))
+
+
+@metastore.command()
+@click.argument("name", metavar="DATABASE.TABLE")
+@click.option("--at", metavar="TIME", help="show the definition as it was then: 2026-01-31T23:59:59, UTC")
+@uri_option
+def history(name: str, at: str | None, uri: str) -> None:
+    """Show what changed of a table, and when, as far back as the notification log reaches."""
+    from metastore.cli.history import history as run_history
+
+    click.echo(run_history(uri, name, at), err=True)
+
+
+@metastore.command()
 @click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
 @click.option("--repair", is_flag=True, help="mend what is safe: directories that are missing, or empty and nobody's")
 @click.option("--rows", is_flag=True, help="also read all rows of a table with Spark: whether each lies in its bucket")

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from metastore.errors import InvalidInputError, InvalidObjectError
 
+PROTECTED = "metastore.protected"
+"""The table property that, while it is true, refuses drops of the table, of its partitions and of its database."""
+
 DEFAULT_CATALOG = "hive"
 
 MAX_OBJECT_NAME = 128

@@ -21,7 +21,7 @@ from metastore.services.files.journal import Journal, decide_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_database, missing_database
-from metastore.services.rules.table_data import data_of, places_of_table, spared
+from metastore.services.rules.table_data import check_unprotected, data_of, places_of_table, spared
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -130,6 +130,7 @@ class DatabaseService:
                 )
             kept: list[str] = []
             for table in tables:
+                check_unprotected(table.encoded.decode())
                 own = data_of(work, table) if delete_data else []
                 doomed += own
                 kept += [] if own else places_of_table(work, table)

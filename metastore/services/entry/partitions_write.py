@@ -19,7 +19,7 @@ from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, updates_statistics
-from metastore.services.rules.table_data import owns_data
+from metastore.services.rules.table_data import check_unprotected, owns_data
 from metastore.services.rules.tables import count, fill_statistics, has_statistics
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import named
@@ -152,6 +152,7 @@ class PartitionWriteService:
                 text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
                 raise NotFoundError(f"{text}. {sorted(missing)}")
             struct = stored.encoded.decode()
+            check_unprotected(struct)
             removing: list[int] = []
             if delete_data and owns_data(struct):
                 places = [place for each in dropped.encoded.decode() for place in _places(each)]

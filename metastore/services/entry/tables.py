@@ -20,7 +20,7 @@ from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.materialized_views import add_sources, check_no_views
 from metastore.services.rules.privileges import add_privileges
-from metastore.services.rules.table_data import data_of
+from metastore.services.rules.table_data import check_unprotected, data_of
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
 from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.queries.filters import table_condition
@@ -133,6 +133,7 @@ class TableService:
             doomed = data_of(work, stored) if delete_data else []
             check_no_views(work, stored.ref)
             for each in [*droppable(work, stored.ref, cascade=cascade), stored]:
+                check_unprotected(each.encoded.decode())
                 work.tables.delete(each.ref.id)
                 forget_dropped(work, each.encoded.decode())
                 work.record(table_events.drop_table(table_text(each.encoded.decode())))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metastore.domain.names import PROTECTED
+from metastore.errors import InvalidOperationError
 from metastore.services.rules.locations import is_managed
 from metastore.services.rules.tables import is_true, is_view
 from metastore.storage.references import StoredTable
@@ -27,6 +29,16 @@ def owns_data(table: Table) -> bool:
     if is_view(table) or not table.sd.location:
         return False
     return is_managed(table) or is_true(table.parameters, "external.table.purge")
+
+
+def check_unprotected(table: Table) -> None:
+    """Raises InvalidOperationError for a table that must not be dropped."""
+    if is_true(table.parameters, PROTECTED):
+        name = f"{table.dbName}.{table.tableName}"
+        raise InvalidOperationError(
+            f"{name} is protected: before it, its partitions or its database are dropped, run  "
+            f"metastore unprotect {name}  (table property {PROTECTED})"
+        )
 
 
 def places_of_table(work: UnitOfWork, table: StoredTable) -> list[str]:

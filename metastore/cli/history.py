@@ -1,0 +1,117 @@
+"""`metastore history`: what changed of a table and when, out of the notification log; or how it was at a moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from thrift.protocol.TJSONProtocol import TJSONProtocol
+from thrift.transport.TTransport import TMemoryBuffer
+
+from metastore.cli.client import connected
+from metastore.cli.printing import print_table
+from metastore.errors import InvalidInputError, NotFoundError
+from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, NotificationEventRequest, Table
+
+_AT_ONCE: Final = 1000  # events that are read
+_SHOWN: Final = 3  # partitions that are named
+_SKEW: Final = ("skewedColNames", "skewedColValues")
+
+
+def history(uri: str, name: str, at: str | None) -> str:
+    """Prints the changes of DATABASE.TABLE, the oldest first, or its definition at a moment; returns the summary.
+
+    The log reaches back as far as METASTORE_EVENT_TIME_TO_LIVE. Raises NotFoundError, InvalidInputError.
+    """
+    database, separator, table = name.lower().rpartition(".")
+    events = list(_events(uri, database if separator else "default", table))
+    if not events:
+        raise NotFoundError(f"the notification log, of METASTORE_EVENT_TIME_TO_LIVE, says nothing of {name}")
+    if at is None:
+        rows = [(_time(each), each.eventType, change) for each in events for change in _changes(each)]
+        print_table(f"History of {name}", ("time (UTC)", "event", "change"), rows)
+        return f"{len(events)} events since {_time(events[0])}"
+    moment = _moment(at)
+    print_table(f"{name} at {at}", ("property", "value"), _definition(_table_at(name, events, moment)))
+    return ""
+
+
+def _events(uri: str, database: str, table: str) -> Iterator[NotificationEvent]:
+    """Yields those about the table of this name now, under the names that it had before, too."""
+    found: list[NotificationEvent] = []
+    with connected(uri) as client:
+        last = 0
+        while some := client.get_next_notification(NotificationEventRequest(last, _AT_ONCE)).events:
+            last = some[-1].eventId
+            found += [each for each in some if each.tableName]
+    wanted, kept = (database, table), []
+    for each in reversed(found):
+        if (each.dbName, each.tableName) == wanted:
+            kept.append(each)
+            if each.eventType == "ALTER_TABLE":
+                before = _table(each, "tableObjBeforeJson")
+                wanted = before.dbName, before.tableName
+    yield from reversed(kept)
+
+
+def _changes(event: NotificationEvent) -> Iterator[str]:
+    message = json.loads(event.message)
+    if event.eventType == "ALTER_TABLE":
+        before, after = (_facts(_table(event, f"tableObj{when}Json")) for when in ("Before", "After"))
+        for key in dict.fromkeys([*before, *after]):
+            if before.get(key) != after.get(key):
+                yield f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}"
+    elif values := message.get("partitions") or [each for each in [message.get("keyValues")] if each]:
+        names = ["/".join(f"{key}={value}" for key, value in each.items()) for each in values]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        yield ", ".join(names[:_SHOWN]) + more
+    else:
+        yield "replaced" if message.get("replace") == "true" else ""
+
+
+def _facts(table: Table) -> dict[str, str]:
+    """What a table is, as texts by name."""
+    facts = {"name": f"{table.dbName}.{table.tableName}", "type": table.tableType or "", "owner": table.owner or ""}
+    facts |= {f"column {each.name}": each.type for each in [*table.sd.cols, *(table.partitionKeys or ())]}
+    facts |= {"location": table.sd.location or ""}
+    skew = table.sd.skewedInfo
+    facts |= {name: str(value) for name in _SKEW if skew and (value := getattr(skew, name))}
+    facts |= {f"property {key}": value for key, value in sorted((table.parameters or {}).items())}
+    return facts
+
+
+def _definition(table: Table) -> list[tuple[str, str]]:
+    return list(_facts(table).items())
+
+
+def _table_at(name: str, events: list[NotificationEvent], moment: float) -> Table:
+    """Returns the definition after the last event up to then, or before the first one later. Raises NotFoundError."""
+    earlier = [each for each in events if each.eventTime <= moment]
+    later = [each for each in events if each.eventTime > moment]
+    if earlier and earlier[-1].eventType != "DROP_TABLE":
+        last = earlier[-1]
+        return _table(last, "tableObjAfterJson" if last.eventType == "ALTER_TABLE" else "tableObjJson")
+    if not earlier and later and later[0].eventType != "CREATE_TABLE":
+        return _table(later[0], "tableObjBeforeJson" if later[0].eventType == "ALTER_TABLE" else "tableObjJson")
+    raise NotFoundError(f"{name} was not there then")
+
+
+def _table(event: NotificationEvent, key: str) -> Table:
+    table = Table()
+    table.read(TJSONProtocol(TMemoryBuffer(json.loads(event.message)[key].encode())))
+    return table
+
+
+def _time(event: Any) -> str:
+    return datetime.fromtimestamp(event.eventTime, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _moment(text: str) -> float:
+    """Returns seconds since 1970 of an ISO 8601 text; without an offset it is UTC. Raises InvalidInputError."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInputError(f"--at {text!r} is no time: write 2026-01-31T23:59:59+01:00, or UTC") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

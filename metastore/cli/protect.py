@@ -1,0 +1,22 @@
+"""`metastore protect` and `unprotect`: whether a table may be dropped."""
+
+from __future__ import annotations
+
+from metastore.cli.client import connected
+from metastore.domain.names import PROTECTED
+
+
+def protect(uri: str, name: str, *, wanted: bool) -> str:
+    """Sets or removes the table property that refuses drops by any client; returns what is so now.
+
+    Raises NotFoundError.
+    """
+    database, separator, table_name = name.rpartition(".")
+    with connected(uri) as client:
+        table = client.get_table(database if separator else "default", table_name)
+        table.parameters.pop(PROTECTED, None)
+        if wanted:
+            table.parameters[PROTECTED] = "true"
+        client.alter_table(table.dbName, table.tableName, table)
+    state = "is protected: drops are refused" if wanted else "is not protected"
+    return f"{table.dbName}.{table.tableName} {state}"

@@ -1,0 +1,74 @@
+"""`metastore protect`, `unprotect` and `history`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from metastore.cli.commands import run
+from tests.fixtures.server import Server
+from tests.wire.builders import columns, new_table, partition
+from thrift_idl.gen.hive_metastore.ttypes import NotificationEventRequest
+
+Capture = pytest.CaptureFixture[str]
+KEYS = [("ds", "string")]
+
+
+def test_what_is_protected_is_not_dropped(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
+    database, name = new_table(hive_client, KEYS)
+    hive_client.add_partition(partition(database, name, ["1"]))
+    full = f"{database}.{name}"
+    assert run(["protect", full, "--uri", metastore_server.uri]) == 0
+    for drop in (
+        lambda: hive_client.drop_table(database, name, True),
+        lambda: hive_client.drop_partition(database, name, ["1"], True),
+        lambda: hive_client.drop_database(database, True, True),
+    ):
+        with pytest.raises(Exception, match=f"{full} is protected: .* run  metastore unprotect {full}"):
+            drop()
+    assert hive_client.get_partition_names(database, name, -1) == ["ds=1"]
+    assert run(["unprotect", full, "--uri", metastore_server.uri]) == 0
+    assert capsys.readouterr().out == f"{full} is protected: drops are refused\n{full} is not protected\n"
+    hive_client.drop_table(database, name, True)
+    assert run(["protect", full, "--uri", metastore_server.uri]) == 1
+    assert capsys.readouterr().err == f"metastore: {full} table not found\n"
+
+
+def test_what_changed(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
+    database, name = new_table(hive_client, KEYS)
+    hive_client.add_partitions([partition(database, name, [f"{n}"]) for n in range(5)])
+    changed = hive_client.get_table(database, name)
+    changed.tableName, changed.parameters["colour"] = "later", "red"
+    changed.sd.cols += columns(("b", "bigint"))
+    hive_client.alter_table(database, name, changed)
+    hive_client.drop_partition(database, "later", ["4"], True)
+    assert run(["history", f"{database}.later", "--uri", metastore_server.uri]) == 0
+    told = capsys.readouterr()
+    lines = [line.split("\t")[1:] for line in told.out.splitlines()]
+    assert lines[0] == ["CREATE_TABLE", ""]
+    assert lines[1] == ["ADD_PARTITION", "ds=0, ds=1, ds=2 and 2 more"]
+    assert ["ALTER_TABLE", f"name: {database}.t -> {database}.later"] in lines
+    assert ["ALTER_TABLE", "column b: - -> bigint"] in lines
+    assert ["ALTER_TABLE", "property colour: - -> red"] in lines
+    assert lines[-1] == ["DROP_PARTITION", "ds=4"]
+    assert told.err.startswith("4 events since ")
+
+
+def test_a_definition_as_it_was(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
+    database, name = new_table(hive_client)
+    full = f"{database}.{name}"
+    events = hive_client.get_next_notification(NotificationEventRequest(0, -1)).events
+    made = next(each for each in events if (each.dbName, each.tableName) == (database, name))
+    for moment, status, text in (
+        (made.eventTime + 60, 0, "column a\tint"),
+        (made.eventTime - 60, 1, f"{full} was not there then"),
+    ):
+        at = datetime.fromtimestamp(moment, UTC).isoformat()
+        assert run(["history", full, "--at", at, "--uri", metastore_server.uri]) == status
+        told = capsys.readouterr()
+        assert text in told.out + told.err
+    assert run(["history", full, "--at", "yesterday", "--uri", metastore_server.uri]) == 1
+    assert "--at 'yesterday' is no time" in capsys.readouterr().err
+    assert run(["history", "no.such", "--uri", metastore_server.uri]) == 1
