@@ -54,11 +54,11 @@ class PartitionWriteService:
             AlreadyExistsError: one is there, and not `if_not_exists`.
             InvalidInputError: wrong values, or one partition twice.
         """
-        given = [(each, each.sd, each.sd and each.sd.location) for each in new]
+        given = [(each, each.sd, each.sd and each.sd.location, dict(each.parameters or {})) for each in new]
 
         def action(_: object) -> list[Partition]:
-            for each, sd, location in given:  # as they came, whatever an attempt has made of them
-                each.sd = sd
+            for each, sd, location, parameters in given:  # as they came, whatever an attempt has made of them
+                each.sd, each.parameters = sd, dict(parameters)
                 if sd:
                     sd.location = location
             return self._add(table, new, if_not_exists=if_not_exists, count_files=updates_statistics(context or {}))
@@ -72,21 +72,22 @@ class PartitionWriteService:
             seen = _found(work, table)
             adding = self._prepared(work, seen, new, if_not_exists=if_not_exists)
         added = [each.partition for each in adding]
-        if count_files:
-            uncounted = [each for each in added if not has_statistics(each.parameters)]
-            fill_statistics(uncounted, count(uncounted, self._warehouse))
         places = [each.sd.location for each in added if each.sd.location]
         try:
-            with self._journal.making(places) as intent, self._store.transaction() as work:
-                stored = _found(work, table, lock="share")
-                if stored.ref != seen.ref or (if_not_exists and _there(work, stored, adding)):
-                    raise InTheWayError  # by what has changed meanwhile
-                struct = stored.encoded.decode()
-                ids = work.partitions_write.insert(stored.ref, adding)
-                values = [partition.values for partition in added]
-                work.record(*table_events.add_partitions(table_text(struct), values, objects(adding)))
-                follow_added(work, stored, struct, ids, values)
-                intent.settle(work)
+            with self._journal.making(places) as intent:
+                if count_files:
+                    uncounted = intent.there_before(each for each in added if not has_statistics(each.parameters))
+                    fill_statistics(uncounted, count(uncounted, self._warehouse))
+                with self._store.transaction() as work:
+                    stored = _found(work, table, lock="share")
+                    if stored.ref != seen.ref or (if_not_exists and _there(work, stored, adding)):
+                        raise InTheWayError  # by what has changed meanwhile
+                    struct = stored.encoded.decode()
+                    ids = work.partitions_write.insert(stored.ref, adding)
+                    values = [partition.values for partition in added]
+                    work.record(*table_events.add_partitions(table_text(struct), values, objects(adding)))
+                    follow_added(work, stored, struct, ids, values)
+                    intent.settle(work)
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {table}") from None
         return added

@@ -26,6 +26,7 @@ from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.queries.filters import table_condition
 from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.structs import copied
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.roots import Roots
@@ -60,22 +61,25 @@ class TableService:
         check_unmarked(table)
         with self._store.read() as work:
             _place(work, table, self._warehouse.roots)
-        if update_statistics and not table.partitionKeys and not has_statistics(table.parameters):
-            fill_statistics([table], count([table], self._warehouse))
+        counting = update_statistics and not table.partitionKeys and not has_statistics(table.parameters)
         try:
-            self._journal.attempt(lambda _: self._create(table, constraints))
+            self._journal.attempt(lambda _: self._create(copied(table), constraints, counting=counting))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
 
-    def _create(self, table: Table, constraints: Sequence[Constraint]) -> None:
-        places = [] if is_view(table) else [table.sd.location]
-        with self._journal.making(places) as intent, self._store.transaction() as work:
-            table_id = work.tables.insert(_place(work, table, self._warehouse.roots), table)
-            work.record(table_events.create_table(table_text(table)))
-            add_constraints(work, table_id, table, constraints)
-            add_privileges(work, table_id, table, self._clock())
-            add_sources(work, table_id, table)
-            intent.settle(work)
+    def _create(self, table: Table, constraints: Sequence[Constraint], *, counting: bool) -> None:
+        table.parameters = dict(table.parameters)
+        with self._journal.making([] if is_view(table) else [table.sd.location]) as intent:
+            if counting:
+                there = intent.there_before([table])
+                fill_statistics(there, count(there, self._warehouse))
+            with self._store.transaction() as work:
+                table_id = work.tables.insert(_place(work, table, self._warehouse.roots), table)
+                work.record(table_events.create_table(table_text(table)))
+                add_constraints(work, table_id, table, constraints)
+                add_privileges(work, table_id, table, self._clock())
+                add_sources(work, table_id, table)
+                intent.settle(work)
 
     def as_created(self, database: DatabaseName, table: Table) -> Table:
         """Returns the table as `create` would store it; nothing is. Raises InvalidObjectError."""

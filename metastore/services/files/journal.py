@@ -6,7 +6,7 @@ No file is touched while a connection of the database is held.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from threading import Event, Thread
@@ -21,9 +21,11 @@ from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
 log = logging.getLogger("metastore.files")
 T = TypeVar("T")
+Owner = TypeVar("Owner", Table, Partition)
 
 LEASE: Final = timedelta(seconds=60)
 """How long who has decided or claimed an operation has it to himself; afterwards, any server goes on."""
@@ -62,6 +64,11 @@ class Intent:
         self.number = number
         self.places = places
         self.made: list[str] = []
+
+    def there_before(self, owners: Iterable[Owner]) -> list[Owner]:
+        """Those of tables or partitions whose directories were not made for them: there may be files."""
+        made = set(map(paths.canonical, self.made))
+        return [each for each in owners if each.sd.location and paths.canonical(each.sd.location) not in made]
 
     def settle(self, work: UnitOfWork) -> None:
         """Gives them to the catalog with this transaction, of which this is the last. Raises InTheWayError."""
@@ -110,8 +117,7 @@ class Journal:
             return
         canonical = [paths.canonical(each) for each in canonical]
         with self._store.transaction() as work:
-            if found := work.file_operations.in_the_way(canonical):
-                raise InTheWayError(found)
+            refer(work, canonical)
             number = work.file_operations.intend(canonical[0], canonical, LEASE)
         intent = Intent(number, canonical)
         self._step("intended")
