@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -45,6 +46,8 @@ from metastore.handlers.truncation import TruncationHandlers
 from metastore.handlers.types import TypeHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
+from metastore.monitoring.board import Board, Place
+from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.services.entry.catalogs import CatalogService
@@ -99,9 +102,14 @@ class Application:
     """One process of the metastore. Connections to the database are made at first use."""
 
     def __init__(
-        self, settings: Settings, database_url: str, on_step: Callable[[str], object] = lambda _: None
+        self,
+        settings: Settings,
+        database_url: str,
+        on_step: Callable[[str], object] = lambda _: None,
+        place: Place | None = None,
     ) -> None:
-        """`on_step` is told of each step of a file operation, for tests that stop there."""
+        """`on_step` is told of each step of a file operation, for tests that stop there; `place` of what is done."""
+        self._place = place
         self._settings = settings
         self._store = Store(make_engine(settings, database_url), settings)
         self._listener = Listener(database_url)
@@ -121,10 +129,13 @@ class Application:
         )
         self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
         handlers = self._handlers(settings, warehouse, timeout)
-        self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version()))
+        self._records = CallRecords(settings.slow_call, place)
+        self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version()), self._records)
 
     def start(self) -> None:
         """Makes what every metastore has, as soon as the database is there; begins what happens without a call."""
+        if self._place:
+            self._place.set(pid=os.getpid(), pool_size=self._settings.pool_size)
         try:
             self.databases.bootstrap()
         except UnavailableError as error:
@@ -135,6 +146,18 @@ class Application:
 
     def open_session(self, peer: str) -> CallSession:
         return self._dispatcher.open_session(peer)
+
+    def observe(self, *, connections: int, calls: int, waiting: int, resident: int) -> None:
+        """Shows on the board what this worker has."""
+        if self._place:
+            self._place.set(
+                connections=connections,
+                calls_in_flight=calls,
+                calls_waiting=waiting,
+                resident_bytes=resident,
+                pool_used=self._store.connections_used,
+            )
+            self._records.publish()
 
     def close(self) -> None:
         for timer in (self._bootstrap, *self._timers):
@@ -189,9 +212,9 @@ class Application:
         }
 
 
-def make_application(settings: Settings, database_url: str) -> Application:
+def make_application(settings: Settings, database_url: str, board: Board | None = None, worker: int = 0) -> Application:
     """Returns an application that is ready to serve, and answers errors as long as the database does not answer."""
-    application = Application(settings, database_url)
+    application = Application(settings, database_url, place=board.place(worker) if board else None)
     application.start()
     return application
 

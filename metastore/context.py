@@ -13,6 +13,13 @@ class Caller:
     peer: str
     user: str | None = None
     groups: list[str] = field(default_factory=list)
+    connection: int = 0  # its number in this process
+    client: str = ""  # java, pyiceberg or other: guessed from its first call
+    # Of the call that it makes now:
+    database_seconds: float = 0.0  # with a connection to the database
+    waiting_seconds: float = 0.0  # for one
+    statements: int = 0
+    statement: str = ""  # the last one, without its values
 
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)

@@ -36,6 +36,13 @@ def _seconds(default: float, what: str, low: float = 0.1) -> Any:
     return _setting(default, f"seconds {what}", parse=float, low=low, high=86_400)
 
 
+def _boolean(text: str) -> bool:
+    """Raises ValueError."""
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """What a server is told at its start. `METASTORE_<FIELD>` in the environment sets a field."""
@@ -93,6 +100,17 @@ class Settings:
     dependencies_schema_change: str = _setting(
         "propagate", "what a change of a table's columns does to its dependent tables: propagate or refuse"
     )
+    http_host: str = _setting("127.0.0.1", "address of the HTTP port (0.0.0.0: all)")
+    http_port: int | None = _setting(
+        None, "HTTP port for /metrics and /health (0: any free one; unset: none)", parse=int, low=0, high=65535
+    )
+    metrics_hive_names: bool = _setting(
+        default=False,
+        help_text="whether /metrics has the figures under Hive's names, too: true or false",
+        parse=_boolean,
+    )
+    slow_call: float = _seconds(1.0, "after which a call is logged as slow, with its SQL", low=0.001)
+    log_format: str = _setting("text", "text, or json: an object a line", parse=str.lower)
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper)
 
     def __post_init__(self) -> None:
@@ -104,13 +122,15 @@ class Settings:
         for each in fields(self):
             low, high = each.metadata["low"], each.metadata["high"]
             value = getattr(self, each.name)
-            if not ((low is None or low <= value) and (high is None or value <= high)):
+            if value is not None and not ((low is None or low <= value) and (high is None or value <= high)):
                 limits = f"from {low} to {high}" if high is not None else f"{low} or more"
                 raise ConfigurationError(f"{each.name} is {value}, but must be {limits}")
         if self.dependencies_schema_change not in ("propagate", "refuse"):
             raise ConfigurationError(
                 f"dependencies_schema_change is {self.dependencies_schema_change!r}, but must be propagate or refuse"
             )
+        if self.log_format not in ("text", "json"):
+            raise ConfigurationError(f"log_format is {self.log_format!r}, but must be text or json")
         if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
             raise ConfigurationError(f"log_level is {self.log_level!r}, but must be DEBUG, INFO, WARNING or ERROR")
 
@@ -128,7 +148,8 @@ class Settings:
                 try:
                     values[each.name] = each.metadata["parse"](text)
                 except ValueError:
-                    raise ConfigurationError(f"{variable} is {text!r}, but must be a number") from None
+                    kind = "true or false" if each.metadata["parse"] is _boolean else "a number"
+                    raise ConfigurationError(f"{variable} is {text!r}, but must be {kind}") from None
         values.update({name: value for name, value in (overrides or {}).items() if value is not None})
         return cls(**values)
 

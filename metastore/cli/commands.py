@@ -48,7 +48,7 @@ def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[...
         for each in reversed([each for each in fields(Settings) if not names or each.name in names]):
             default = "" if each.default in (None, "", Path()) else f"; {each.default}"
             text = f"{each.metadata['help']}  [{PREFIX}{each.name.upper()}{default}]"
-            kind = _TYPES.get(each.metadata["parse"], str)
+            kind = bool if each.default is False else _TYPES.get(each.metadata["parse"], str)
             command = click.option("--" + each.name.replace("_", "-"), each.name, type=kind, help=text)(command)
         return command
 
@@ -198,6 +198,24 @@ def break_(context: click.Context, lock: int, uri: str | None) -> None:
     from metastore.cli.locks import break_lock
 
     click.echo(break_lock(uri or context.obj, lock))
+
+
+@metastore.command()
+@click.option("--slow", "which", flag_value="slow", default="slow", help="the last slow calls (default)")
+@click.option("--now", "which", flag_value="now", help="those in flight for a tenth of a second or more")
+@click.option(
+    "--url",
+    envvar=f"{PREFIX}HTTP_URL",
+    default="http://127.0.0.1:9084",
+    show_default=True,
+    show_envvar=True,
+    help="the HTTP port of a running metastore (METASTORE_HTTP_PORT)",
+)
+def calls(which: str, url: str) -> None:
+    """List calls of a running metastore: slow ones, or those that are worked on now."""
+    from metastore.cli.calls import show_calls
+
+    show_calls(url, which)
 
 
 @metastore.command()

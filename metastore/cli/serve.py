@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import logging
 import signal
+import socket
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import partial
 from typing import Final
 
 import click
+from sqlalchemy.exc import DBAPIError
 
 from metastore.app import make_application
 from metastore.cli.database import opened
-from metastore.errors import ConfigurationError, UnavailableError
+from metastore.errors import ConfigurationError, MetastoreError, UnavailableError
+from metastore.monitoring.board import Board
+from metastore.monitoring.exposition import Figures
+from metastore.monitoring.logs import configure
+from metastore.monitoring.pages import Pages
+from metastore.protocol.methods import served
 from metastore.settings import Settings
-from metastore.transport.listener import BindError
+from metastore.storage.figures import read_figures
+from metastore.storage.postgres.engine import make_engine
+from metastore.transport.listener import BindError, listen
 from metastore.transport.options import TransportOptions
 from metastore.transport.server import serve as serve_sockets
 from metastore.transport.supervisor import Companion
@@ -25,6 +35,7 @@ from migrations import runner
 log = logging.getLogger("metastore.serve")
 
 _PAUSE: Final = 0.5  # seconds between two looks whether the database answers
+_PATIENCE: Final = 2.0  # seconds that a figure of the database may take
 _SECONDS_BETWEEN_WARNINGS: Final = 5.0
 
 
@@ -35,17 +46,41 @@ def serve(settings: Settings) -> int:
     schema that does not fit is refused.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # until the sockets are there: as Ctrl-C, tidying up
-    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s[%(process)d] %(message)s")
+    configure(settings.log_level, settings.log_format)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     Warehouse(settings.warehouse, settings.roots).check()
     with opened(settings) as (url, postgres):
         _wait_for_schema(settings, url)
         companions = [Companion("keeper of PostgreSQL", postgres.keep_running)] if postgres else []
-        application = partial(make_application, settings, url)
+        board = Board(sorted(served()), settings.workers)
+        application = partial(make_application, settings, url, board)
         try:
-            return serve_sockets(_transport(settings), application, partial(_ready, settings), companions)
+            with _http_port(settings) as http:
+                if http:
+                    companions.append(Companion("HTTP port", partial(_show, settings, url, board, http)))
+                ready = partial(_ready, settings, http)
+                return serve_sockets(_transport(settings), application, ready, companions)
         except BindError as error:
             raise ConfigurationError(str(error)) from error
+
+
+def _http_port(settings: Settings) -> AbstractContextManager[socket.socket | None]:
+    return nullcontext() if settings.http_port is None else listen(settings.http_host, settings.http_port)
+
+
+def _show(settings: Settings, url: str, board: Board, http: socket.socket, lifeline: int) -> int:
+    """Serves the pages, in a process of their own."""
+    engine = make_engine(settings, url, statement_timeout=_PATIENCE, application="metastore pages", size=1)
+
+    def figures() -> Figures:
+        try:
+            found = read_figures(engine)
+            runner.check(url)
+        except (DBAPIError, MetastoreError) as error:
+            raise OSError(" ".join(str(getattr(error, "orig", error)).split())) from error
+        return found
+
+    return Pages(board, figures, hive_names=settings.metrics_hive_names).serve(http, lifeline)
 
 
 def _wait_for_schema(settings: Settings, url: str) -> None:
@@ -74,9 +109,13 @@ def _transport(settings: Settings) -> TransportOptions:
     return TransportOptions(**{name: getattr(settings, name) for name in shared})
 
 
-def _ready(settings: Settings, host: str, port: int) -> None:
-    host = f"[{host}]" if ":" in host else host
+def _ready(settings: Settings, http: socket.socket | None, host: str, port: int) -> None:
+    pages = f", figures on http://{_address(*http.getsockname()[:2])}/metrics" if http else ""
     click.echo(
-        f"metastore is ready on thrift://{host}:{port} with {settings.workers} workers, "
-        f"database {settings.safe_url}, warehouse {settings.warehouse}"
+        f"metastore is ready on thrift://{_address(host, port)} with {settings.workers} workers, "
+        f"database {settings.safe_url}, warehouse {settings.warehouse}{pages}"
     )
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

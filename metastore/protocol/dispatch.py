@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import logging
+import itertools
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from thrift.protocol.TBase import TExceptionBase
 from thrift.protocol.TProtocol import TProtocolBase
-from thrift.Thrift import TApplicationException, TException, TMessageType, TType
+from thrift.Thrift import TApplicationException, TMessageType, TType
 
 from metastore.context import Caller, caller
 from metastore.errors import ConnectionLostError, InvalidInputError, MetastoreError, UnavailableError
+from metastore.protocol.call_record import REFUSED, CallRecords, outcome_of, subject_of
 from metastore.protocol.encoding import write_result
-from metastore.protocol.exceptions import Declared, text_of, undeclared
+from metastore.protocol.exceptions import Declared, undeclared
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.methods import Method, served
 from metastore.protocol.reading import read_arguments
-
-log = logging.getLogger("metastore.calls")
-
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 
 
 class Call:
@@ -33,6 +30,7 @@ class Call:
         self._fields = method.fields
         self._structs = method.structs
         self._declared = Declared(method.result)
+        self.subject = subject_of(method)
 
     def result(self, arguments: Any) -> tuple[Any, Exception | None]:
         """Returns what to answer (a result struct or TApplicationException), and the error behind it, if any."""
@@ -75,28 +73,26 @@ class Call:
 class Dispatcher:
     """The method table of one process. `handlers`: by domain, as in `protocol.methods`."""
 
-    def __init__(self, handlers: Mapping[str, Any], base: FacebookHandlers) -> None:
+    def __init__(self, handlers: Mapping[str, Any], base: FacebookHandlers, records: CallRecords) -> None:
         self._base = base
+        self._records = records
+        self._connections = itertools.count(1)
         self._calls = {
             name: Call(method, getattr(base if method.domain == "base" else handlers[method.domain], name))
             for name, method in served().items()
         }
 
     def open_session(self, peer: str) -> CallSession:
-        return CallSession(self, peer)
+        return CallSession(self, Caller(peer, connection=next(self._connections)))
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, refusal: str | None = None) -> None:
         """Reads one message and answers it; with `refusal`, only that. What cannot be read raises, and the connection
         is closed."""
-        name, kind, sequence = iprot.readMessageBegin()
         started = time.perf_counter()
+        name, kind, sequence = iprot.readMessageBegin()
         call = self._calls.get(name)
         if call is None or kind not in (TMessageType.CALL, TMessageType.ONEWAY):
-            iprot.skip(TType.STRUCT)
-            iprot.readMessageEnd()
-            text = f"Invalid method name: '{name}'"
-            _reply(oprot, name, sequence, TApplicationException(TApplicationException.UNKNOWN_METHOD, text))
-            log.info("%s %s: not served", peer.peer, name)
+            self._not_served(iprot, oprot, peer, name, sequence, started)
             return
         arguments: Any = call.method.arguments()
         wrong: MetastoreError | None = None
@@ -109,11 +105,29 @@ class Dispatcher:
             except TApplicationException as mismatch:
                 wrong = InvalidInputError(f"{name} was called with other types than the IDL's: {mismatch}")
         iprot.readMessageEnd()
+        size = getattr(iprot.trans, "consumed", 0)
         self._base.count(name)
+        number = self._records.begin(peer, name, partial(call.subject, arguments), started)
         answer, error = (call.failed(wrong), wrong) if wrong else self._result(call, arguments, peer)
-        if answer is not None:
-            _reply(oprot, name, sequence, answer)
-        _log(peer, name, started, error)
+        try:
+            if answer is not None:
+                _write(oprot, name, sequence, answer)
+        finally:  # before the reply leaves: who has it finds the line
+            outcome = outcome_of(error) if refusal is None else REFUSED
+            written, success = getattr(oprot.trans, "written", 0), getattr(answer, "success", None)
+            self._records.end(number, outcome, error, size, written, success)
+        oprot.trans.flush()
+
+    def _not_served(
+        self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, name: str, sequence: int, started: float
+    ) -> None:
+        iprot.skip(TType.STRUCT)
+        iprot.readMessageEnd()
+        number = self._records.begin(peer, name, str, started)
+        error = TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
+        _write(oprot, name, sequence, error)
+        self._records.end(number, REFUSED, error)
+        oprot.trans.flush()
 
     def _result(self, call: Call, arguments: Any, peer: Caller) -> tuple[Any, Exception | None]:
         token = caller.set(peer)
@@ -126,9 +140,9 @@ class Dispatcher:
 class CallSession:
     """One connection; remembers who speaks."""
 
-    def __init__(self, dispatcher: Dispatcher, peer: str) -> None:
+    def __init__(self, dispatcher: Dispatcher, caller: Caller) -> None:
         self._dispatcher = dispatcher
-        self._caller = Caller(peer)
+        self._caller = caller
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
         self._dispatcher.handle(iprot, oprot, self._caller, refusal)
@@ -137,7 +151,7 @@ class CallSession:
         """Does nothing: nothing outlives a connection."""
 
 
-def _reply(oprot: TProtocolBase, name: str, sequence: int, answer: Any) -> None:
+def _write(oprot: TProtocolBase, name: str, sequence: int, answer: Any) -> None:
     if isinstance(answer, TApplicationException):
         oprot.writeMessageBegin(name, TMessageType.EXCEPTION, sequence)
         answer.write(oprot)
@@ -145,27 +159,3 @@ def _reply(oprot: TProtocolBase, name: str, sequence: int, answer: Any) -> None:
         oprot.writeMessageBegin(name, TMessageType.REPLY, sequence)
         write_result(oprot, answer)
     oprot.writeMessageEnd()
-    oprot.trans.flush()
-
-
-def _line(text: str) -> str:
-    """Returns the text on one line, whatever a client has put into a name."""
-    return text.translate(_CONTROLS)
-
-
-def _log(peer: Caller, name: str, started: float, error: Exception | None) -> None:
-    milliseconds = (time.perf_counter() - started) * 1000
-    if error is None:
-        log.info("%s %s %s %.1f ms", peer.peer, _line(peer.user or "-"), name, milliseconds)
-        return
-    expected = isinstance(error, MetastoreError | TException | TExceptionBase)
-    log.log(
-        logging.INFO if expected else logging.ERROR,
-        "%s %s %s %.1f ms: %s",
-        peer.peer,
-        _line(peer.user or "-"),
-        name,
-        milliseconds,
-        _line(text_of(error)),
-        exc_info=None if expected else error,
-    )

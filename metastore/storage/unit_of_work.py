@@ -180,5 +180,10 @@ class Store:
                 work.rollback()
                 raise
 
+    @property
+    def connections_used(self) -> int:
+        """Connections to the database that calls have at this moment."""
+        return self._pool.used
+
     def close(self) -> None:
         self._engine.dispose()

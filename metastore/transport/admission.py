@@ -23,7 +23,7 @@ class Admission:
         self._options = options
         self._memory = memory
         self.starved = False  # whether a call has had to wait for memory since this was last looked at
-        self._calls = 0
+        self.calls = 0
         self._reserved = 0
         self._large: dict[Connection, int] = {}  # what was reserved for it
         self._replies: dict[bytes, float] = {}  # by method, bytes
@@ -38,28 +38,30 @@ class Admission:
 
     def admits(self, address: Address, connection: Connection) -> bool:
         """Whether the call that the connection has may run now."""
-        if self._calls >= self._options.max_threads or address.calls >= self._options.max_calls_per_address:
+        if self.calls >= self._options.max_threads or address.calls >= self._options.max_calls_per_address:
             return False
-        expected = self._expected(connection)
+        connection.called = connection.method
+        expected = connection.expected = self._expected(connection.called)
         return expected <= _SMALL or self._has_room(address, expected)
 
     def begin(self, address: Address, connection: Connection) -> None:
-        self._calls += 1
+        self.calls += 1
         address.calls += 1
-        expected = self._expected(connection)
+        expected = connection.expected
         if expected > _SMALL:
             self._large[connection] = expected
             self._reserved += expected
             address.reserved += expected
 
-    def end(self, address: Address, method: bytes, connection: Connection) -> None:
-        self._calls -= 1
+    def end(self, address: Address, connection: Connection) -> None:
+        self.calls -= 1
         address.calls -= 1
-        reserved = self._large.pop(connection, 0)
-        self._reserved -= reserved
-        address.reserved -= reserved
+        reserved = self._large.pop(connection, 0) if self._large else 0
         if reserved:
+            self._reserved -= reserved
+            address.reserved -= reserved
             address.held += connection.held
+        method = connection.called
         if method and (method in self._replies or len(self._replies) < _MOST_METHODS):
             reply = connection.replied
             self._replies[method] = max(reply, self._replies.get(method, 0.0) * _FADES)
@@ -71,15 +73,15 @@ class Admission:
         if address.calls >= options.max_calls_per_address:
             limit = f"max_calls_per_address={options.max_calls_per_address} calls of {address.host} are in flight"
             setting = "METASTORE_MAX_CALLS_PER_ADDRESS"
-        elif self._calls >= options.max_threads:
+        elif self.calls >= options.max_threads:
             limit, setting = f"max_threads={options.max_threads} calls are in flight", "METASTORE_MAX_THREADS"
         else:
             return self._memory.refusal
         return f"The call was not begun within {options.max_wait:g} s: {limit} in this worker ({setting}); try again"
 
-    def _expected(self, connection: Connection) -> int:
+    def _expected(self, method: bytes) -> int:
         """Bytes that the call is likely to take; never more than there are when nothing else is going on."""
-        return min(int(self._replies.get(connection.method, _UNKNOWN)) * _COPIES, self._memory.room)
+        return min(int(self._replies.get(method, _UNKNOWN)) * _COPIES, self._memory.room)
 
     def _has_room(self, address: Address, expected: int) -> bool:
         of_address = address.held + address.reserved

@@ -134,6 +134,11 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         """Bytes of the message; None: not known yet."""
         return None if self._end is None else self._end - self._start
 
+    @property
+    def consumed(self) -> int:
+        """Bytes of the message that have been read."""
+        return self.position - self._start
+
     def again(self) -> None:
         """Goes back to the begin of the message."""
         self._shown = self._store
@@ -228,6 +233,11 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
         self._new = 0  # bytes written since the last attempt to send
         self.pending = 0  # bytes that are to be sent
         self.sent = 0  # bytes of the reply that the socket has taken
+
+    @property
+    def written(self) -> int:
+        """Bytes of the reply, so far."""
+        return self.sent + self.pending
 
     def begin(self) -> None:
         """A reply starts here."""

@@ -58,6 +58,8 @@ class Connection:
         self.socket = sock
         self.busy = False
         self.peer = peer
+        self.called = b""  # the method of the call that waits or is worked on, and the bytes that were expected of it
+        self.expected = 0
         self._options = options
         self._open_session = open_session
         self._memory = memory
@@ -89,7 +91,7 @@ class Connection:
     def replied(self) -> int:
         """Bytes of the last reply."""
         writer = self._dialogue.writer if self._dialogue else None
-        return writer.sent + writer.pending if writer else 0
+        return writer.written if writer else 0
 
     @property
     def method(self) -> bytes:

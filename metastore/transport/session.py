@@ -30,9 +30,13 @@ class Application(Protocol):
     def open_session(self, peer: str) -> Session:
         """A session for the client at `peer` ("host:port"), called when its first bytes have arrived."""
 
+    def observe(self, *, connections: int, calls: int, waiting: int, resident: int) -> None:
+        """Is told now and then what the worker has: connections, calls in flight and waiting, bytes of memory."""
+
     def close(self) -> None:
         """The worker is ending; no call is in flight any more, unless the time to drain was over."""
 
 
 SessionFactory = Callable[[str], Session]
-ApplicationFactory = Callable[[], Application]
+ApplicationFactory = Callable[[int], Application]
+"""Is given the worker's number, from 0; the one that replaces a dead worker has the same."""

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NoReturn
 
 from metastore.transport.options import TransportOptions
@@ -80,10 +81,10 @@ class Supervisor:
         self._lifeline, self._lifeline_end = os.pipe()
         self._selector = selectors.DefaultSelector()
 
-        def run(lifeline: int, report: int) -> int:
-            return run_worker(options, listener, lifeline, report, make_application)
+        def run(worker: int, lifeline: int, report: int) -> int:
+            return run_worker(options, listener, lifeline, report, partial(make_application, worker))
 
-        self._processes = [_Process("worker", run, worker=True) for _ in range(options.workers)]
+        self._processes = [_Process("worker", partial(run, each), worker=True) for each in range(options.workers)]
         for each in companions:
             self._processes.append(_Process(each.name, _without_report(each.run), worker=False))
         self._draining = False

@@ -11,11 +11,12 @@ import select
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from metastore.transport import memory
 from metastore.transport.options import TransportOptions
-from metastore.transport.session import ApplicationFactory
+from metastore.transport.session import Application
 from metastore.transport.worker_pool import WorkerPool
 
 logger = logging.getLogger("metastore.transport")
@@ -29,7 +30,11 @@ _PAUSE: Final = 0.1  # seconds between attempts to accept when the process has n
 
 
 def run_worker(
-    options: TransportOptions, listener: socket.socket, lifeline: int, report: int, make_application: ApplicationFactory
+    options: TransportOptions,
+    listener: socket.socket,
+    lifeline: int,
+    report: int,
+    make_application: Callable[[], Application],
 ) -> int:
     """Serves until `lifeline` ends, then drains; returns the exit status.
 
@@ -51,6 +56,7 @@ def run_worker(
 
     while not select.select([lifeline], [], [], _LOOK)[0]:
         pool.look_after()
+        application.observe(**pool.figures())
     draining.set()
     signal.alarm(math.ceil(options.drain_timeout) + _GRACE)
     stop_listening(listener)

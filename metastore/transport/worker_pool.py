@@ -48,6 +48,7 @@ class WorkerPool:
         self._underway: set[Connection] = set()  # a part of a message has arrived, or of a reply has not left
         self._for_memory: dict[Connection, float] = {}  # that are not read from, and since when
         self._queue = FairQueue()
+        self._queued = 0
         self._threads = 0
         self._waiting = 0
         self._draining = False
@@ -58,10 +59,14 @@ class WorkerPool:
         self._threads += 1
         self._start_thread()
 
-    @property
-    def connections(self) -> int:
-        """How many are open."""
-        return len(self._connections)
+    def figures(self) -> dict[str, int]:
+        """What an application is told (`Application.observe`)."""
+        return {
+            "connections": len(self._connections),
+            "calls": self._admission.calls,
+            "waiting": self._queued,
+            "resident": self._memory.resident(),
+        }
 
     def admit(self, sock: socket.socket, peer: str) -> None:
         """Takes an accepted connection; closes it at once when there are too many, or when draining."""
@@ -89,6 +94,7 @@ class WorkerPool:
         with self._lock:
             late = list(self._queue.take_late(now - self._options.max_wait))
             self._weigh(now)
+            self._queued = len(self._queue)
             for connection in [each for each in self._for_memory if self._memory.allows()]:
                 del self._for_memory[connection]
                 self._arm(connection, Step.READ)
@@ -198,10 +204,9 @@ class WorkerPool:
             self._close(connection)
 
     def _call(self, address: Address, connection: Connection) -> Step:
-        method = connection.method
         step = connection.call()
         with self._lock:
-            self._admission.end(address, method, connection)
+            self._admission.end(address, connection)
         return step
 
     def _let_go(self, connection: Connection, step: Step) -> bool:

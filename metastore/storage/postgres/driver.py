@@ -12,9 +12,18 @@ from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import Select
 
+from metastore.context import caller
 from metastore.storage.postgres.sql import Sql
 
 _NUMBERED: Final = PGDialect_psycopg2(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+
+
+def note_statement(statement: str) -> None:
+    """Counts a statement of the call that is worked on, and keeps its text for the log."""
+    current = caller.get()
+    if current is not None:
+        current.statements += 1
+        current.statement = statement
 
 
 @contextmanager
@@ -22,6 +31,7 @@ def driver_cursor(connection: Connection, statement: str) -> Iterator[Any]:
     """psycopg2's cursor. What it raises inside is raised as SQLAlchemy would: DBAPIError, the pool new if PostgreSQL
     has gone."""
     cursor = connection.connection.cursor()
+    note_statement(statement)
     try:
         yield cursor
     except psycopg2.Error as error:

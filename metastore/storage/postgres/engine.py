@@ -23,7 +23,14 @@ LIVELY: Final = {
 milliseconds (PostgreSQL documentation, 32.1.2)."""
 
 
-def make_engine(settings: Settings, url: str) -> Engine:
+def make_engine(
+    settings: Settings,
+    url: str,
+    *,
+    statement_timeout: float | None = None,
+    application: str = "metastore",
+    size: int | None = None,
+) -> Engine:
     """An engine whose sessions wait neither for locks nor for statements without end.
 
     Sessions commit each statement unless told to begin a transaction (`unit_of_work`): a read is one round trip.
@@ -31,18 +38,22 @@ def make_engine(settings: Settings, url: str) -> Engine:
     Args:
         settings: `pool_size` connections, `lock_timeout` and `statement_timeout` in seconds.
         url: a PostgreSQL URL with the psycopg2 driver.
+        statement_timeout: in place of the settings'.
+        application: what PostgreSQL shows the connections as.
+        size: connections, in place of the settings'.
     """
+    patience = statement_timeout or settings.statement_timeout
     options = (
         f"-c lock_timeout={int(settings.lock_timeout * 1000)} "
-        f"-c statement_timeout={int(settings.statement_timeout * 1000)} -c timezone=UTC -c jit=off"
+        f"-c statement_timeout={int(patience * 1000)} -c timezone=UTC -c jit=off"
     )
     return create_engine(
         url,
-        pool_size=settings.pool_size,
+        pool_size=size or settings.pool_size,
         max_overflow=0,
         pool_use_lifo=True,  # what was used last has most in its caches
         pool_recycle=_LIFE,
         isolation_level="AUTOCOMMIT",
         pool_timeout=settings.pool_timeout,
-        connect_args={"options": options, "application_name": "metastore", **LIVELY},
+        connect_args={"options": options, "application_name": application, **LIVELY},
     )

@@ -13,7 +13,9 @@ import psycopg2  # type: ignore[import-untyped] # it has no types
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import OperationalError
 
+from metastore.context import caller
 from metastore.errors import UnavailableError
+from metastore.storage.postgres.driver import note_statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,23 +33,30 @@ class ConnectionPool:
         """`timeout`: seconds to wait for a connection."""
         self._engine = engine
         self._timeout = timeout
+        self._size = size
         self._any = _tokens(size)
         self._for_writers = _tokens(max(1, size - size // _FOR_READS))
         _Attempts().watch(engine)
+        event.listen(engine, "before_cursor_execute", _note)
 
     @contextmanager
     def connection(self, *, writes: bool = False) -> Iterator[Connection]:
         """A connection, for as long as the block takes. Raises UnavailableError, DBAPIError."""
-        deadline = time.monotonic() + self._timeout
+        asked = time.perf_counter()
         if writes:
             self._take(self._for_writers)
         try:
             self._take(self._any)
+            taken = time.perf_counter()
             try:
-                with self._connected(deadline) as connection:
+                with self._connected() as connection:
                     yield connection
             finally:
                 self._any.put(None)
+                current = caller.get()
+                if current is not None:
+                    current.waiting_seconds += taken - asked
+                    current.database_seconds += time.perf_counter() - taken
         finally:
             if writes:
                 self._for_writers.put(None)
@@ -60,8 +69,14 @@ class ConnectionPool:
                 f"All connections to PostgreSQL have been busy for {self._timeout:g} s; raise METASTORE_POOL_SIZE"
             ) from None
 
-    def _connected(self, deadline: float) -> Connection:
+    @property
+    def used(self) -> int:
+        """Connections that are given out."""
+        return self._size - self._any.qsize()
+
+    def _connected(self) -> Connection:
         """Where PostgreSQL has no further connection for us, one that others of this process give back will do."""
+        deadline = time.monotonic() + self._timeout
         while True:
             try:
                 return self._engine.connect()
@@ -73,6 +88,10 @@ class ConnectionPool:
                         "PostgreSQL has no connection left: raise its max_connections, or lower METASTORE_POOL_SIZE"
                     ) from error
                 time.sleep(_PAUSE)
+
+
+def _note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+    note_statement(statement)
 
 
 class _Attempts:

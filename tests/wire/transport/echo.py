@@ -80,6 +80,9 @@ class EchoApplication:
     def open_session(self, peer: str) -> EchoSession:
         return EchoSession(peer)
 
+    def observe(self, **figures: int) -> None:
+        """Not of interest here."""
+
     def close(self) -> None:
         logging.getLogger("echo").info("application closed")
 
@@ -95,7 +98,7 @@ def main() -> int:
     given = json.loads(sys.argv[1])
     broken = given.pop("broken", None)
 
-    def make_application() -> EchoApplication:
+    def make_application(_worker: int) -> EchoApplication:
         if broken and Path(broken).exists():
             return BrokenApplication()
         return EchoApplication()

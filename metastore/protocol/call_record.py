@@ -1,0 +1,176 @@
+"""What is written down of every call: counted on the board, a line in the log, the slow ones with their SQL."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from thrift.protocol.TBase import TExceptionBase
+from thrift.Thrift import TException, TType
+
+from metastore.context import Caller
+from metastore.errors import MetastoreError
+from metastore.monitoring.board import CLIENTS, OUTCOMES, Place
+from metastore.monitoring.logs import CallLine, one_line
+from metastore.protocol.exceptions import text_of
+from metastore.protocol.methods import Method
+
+log = logging.getLogger("metastore.calls")
+
+OK, DECLARED, REFUSED, FAILED = range(len(OUTCOMES))
+_DATABASE: Final = ("dbName", "dbname", "db_name", "databaseName", "db", "dbNames")
+_TABLE: Final = ("tableName", "tblName", "tbl_name", "tablename", "tab_name", "table_name", "tbl", "name", "table")
+_MANY: Final = ("parts", "new_parts", "names", "part_names", "partNames", "partitions", "partitionNames", "part_vals")
+_KINDS: Final = {"set_ugi": "java", "getVersion": "pyiceberg"}
+"""What a client calls first tells its kind."""
+Subject = Callable[[], str]
+
+_SHOWN_AFTER: Final = 0.1  # seconds after which a call in flight is shown
+
+
+class CallRecords:
+    """Of one process. `slow`: seconds after which a call is one; `place`: where it is counted, if anywhere."""
+
+    def __init__(self, slow: float, place: Place | None = None) -> None:
+        self._slow = slow
+        self._place = place
+        self._numbers = itertools.count(1)
+        self._process = os.getpid()
+        self._now: dict[int, tuple[Caller, str, Subject, float]] = {}
+
+    def begin(self, peer: Caller, method: str, subject: Subject, started: float) -> int:
+        """A call that arrived at `started` (perf_counter) begins; returns its number. `subject` tells what it is about,
+        if anybody wants to know."""
+        number = next(self._numbers)
+        if not peer.client:
+            peer.client = _KINDS.get(method, "other")
+            if self._place:
+                self._place.connected(peer.client)
+        peer.database_seconds = peer.waiting_seconds = 0.0
+        peer.statements, peer.statement = 0, ""
+        self._now[number] = peer, method, subject, started
+        return number
+
+    def end(
+        self,
+        number: int,
+        outcome: int,
+        error: Exception | None,
+        request: int = 0,
+        reply: int = 0,
+        success: Any = None,
+    ) -> None:
+        """The call has ended, and its reply, of so many bytes, is about to leave."""
+        peer, method, subject, started = self._now.pop(number)
+        seconds = time.perf_counter() - started
+        if self._place:
+            partitions = rows_of(success) or 0 if "partition" in method else 0
+            self._place.count(
+                method,
+                outcome,
+                request,
+                reply,
+                (seconds, peer.database_seconds, peer.waiting_seconds, peer.statements, partitions),
+            )
+        slow = seconds >= self._slow
+        level = logging.ERROR if outcome == FAILED else logging.WARNING if slow else logging.INFO
+        if not (slow or log.isEnabledFor(level)):
+            return
+        fields = self._fields(number, peer, method, subject, seconds) | {
+            "rows": rows_of(success),
+            "bytes": reply,
+            "outcome": OUTCOMES[outcome],
+        }
+        if error is not None:
+            fields["error"] = one_line(text_of(error))
+        if slow:
+            fields["sql"] = one_line(" ".join(peer.statement.split()))
+            if self._place:
+                self._place.note_slow(fields | {"at": time.time()})
+        log.log(level, "%s", CallLine(fields), exc_info=error if outcome == FAILED else None)
+
+    def publish(self) -> None:
+        """Shows what has been counted, and which calls are in flight."""
+        if self._place:
+            self._place.publish()
+            now = time.perf_counter()
+            self._place.note_now(
+                [
+                    self._fields(number, peer, method, subject, now - started)
+                    for number, (peer, method, subject, started) in list(self._now.items())
+                    if now - started > _SHOWN_AFTER
+                ]
+            )
+
+    def _fields(self, number: int, peer: Caller, method: str, subject: Subject, seconds: float) -> dict[str, Any]:
+        return {
+            "request": f"{self._process}-{number}",
+            "connection": peer.connection,
+            "address": peer.peer,
+            "user": one_line(peer.user or "") or None,
+            "client": peer.client,
+            "method": one_line(method, 256),
+            "object": one_line(subject()) or None,
+            "milliseconds": round(seconds * 1000, 1),
+            "database": round(peer.database_seconds * 1000, 1),
+            "waiting": round(peer.waiting_seconds * 1000, 1),
+        }
+
+
+def outcome_of(error: Exception | None) -> int:
+    """The outcome of a call that was worked on."""
+    if error is None:
+        return OK
+    return DECLARED if isinstance(error, MetastoreError | TException | TExceptionBase) else FAILED
+
+
+def rows_of(success: Any) -> int | None:
+    """How many things an answer holds; None where it is one thing."""
+    if success is None or isinstance(success, str | bytes):
+        return None
+    try:
+        return len(success)
+    except TypeError:
+        pass
+    for name in getattr(success, "__slots__", ()):
+        value = getattr(success, name, None)
+        if value is not None and not isinstance(value, str | bytes | int | bool):
+            try:
+                return len(value)
+            except TypeError:
+                continue
+    return None
+
+
+def subject_of(method: Method) -> Callable[[Any], str]:
+    """A function that tells what a call is about by its arguments: `db.table`, and how many partitions."""
+    names = set(method.fields)
+    structs = [field[2] for field in method.arguments.thrift_spec if field is not None and field[1] == TType.STRUCT]
+    of_call = [_first(names, _DATABASE), _first(names, _TABLE), _first(names, _MANY)]
+
+    def subject(arguments: Any) -> str:
+        found = [getattr(arguments, name, None) if name else None for name in of_call]
+        for struct in structs:
+            inner = getattr(arguments, struct, None)
+            for place, candidates in enumerate((_DATABASE, _TABLE, _MANY)):
+                if found[place] is None and inner is not None:
+                    found[place] = next((v for n in candidates if (v := getattr(inner, n, None)) is not None), None)
+        database, table, many = found
+        if database is None and isinstance(many, list) and many and hasattr(many[0], "tableName"):
+            database, table = many[0].dbName, many[0].tableName
+        table = getattr(table, "tableName", table)  # of a call that has a struct of that name
+        text = ".".join(str(each) for each in (database, table) if each)
+        return f"{text}[{len(many)}]" if isinstance(many, list) else text
+
+    return subject
+
+
+def _first(names: set[str], candidates: tuple[str, ...]) -> str | None:
+    return next((each for each in candidates if each in names), None)
+
+
+assert set(_KINDS.values()) < set(CLIENTS)  # noqa: S101 - two lists that belong together

@@ -1,0 +1,196 @@
+"""What operators see of a running server: pages that parse, names that dashboards use, calls that are slow."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+from thrift.Thrift import TApplicationException
+
+from metastore.cli.calls import show_calls
+from tests.fixtures.proxy import Proxy
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import new_table, partition
+from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
+from thrift_idl.gen.hive_metastore.ttypes import NoSuchObjectException
+
+MONITORING = Path(__file__).parents[3] / "metastore" / "monitoring"
+Start = Callable[..., Server]
+HTTP = re.compile(r"figures on (http://\S+)/metrics")
+
+
+@pytest.fixture
+def seen(database_url: str, start_metastore: Start) -> tuple[Server, str]:
+    """A server with two workers, and its HTTP port; a millisecond is slow there."""
+    server = start_metastore(
+        database_url, "--workers", "2", "--http-port", "0", "--slow-call", "0.001", "--metrics-hive-names", "true"
+    )
+    found = HTTP.search(server.ready)
+    assert found
+    return server, found[1]
+
+
+def page(url: str) -> str:
+    with urlopen(url, timeout=20) as reply:
+        return str(reply.read().decode())
+
+
+def refusal(url: str) -> str:
+    """What a page says that is not well; empty where it is."""
+    try:
+        page(url)
+    except HTTPError as error:
+        return f"{error.code}: {error.read().decode()}"
+    return ""
+
+
+def samples(url: str) -> dict[str, list[Any]]:
+    """All samples by their name; the parser refuses what is no exposition."""
+    found: dict[str, list[Any]] = {}
+    for family in text_string_to_metric_families(page(f"{url}/metrics")):
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append(sample)
+    return found
+
+
+def total(found: dict[str, list[Any]], name: str, **labels: str) -> float:
+    return sum(each.value for each in found[name] if labels.items() <= each.labels.items())
+
+
+def test_all_workers_are_counted_while_they_work(seen: tuple[Server, str]) -> None:
+    server, url = seen
+
+    def work() -> None:
+        with connected(server) as client:
+            for _ in range(25):
+                client.get_all_databases()
+
+    threads = [threading.Thread(target=work) for _ in range(16)]
+    for each in threads:
+        each.start()
+    while any(each.is_alive() for each in threads):
+        samples(url)
+    found = samples(url)
+    while total(found, "metastore_calls_total", method="get_all_databases", outcome="ok") < 400:
+        found = samples(url)  # what was counted is shown ten times a second
+    assert total(found, "metastore_calls_total", method="get_all_databases", outcome="ok") == 400
+    assert total(found, "metastore_call_seconds_count", method="get_all_databases") == 400
+    assert total(found, "metastore_call_seconds_bucket", method="get_all_databases", le="+Inf") == 400
+    assert 0 < total(found, "metastore_call_database_seconds_sum") < total(found, "metastore_call_seconds_sum")
+    assert total(found, "metastore_connections_total") == 16
+    assert total(found, "metastore_request_bytes_count") == total(found, "metastore_reply_bytes_count") == 400
+    assert total(found, "metastore_statements_total") >= 400
+    assert total(found, "api_get_all_databases_count") == total(found, "total_api_calls") == 400
+
+
+def test_what_dashboards_and_alerts_name_is_exported(seen: tuple[Server, str]) -> None:
+    server, url = seen
+    with connected(server, ThriftHiveMetastore) as client:
+        database, name = new_table(client, [("ds", "string")])
+        client.add_partitions([partition(database, name, ["1"])])
+        assert len(client.get_partitions(database, name, -1)) == 1
+    dashboard = json.loads((MONITORING / "grafana.json").read_text())
+    rules = yaml.safe_load((MONITORING / "alerts.yaml").read_text())
+    queries = [target["expr"] for each in dashboard["panels"] for target in each["targets"]]
+    queries += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    named = {name for query in queries for name in re.findall(r"metastore_\w+", query)}
+    found = samples(url)
+    assert named - set(found) == set()
+    assert len(named) > 20
+    labels = {(metric, label) for query in queries for metric, label in re.findall(r"(metastore_\w+)\{(\w+)=", query)}
+    assert all(label in found[metric][0].labels for metric, label in labels)
+
+
+def test_nothing_is_labelled_with_names_of_clients(seen: tuple[Server, str]) -> None:
+    server, url = seen
+    with connected(server, ThriftHiveMetastore) as client:
+        client.set_ugi("somebody", [])
+        database, _ = new_table(client, [("ds", "string")])
+    text = page(f"{url}/metrics")
+    assert "somebody" not in text
+    assert database not in text
+    assert 'metastore_connections_total{client="java"} 1' in text
+
+
+def test_it_is_ready_as_long_as_its_database_is(
+    database_url: str, start_metastore: Start, proxied: Callable[[str], Proxy]
+) -> None:
+    proxy = proxied(database_url)
+    server = start_metastore(proxy.url, "--http-port", "0")
+    found = HTTP.search(server.ready)
+    assert found
+    url = found[1]
+    assert page(f"{url}/health/live") == "alive\n"
+    assert page(f"{url}/health/ready") == "ready\n"
+    proxy.cut()
+    assert "503: " in next(filter(None, (refusal(f"{url}/health/ready") for _ in iter(int, 1))))
+    assert "metastore_database_up 0.0" in page(f"{url}/metrics")
+    assert page(f"{url}/health/live") == "alive\n"
+    proxy.restore()
+    assert page(f"{url}/health/ready") == "ready\n"
+
+
+def test_slow_calls_and_those_in_flight_are_shown(seen: tuple[Server, str], capsys: pytest.CaptureFixture[str]) -> None:
+    server, url = seen
+    with connected(server, ThriftHiveMetastore) as client:
+        database, name = new_table(client, [("ds", "string")])
+        client.add_partitions([partition(database, name, [str(day)]) for day in range(200)])
+    show_calls(url, "slow")
+    shown = capsys.readouterr().out
+    assert f"{database}.{name}[200]" in shown
+    assert "add_partitions" in shown
+    assert "INSERT INTO" in shown.upper() or "COMMIT" in shown
+    show_calls(url, "now")
+
+
+def test_a_line_cannot_be_forged_and_has_its_bounds(database_url: str, start_metastore: Start) -> None:
+    server = start_metastore(database_url, "--log-format", "json")
+    with connected(server, ThriftHiveMetastore) as client:
+        with pytest.raises(NoSuchObjectException):
+            client.get_table("forged\n{}", "x" * 3_000_000)
+        client._oprot.writeMessageBegin("evil\nmethod", 1, 1)
+        client._oprot.writeStructBegin("")
+        client._oprot.writeFieldStop()
+        client._oprot.writeStructEnd()
+        client._oprot.writeMessageEnd()
+        client._oprot.trans.flush()
+        with pytest.raises(TApplicationException, match="Invalid method name"):
+            client.recv_getName()
+    lines = server.log.read_text().splitlines()
+    entries = [json.loads(line) for line in lines]
+    assert max(map(len, lines)) < 5000
+    call = next(each for each in entries if each.get("method") == "get_table")
+    assert call["outcome"] == "declared"
+    assert call["object"].startswith("forged\\x0a{}.xxx")
+    assert {"request", "connection", "address", "user", "client", "milliseconds", "database", "waiting"} <= set(call)
+    assert any(each.get("method") == "evil\\x0amethod" for each in entries)
+
+
+def test_a_client_that_left_before_its_reply_is_in_the_log(database_url: str, start_metastore: Start) -> None:
+    server = start_metastore(database_url)
+    with connected(server, ThriftHiveMetastore) as client:
+        database, name = new_table(client, [("ds", "string")])
+        client.send_drop_table(database, name, True)
+        client._iprot.trans.close()
+    with connected(server, ThriftHiveMetastore) as client:
+        while f"drop_table {database}.{name}" not in server.log.read_text():
+            client.get_all_tables(database)  # it is gone in time, and with it the line is there
+        assert client.get_all_tables(database) == []
+    assert f"drop_table {database}.{name}" in server.log.read_text()
+
+
+def test_a_port_in_use_is_named(database_url: str, start_metastore: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with pytest.raises(AssertionError, match="the port is in use"):
+            start_metastore(database_url, "--http-port", port)
