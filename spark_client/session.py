@@ -16,7 +16,7 @@ from metastore.client import MetastoreClient
 from spark_client.context import Context, MetastoreSession
 from spark_client.errors import SessionError
 from spark_client.joins.skew_join import split_hinted
-from spark_client.jvm import sessions
+from spark_client.jvm import sessions, versions
 from spark_client.scan.planner import Planner
 from spark_client.statements.run.query import Query
 from spark_client.statements.run.registry import answer
@@ -72,7 +72,9 @@ def session(
     Raises:
         MetastoreUnavailableError: no metastore answers at these addresses.
         SessionError: Spark already runs on another metastore.
+        UnsupportedSparkError: Spark is older than 3.5, or Java than 17.
     """
+    versions.check_spark()
     metastore = MetastoreClient(uris)
     running = MetastoreSession.started
     if running is not None and sessions.is_running(running.sparkContext):

@@ -17,6 +17,7 @@ from metastore.client.structs import Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidStatementError
 from spark_client.joins.split import Heaviness
+from spark_client.jvm import versions
 from spark_client.jvm.joins import JoinKey
 from spark_client.jvm.plans import folded_constants
 from spark_client.write.skew_choice import AUTO
@@ -42,7 +43,7 @@ class HeavyKeys:
         """Tells by the keys, which are those of `of`, whether a row is heavy; None where no row can be."""
         places = [next(i for i, name in enumerate(self.columns) if _is_made_of(key, name)) for key in keys]
         values = list(dict.fromkeys(tuple(value[place] for place in places) for value in self.values))
-        casts = [[F.lit(each).try_cast(key.type) for each, key in zip(value, keys, strict=True)] for value in values]
+        casts = [[_cast(each, key) for each, key in zip(value, keys, strict=True)] for value in values]
         known = [
             [None if each is None else constant for each, constant in zip(value, constants, strict=True)]
             for value, constants, is_known in zip(values, casts, _are_known(spark, values, casts), strict=True)
@@ -53,6 +54,10 @@ class HeavyKeys:
         if len(keys) == 1 and keys[0].type not in _FLOATING:
             return lambda columns: _is_in(columns[0], [value[0] for value in known])
         return lambda columns: reduce(SparkColumn.__or__, [_are_equal(columns, value) for value in known])
+
+
+def _cast(value: Any, key: JoinKey) -> SparkColumn:
+    return versions.try_cast(F.lit(value), key.type)
 
 
 def _is_made_of(key: JoinKey, name: str) -> bool:

@@ -12,9 +12,11 @@ from importlib import resources
 from threading import Lock, RLock
 from typing import Any
 
+import pyspark
 from py4j.protocol import Py4JJavaError
 
 from spark_client.errors import UnsupportedSparkError
+from spark_client.jvm.versions import TRIED, java_source
 
 # Each capability with what it is for; its classes may refer to those of the capabilities before it.
 CAPABILITIES = {
@@ -22,7 +24,6 @@ CAPABILITIES = {
     "buckets": "tables with CLUSTERED BY",
     "joins": "by_bucket and SKEW_JOIN",
 }
-TRIED = ("4.3",)
 
 
 def made_once(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -71,22 +72,20 @@ class Capabilities:
         directory = resources.files(__package__) / "java" / capability
         names = sorted(file.name.removesuffix(".java") for file in directory.iterdir() if file.name.endswith(".java"))
         for name in names:
-            sources[f"spark_client/{capability}/{name}.java"] = (directory / f"{name}.java").read_bytes()
+            text = (directory / f"{name}.java").read_text("utf-8")
+            sources[f"spark_client/{capability}/{name}.java"] = java_source(text).encode()
         finder = self._jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
         loader = self._jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
         for name in names:
             try:
                 loader.loadClass(f"spark_client.{capability}.{name}")
             except Py4JJavaError as error:
-                spark = self._version()
+                reason = str(error.java_exception.getMessage()).splitlines()[0]
                 raise UnsupportedSparkError(
-                    f"{CAPABILITIES[capability]} ({capability}) does not work on Spark {spark}, but does on "
-                    f"{', '.join(TRIED)}: {str(error.java_exception.getMessage()).splitlines()[0]}"
+                    f"{CAPABILITIES[capability]} ({capability}) needs Spark {TRIED[0]} to {TRIED[-1]}, "
+                    f"and does not work on {pyspark.__version__}: {reason}"
                 ) from error
         return loader
-
-    def _version(self) -> str:
-        return str(getattr(self._jvm.org.apache.spark, "package$").__getattr__("MODULE$").SPARK_VERSION())
 
 
 @made_once

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
@@ -81,9 +82,14 @@ def with_schema(definition: TableDefinition, data: DataFrame) -> TableDefinition
     """Returns the definition with the columns of `data`: CREATE TABLE AS SELECT without columns of its own."""
     table = definition.spark_table
     fields = [getattr(table, f"copy$default${number}")() for number in range(1, table.productArity() + 1)]
-    names = [str(table.productElementName(number)) for number in range(table.productArity())]
-    fields[names.index("schema")] = analyzed_plan(data).schema().asNullable()
-    return replace(definition, spark_table=table.copy(*fields))
+    schema = analyzed_plan(data).schema().asNullable()
+    # The table's own schema is the only one in it; Scala 2.12 does not tell the names of fields.
+    changed = [schema if _is_schema(each) else each for each in fields]
+    return replace(definition, spark_table=table.copy(*changed))
+
+
+def _is_schema(field: Any) -> bool:
+    return isinstance(field, JavaObject) and bool(field.getClass().getSimpleName() == "StructType")
 
 
 def raw_columns(context: Context, table: Table) -> list[tuple[str, str]]:

@@ -8,19 +8,13 @@ from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.types import StructType
 
 from metastore.client.structs import Column
 from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.plans import analyzed_plan, elements, frame_of
 from spark_client.jvm.sql_text import quote
-
-
-def column_of(spark: SparkSession, expression: Any) -> SparkColumn:
-    """Returns the column that a Catalyst expression is."""
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    return ClassicColumn(java.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+from spark_client.jvm.versions import column_of
 
 
 def file_schema(spark: SparkSession, columns: Sequence[Column]) -> StructType:

@@ -9,8 +9,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.jvm.capabilities import capabilities
-from spark_client.jvm.columns import column_of
 from spark_client.jvm.plans import elements, frame_of
+from spark_client.jvm.versions import column_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from spark_client.jvm import versions
+from spark_client.jvm.sql_text import quote
 
 
 def analyzed_plan(frame: DataFrame) -> Any:
@@ -21,7 +25,7 @@ def query_execution(frame: DataFrame) -> Any:
 def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
     """Returns the rows of a logical plan."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    rows = java.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
+    rows = versions.classes(java).Dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
     return DataFrame(rows, spark)
 
 
@@ -84,4 +88,11 @@ def scala_sequence(spark: SparkSession, members: Sequence[Any]) -> Any:
     made = java.java.util.ArrayList()
     for each in members:
         made.add(each)
-    return java.scala.jdk.javaapi.CollectionConverters.asScala(made).toSeq()
+    return java.PythonUtils.toSeq(made)
+
+
+def rebalanced(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Returns the rows with the hint REBALANCE by these columns."""
+    parameters = [versions.hint_parameter(F.col(quote(name))) for name in columns]
+    hinted = rows._jdf.hint("rebalance", scala_sequence(rows.sparkSession, parameters))  # noqa: SLF001
+    return DataFrame(hinted, rows.sparkSession)

@@ -8,13 +8,17 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from spark_client.jvm import Answer, install
+from spark_client.jvm import Answer, install, versions
 
 
 def start(context: SparkContext, options: Mapping[str, str], handlers: Mapping[str, Answer]) -> Any:
-    """Returns a new session of the JVM's with our rules, whose questions the handlers answer by their names."""
+    """Returns a new session of the JVM's with our rules, whose questions the handlers answer by their names.
+
+    Raises UnsupportedSparkError where Java is too old, or this Spark cannot have our rules.
+    """
     java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
-    made = java.org.apache.spark.sql.classic.SparkSession(context._jsc.sc(), dict(options))  # noqa: SLF001
+    versions.check_java(java)
+    made = versions.classes(java).SparkSession(context._jsc.sc(), dict(options))  # noqa: SLF001
     install(made, context._gateway, handlers)  # noqa: SLF001
     return made
 
@@ -27,7 +31,7 @@ def another(spark: SparkSession) -> Any:
 def active(context: SparkContext) -> Any:
     """Returns the session of the JVM's that is active in the thread that asks."""
     java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
-    return java.org.apache.spark.sql.classic.SparkSession.active()
+    return versions.classes(java).SparkSession.active()
 
 
 def is_running(context: SparkContext) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
 from metastore.domain.skew_limit import MAX_VALUES
@@ -101,8 +100,7 @@ def _find(
     if limit is not None and not 1 <= limit <= allowed:
         raise InvalidStatementError(f"a limit of {limit:,}: a table may have 1 to {allowed:,} heavy values ({_MEND})")
     sketch = Sketch(share, (limit or allowed) + 1)
-    counts = [sketch.aggregate(fields).alias(f"c{number}") for number, fields in enumerate(combinations)]
-    rows, *counted = source.frame.agg(F.count(F.lit(1)), *counts).first() or (0,)
+    ((_, rows, counted),) = sketch.count(source.frame, (), combinations)
     found = []
     for fields, top in zip(combinations, counted, strict=True):
         values = tuple(HeavyValue(texts, count, count / rows) for texts, count in sketch.heavy(top, fields, rows))

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from metastore.client.structs import Column, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION, ESCAPED, value_path
 from spark_client.errors import InvalidInsertError, first_line
+from spark_client.jvm import versions
 from spark_client.jvm.columns import assigned
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
@@ -32,7 +33,7 @@ def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> 
     typed = [name for name, value in values.items() if value != DEFAULT_PARTITION and not _TEXT_TYPE.match(types[name])]
     if not typed:
         return values
-    casts = [F.lit(values[name]).try_cast(types[name]).cast("string") for name in typed]
+    casts = [versions.try_cast(F.lit(values[name]), types[name]).cast("string") for name in typed]
     for name, text in zip(typed, _one_row(spark, casts), strict=True):
         if text is None:
             raise InvalidInsertError(

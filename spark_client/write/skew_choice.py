@@ -71,14 +71,13 @@ def choose(table: Table, rows: DataFrame, kept: Collection[Values]) -> Choice:
         raise InvalidInsertError(f"{COLUMNS} of {table.full_name}: {odd[0].name} is of type {type_}")
     sketch = _sketch(table, rows)
     new = rows.filter(~is_in(list(kept), table)) if kept else rows
-    counted = new.groupBy(*_partition_texts(table)).agg(F.count(F.lit(1)), sketch.aggregate(keys))
     skews, numbers = {}, {}
-    for *values, count, top in counted.collect():
+    for values, count, (top,) in sketch.count(new, _partition_texts(table), [keys]):
         heavy = [key for key, found in top if found >= sketch.share * count]
         texts = {key: text for key in heavy if (text := values_of(key, keys)) is not None}
         declared = tuple(dict.fromkeys(texts.values()))
-        skews[tuple(values)] = Skew(_columns(table), declared, {}, directories=True) if declared else NOT_SKEWED
-        numbers[tuple(values)] = {key: declared.index(text) + 1 for key, text in texts.items()}
+        skews[values] = Skew(_columns(table), declared, {}, directories=True) if declared else NOT_SKEWED
+        numbers[values] = {key: declared.index(text) + 1 for key, text in texts.items()}
     return Choice(skews, numbers, keys)
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Column, Skew, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
+from spark_client.jvm import versions
 from spark_client.jvm.sql_text import quote
 
 _CHAR = re.compile(r"char\((\d+)\)")
@@ -24,7 +25,7 @@ def directory_number(skew: Skew, columns: Sequence[Column]) -> SparkColumn:
     typed = [(name, types[name]) for name in map(str.lower, skew.columns)]
     row = F.struct(F.expr("true").alias("legal"), *(F.col(quote(name)).alias(name) for name, _ in typed))
     values = [_declared(value, typed) for value in skew.values]
-    return F.array_position(F.array(*values), row).cast("int")
+    return F.call_function("array_position", F.array(*values), row).cast("int")
 
 
 def _declared(value: Sequence[str], typed: Sequence[tuple[str, str]]) -> SparkColumn:
@@ -43,7 +44,7 @@ def _literal(text: str, type_: str) -> SparkColumn:
         return F.rpad(_literal(text, "string"), int(padded[1]), " ")
     if text == DEFAULT_PARTITION:
         return F.lit(None).cast(type_)
-    return F.lit(text).try_cast("string" if type_.startswith("varchar") else type_)
+    return versions.try_cast(F.lit(text), "string" if type_.startswith("varchar") else type_)
 
 
 def directory_number_by_partition(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 from urllib.parse import unquote
@@ -12,11 +12,11 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StringType, StructType
 
-from metastore.client.structs import Storage, Table
+from metastore.client.structs import Rename, Storage, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION, unescape
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.files import Files
-from spark_client.jvm.plans import analyzed_plan
+from spark_client.jvm.plans import analyzed_plan, rebalanced
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import has_own_names
 from spark_client.table.file_options import file_options
@@ -69,7 +69,7 @@ def write_staging(
         numbered, keys = staging.hash_partitions(numbered, keys)
     directories = keys if number is None else [*keys, helper]
     if not arranged:
-        numbered = numbered.hint("rebalance", *map(quote, directories))
+        numbered = rebalanced(numbered, directories)
     if order:
         numbered = _sorted(numbered, keys, directories[len(keys) :], order)
     staging.write(numbered, location, directories)
@@ -144,8 +144,19 @@ class _Staging:
         counted = files.groupBy(F.col("_metadata.file_path"), F.col("_metadata.file_size")).count().collect()
         # Without rows nothing is observed, and asking for it would not end.
         marker, values = f"/{name_of(self.location)}/", self._values() if counted else None
-        staged = (self._staged_file(unquote(url).partition(marker)[2], values, *counts) for url, *counts in counted)
-        return tuple(sorted(staged, key=lambda file: file.location))
+        staged = [self._staged_file(unquote(url).partition(marker)[2], values, *counts) for url, *counts in counted]
+        return tuple(sorted(self._named(staged), key=lambda file: file.location))
+
+    def _named(self, files: Sequence[StagedFile]) -> Iterator[StagedFile]:
+        """The files with the write's name, which Spark before 4.0 does not give them: they are renamed."""
+        moves = []
+        for file in files:
+            directory, _, name = file.location.rpartition("/")
+            if not name.startswith(self.query_id):
+                moves.append(Rename(file.location, f"{directory}/{self.query_id}-{name.removeprefix('part-')}"))
+        Files(self.spark).rename(moves)
+        renamed = {move.source: move.target for move in moves}
+        return (replace(file, location=renamed.get(file.location, file.location)) for file in files)
 
     def _values(self) -> Mapping[str, tuple[str, ...]] | None:
         if self.observed is None:

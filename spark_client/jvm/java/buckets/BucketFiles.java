@@ -3,7 +3,6 @@ package spark_client.buckets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,9 +19,9 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import spark_client.core.Buckets;
 import spark_client.core.Python;
+import spark_client.core.Scala;
 import spark_client.core.VisibleWrites;
 
 /** Which files of a bucketed table a scan opens. What their names mean, and what is refused, Python knows. */
@@ -34,8 +33,8 @@ public final class BucketFiles implements Buckets {
   private final CatalogTable table;
   private final Python python;
   private final JsonNode declared;
-  private final Map numbers = new HashMap();
-  private Set kept;
+  private final Map<Path, Integer> numbers = new HashMap<>();
+  private Set<Path> kept;
   private long buckets;
   private int fewest = Integer.MAX_VALUE;
   private boolean exact;
@@ -49,11 +48,10 @@ public final class BucketFiles implements Buckets {
   }
 
   public void choose(InMemoryFileIndex index, VisibleWrites writes, Map partitions, Seq filters) {
-    Map directories = new LinkedHashMap();
-    for (Iterator i = partitions.keySet().iterator(); i.hasNext();) directories.put(i.next(), new ArrayList());
-    Map inside = new HashMap();
-    for (Iterator i = CollectionConverters.asJava(index.leafFiles()).keySet().iterator(); i.hasNext();) {
-      Path file = (Path) i.next();
+    Map<Path, List> directories = new LinkedHashMap<>();
+    for (Object directory : partitions.keySet()) directories.put(directory, new ArrayList<>());
+    Map<Path, String> inside = new HashMap<>();
+    for (Path file : Scala.map(index.leafFiles()).keySet()) {
       if (writes.hide(file.getName())) continue;
       List files = (List) directories.get(file.getParent());
       if (files != null) files.add(file);
@@ -70,35 +68,33 @@ public final class BucketFiles implements Buckets {
   }
 
   private void ask(Map partitions, Map directories, Map inside, List hashes) {
-    List questions = new ArrayList(), files = new ArrayList();
-    for (Iterator i = directories.keySet().iterator(); i.hasNext();) {
-      Path directory = (Path) i.next();
-      List names = new ArrayList();
-      for (Iterator j = ((List) directories.get(directory)).iterator(); j.hasNext();) names.add(((Path) j.next()).getName());
-      Map question = new HashMap();
+    List<Map> questions = new ArrayList<>();
+    List<List> files = new ArrayList<>();
+    for (Path directory : directories.keySet()) {
+      List<String> names = new ArrayList<>();
+      for (Path file : (List) directories.get(directory)) names.add(file.getName());
+      Map<String, Object> question = new HashMap<>();
       question.put("partition", partitions.get(directory));
       question.put("names", names);
       question.put("directory", inside.get(directory));
       questions.add(question);
       files.add(directories.get(directory));
     }
-    Map request = new HashMap();
+    Map<String, Object> request = new HashMap<>();
     request.put("directories", questions);
     request.put("hashes", hashes);
-    request.put("declared", Integer.valueOf(declared.get("count").asInt()));
+    request.put("declared", declared.get("count").asInt());
     JsonNode answer = python.ask("buckets", table.identifier(), request, null);
     buckets = answer.get("buckets").asLong();
     fewest = answer.get("fewest").asInt();
     exact = answer.get("exact").asBoolean();
-    if (hashes != null) kept = new HashSet();
+    if (hashes != null) kept = new HashSet<>();
     for (int i = 0; i < files.size(); i++) {
-      JsonNode told = (JsonNode) answer.get("numbers").get(i);
-      for (int j = 0; j < told.size(); j++) {
-        numbers.put(((List) files.get(i)).get(j), Integer.valueOf(((JsonNode) told.get(j)).asInt()));
-      }
+      List found = (List) files.get(i);
+      int file = 0;
+      for (JsonNode number : (JsonNode) answer.get("numbers").get(i)) numbers.put(found.get(file++), number.asInt());
       if (hashes == null) continue;
-      JsonNode positions = (JsonNode) answer.get("keep").get(i);
-      for (int j = 0; j < positions.size(); j++) kept.add(((List) files.get(i)).get(((JsonNode) positions.get(j)).asInt()));
+      for (JsonNode position : (JsonNode) answer.get("keep").get(i)) kept.add(found.get(position.asInt()));
     }
   }
 
@@ -119,8 +115,8 @@ public final class BucketFiles implements Buckets {
   public StructType types() {
     StructType schema = CharVarcharUtils.getRawSchema(table.schema());
     StructType types = new StructType();
-    for (Iterator i = declared.get("columns").elements(); i.hasNext();) {
-      StructField field = field(schema, ((JsonNode) i.next()).asText());
+    for (JsonNode column : declared.get("columns")) {
+      StructField field = field(schema, column.asText());
       if (field == null) return null;
       types = types.add(field.name(), field.dataType());
     }
@@ -133,30 +129,26 @@ public final class BucketFiles implements Buckets {
   }
 
   private static StructField field(StructType schema, String name) {
-    for (int i = 0; i < schema.length(); i++) {
-      if (schema.fields()[i].name().equalsIgnoreCase(name)) return schema.fields()[i];
-    }
+    for (StructField field : schema.fields()) if (field.name().equalsIgnoreCase(name)) return field;
     return null;
   }
 
   public Seq of(Seq directories) {
     if (kept == null) return directories;
-    List chosen = new ArrayList();
-    for (Iterator i = CollectionConverters.asJava(directories).iterator(); i.hasNext();) {
-      PartitionDirectory directory = (PartitionDirectory) i.next();
-      List files = new ArrayList();
-      for (Iterator j = CollectionConverters.asJava(directory.files()).iterator(); j.hasNext();) {
-        FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
+    List<PartitionDirectory> chosen = new ArrayList<>();
+    for (PartitionDirectory directory : Scala.list(directories)) {
+      List<FileStatusWithMetadata> files = new ArrayList<>();
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         if (kept.contains(file.getPath())) files.add(file);
       }
-      chosen.add(new PartitionDirectory(directory.values(), CollectionConverters.asScala(files).toSeq()));
+      chosen.add(new PartitionDirectory(directory.values(), Scala.seq(files)));
     }
-    return CollectionConverters.asScala(chosen).toSeq();
+    return Scala.seq(chosen);
   }
 
   /** The bucket of a file, among its partition's. */
   public int number(Path file) {
-    return ((Integer) numbers.get(file)).intValue();
+    return (Integer) numbers.get(file);
   }
 
   /** The smallest number of buckets that a partition has, or the table: each other one is a multiple of it. */

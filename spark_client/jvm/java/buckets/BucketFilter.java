@@ -3,7 +3,6 @@ package spark_client.buckets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 
@@ -30,12 +29,12 @@ import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.MapType;
-import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
+import spark_client.core.Scala;
+import spark_client.core.SparkVersions;
 
 /**
  * The hashes that the bucketing columns of matching rows can have: where the filters leave each of them a finite set of
@@ -50,7 +49,7 @@ public final class BucketFilter {
   /** `types`: the bucketing columns, of Hive's types. */
   public BucketFilter(BucketHash hasher, StructType types) {
     this.types = types;
-    List columns = new ArrayList();
+    List<Expression> columns = new ArrayList<>();
     for (int i = 0; i < types.length(); i++) {
       DataType type = CharVarcharUtils.replaceCharVarcharWithString(types.fields()[i].dataType());
       columns.add(new BoundReference(i, type, true));
@@ -68,18 +67,16 @@ public final class BucketFilter {
   public List hashes(Seq filters, int limit) {
     if (hash == null) return null;
     Set[] values = new Set[types.length()];
-    for (Iterator i = CollectionConverters.asJava(filters).iterator(); i.hasNext();) {
-      values = both(values, values((Expression) i.next()));
-    }
+    for (Expression filter : Scala.list(filters)) values = both(values, values(filter));
     long combinations = 1;
-    for (int i = 0; i < values.length; i++) {
-      if (values[i] == null) return null;
-      combinations *= values[i].size();
+    for (Set possible : values) {
+      if (possible == null) return null;
+      combinations *= possible.size();
       if (combinations > limit) return null;
     }
-    Set found = new HashSet();
+    Set<Object> found = new HashSet<>();
     add(found, values, new Object[values.length], 0);
-    return new ArrayList(found);
+    return new ArrayList<>(found);
   }
 
   private void add(Set found, Set[] values, Object[] row, int column) {
@@ -87,8 +84,8 @@ public final class BucketFilter {
       found.add(hash.eval(new GenericInternalRow(row)));
       return;
     }
-    for (Iterator i = values[column].iterator(); i.hasNext();) {
-      row[column] = i.next();
+    for (Object value : values[column]) {
+      row[column] = value;
       add(found, values, row, column + 1);
     }
   }
@@ -101,14 +98,14 @@ public final class BucketFilter {
     if (filter instanceof EqualNullSafe) {
       return equal(((EqualNullSafe) filter).left(), ((EqualNullSafe) filter).right(), true);
     }
-    if (filter instanceof IsNull) return only(((IsNull) filter).child(), Arrays.asList(new Object[] {null}), null);
+    if (filter instanceof IsNull) return only(((IsNull) filter).child(), Arrays.asList((Object) null), null);
     if (filter instanceof In) return in((In) filter);
     if (filter instanceof InSet) {
       InSet in = (InSet) filter;
-      return only(in.child(), without(CollectionConverters.asJava(in.hset())), in.child().dataType());
+      return only(in.child(), without(Scala.list(in.hset())), in.child().dataType());
     }
-    if (filter instanceof Not) return flag(((Not) filter).child(), Boolean.FALSE);
-    return flag(filter, Boolean.TRUE);
+    if (filter instanceof Not) return flag(((Not) filter).child(), false);
+    return flag(filter, true);
   }
 
   private Set[] equal(Expression left, Expression right, boolean nullSafe) {
@@ -116,13 +113,12 @@ public final class BucketFilter {
     if (!(right instanceof Literal)) return any();
     Literal literal = (Literal) right;
     if (right instanceof Literal && literal.value() == null && !nullSafe) return any();
-    return only(left, Arrays.asList(new Object[] {literal.value()}), literal.dataType());
+    return only(left, Arrays.asList(literal.value()), literal.dataType());
   }
 
   private Set[] in(In in) {
-    List values = new ArrayList();
-    for (Iterator i = CollectionConverters.asJava(in.list()).iterator(); i.hasNext();) {
-      Expression item = (Expression) i.next();
+    List<Object> values = new ArrayList<>();
+    for (Expression item : Scala.list(in.list())) {
       if (!(item instanceof Literal) || !item.dataType().sameType(in.value().dataType())) return any();
       values.add(((Literal) item).value());
     }
@@ -130,18 +126,15 @@ public final class BucketFilter {
   }
 
   /** A column of booleans, or its negation, as a filter. */
-  private Set[] flag(Expression column, Boolean value) {
+  private Set[] flag(Expression column, boolean value) {
     if (!(column instanceof Attribute) || !(column.dataType() instanceof BooleanType)) return any();
-    return only(column, Arrays.asList(new Object[] {value}), column.dataType());
+    return only(column, Arrays.asList((Object) value), column.dataType());
   }
 
   /** Nothing is equal to null. */
   private static List without(Iterable values) {
-    List known = new ArrayList();
-    for (Iterator i = values.iterator(); i.hasNext();) {
-      Object value = i.next();
-      if (value != null) known.add(value);
-    }
+    List<Object> known = new ArrayList<>();
+    for (Object value : values) if (value != null) known.add(value);
     return known;
   }
 
@@ -162,7 +155,7 @@ public final class BucketFilter {
     if (type instanceof TimestampType || type instanceof TimestampNTZType || type instanceof BinaryType) return false;
     if (type instanceof FloatType || type instanceof DoubleType) return false;
     if (type instanceof ArrayType || type instanceof MapType || type instanceof StructType) return false;
-    return !(type instanceof StringType) || ((StringType) type).supportsBinaryEquality();
+    return !SparkVersions.isCollated(type);
   }
 
   /** The values, with those that compare as equal to them; null where that is not known. */
@@ -170,18 +163,13 @@ public final class BucketFilter {
     DataType type = column.dataType();
     boolean zeros = type instanceof FloatType || type instanceof DoubleType;
     if (!zeros && !equalInOneBucket(type)) return null;
-    Set found = new HashSet();
-    for (Iterator i = values.iterator(); i.hasNext();) {
-      Object value = i.next();
+    Set<Object> found = new HashSet<>();
+    for (Object value : values) {
       // Before the reform of the calendar a day may have been another one for the writer.
-      if (type instanceof DateType && value != null && ((Integer) value).intValue() < FIRST_GREGORIAN_DAY) return null;
+      if (type instanceof DateType && value != null && (Integer) value < FIRST_GREGORIAN_DAY) return null;
       found.add(value);
-      if (type instanceof FloatType && value != null && ((Float) value).floatValue() == 0) {
-        found.addAll(Arrays.asList(new Object[] {Float.valueOf(0.0f), Float.valueOf(-0.0f)}));
-      }
-      if (type instanceof DoubleType && value != null && ((Double) value).doubleValue() == 0) {
-        found.addAll(Arrays.asList(new Object[] {Double.valueOf(0.0), Double.valueOf(-0.0)}));
-      }
+      if (type instanceof FloatType && value != null && (Float) value == 0) found.addAll(Arrays.asList(0.0f, -0.0f));
+      if (type instanceof DoubleType && value != null && (Double) value == 0) found.addAll(Arrays.asList(0.0, -0.0));
     }
     return found;
   }
@@ -203,7 +191,7 @@ public final class BucketFilter {
       if (left[i] == null || right[i] == null) {
         values[i] = left[i] == null ? right[i] : left[i];
       } else {
-        values[i] = new HashSet(left[i]);
+        values[i] = new HashSet<>(left[i]);
         values[i].retainAll(right[i]);
       }
     }
@@ -214,7 +202,7 @@ public final class BucketFilter {
     Set[] values = new Set[left.length];
     for (int i = 0; i < values.length; i++) {
       if (left[i] == null || right[i] == null) continue;
-      values[i] = new HashSet(left[i]);
+      values[i] = new HashSet<>(left[i]);
       values[i].addAll(right[i]);
     }
     return values;

@@ -1,14 +1,12 @@
 package spark_client.buckets;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 
 import org.apache.hadoop.hive.common.type.HiveDecimal;
 import org.apache.hadoop.hive.serde2.io.TimestampWritable;
 import org.apache.hive.common.util.Murmur3;
-import org.apache.spark.sql.catalyst.expressions.Add;
 import org.apache.spark.sql.catalyst.expressions.ArrayAggregate;
 import org.apache.spark.sql.catalyst.expressions.ArrayTransform;
 import org.apache.spark.sql.catalyst.expressions.BitwiseXor;
@@ -23,7 +21,6 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.MapEntries;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
-import org.apache.spark.sql.catalyst.expressions.NumericEvalContext;
 import org.apache.spark.sql.catalyst.expressions.StringTrimRight;
 import org.apache.spark.sql.catalyst.expressions.UnixDate;
 import org.apache.spark.sql.catalyst.expressions.UnixMicros;
@@ -55,7 +52,8 @@ import org.apache.spark.sql.types.VarcharType;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
+import spark_client.core.Scala;
+import spark_client.core.SparkVersions;
 
 /**
  * Hive's bucket hash as an expression of Spark's (Hive's ObjectInspectorUtils.getBucketHashCode and …Old).
@@ -65,8 +63,6 @@ import scala.jdk.javaapi.CollectionConverters;
  * and maps. A hash is never null: null's is 0.
  */
 public final class BucketHash {
-  private static final NumericEvalContext WRAPPING = new NumericEvalContext(EvalMode$.MODULE$.LEGACY(), false);
-
   private final int version;
   private final String zone;
 
@@ -78,7 +74,7 @@ public final class BucketHash {
 
   /** Of several columns in their order. `types` are Hive's, with char(n) and varchar(n). */
   public Expression hash(List columns, StructType types) {
-    List hashes = new ArrayList();
+    List<Expression> hashes = new ArrayList<>();
     for (int i = 0; i < columns.size(); i++) hashes.add(of((Expression) columns.get(i), types.fields()[i].dataType()));
     return combined(hashes);
   }
@@ -96,9 +92,9 @@ public final class BucketHash {
   }
 
   private static Expression first(Expression value, DataType type) {
-    if (type instanceof CharType) return spark(new Concat(seq(literal("\u0001"), new StringTrimRight(value))));
-    if (type instanceof VarcharType) return spark(new Concat(seq(literal("\u0001"), value)));
-    if (type instanceof BinaryType) return spark(new Concat(seq(bytes(literal("\u0001")), value)));
+    if (type instanceof CharType) return spark(new Concat(Scala.seq(literal("\u0001"), new StringTrimRight(value))));
+    if (type instanceof VarcharType) return spark(new Concat(Scala.seq(literal("\u0001"), value)));
+    if (type instanceof BinaryType) return spark(new Concat(Scala.seq(bytes(literal("\u0001")), value)));
     // Spark takes -0.0 for 0.0, and truncates seconds before 1970.
     if (type instanceof FloatType || type instanceof DoubleType) return spark(bits(value, type));
     if (type instanceof TimestampType) return invoke(timestamp(new UnixMicros(value)), "hashCode", DataTypes.IntegerType);
@@ -126,7 +122,7 @@ public final class BucketHash {
   }
 
   private Expression ofStruct(Expression value, StructType type) {
-    List hashes = new ArrayList();
+    List<Expression> hashes = new ArrayList<>();
     for (int i = 0; i < type.length(); i++) {
       hashes.add(of(new GetStructField(value, i, Option.empty()), type.fields()[i].dataType()));
     }
@@ -135,7 +131,7 @@ public final class BucketHash {
 
   private Expression ofArray(Expression value, ArrayType type) {
     NamedLambdaVariable element = variable("element", plain(type.elementType()), true);
-    return spark(new ArrayTransform(value, lambda(of(element, type.elementType()), seq(element))));
+    return spark(new ArrayTransform(value, lambda(of(element, type.elementType()), Scala.seq(element))));
   }
 
   /** The sum of key ^ value over all entries; in version 2, too, values have their hash of version 1. */
@@ -148,23 +144,25 @@ public final class BucketHash {
     Expression hash = new BitwiseXor(
         spark(of(new GetStructField(entry, 0, Option.empty()), type.keyType())),
         spark(new BucketHash(1, zone).of(new GetStructField(entry, 1, Option.empty()), type.valueType())));
+    // Overflow wraps around, as Hive's does, whatever the session's ANSI mode is.
+    Expression added = invokeStatic(Integer.class, "sum", DataTypes.IntegerType, Scala.seq(sum, hash));
     return spark(new ArrayAggregate(
-        new MapEntries(value), Literal.create(Integer.valueOf(0), DataTypes.IntegerType),
-        lambda(new Add(sum, hash, WRAPPING), seq(sum, entry)), lambda(all, seq(all))));
+        new MapEntries(value), Literal.create(0, DataTypes.IntegerType),
+        lambda(added, Scala.seq(sum, entry)), lambda(all, Scala.seq(all))));
   }
 
   /** 31 * (31 * first + second) + third …: what Spark makes of integers, which are their own hash. */
   private static Expression combined(List hashes) {
-    return new HiveHash(seq(hashes.toArray()));
+    return new HiveHash(Scala.seq(hashes));
   }
 
   /** Spark's own hash of Hive's version 1, 0 for null. */
   private static Expression spark(Expression value) {
-    return new HiveHash(seq(value));
+    return new HiveHash(Scala.seq(value));
   }
 
   private static Expression murmur(Expression bytes) {
-    return invokeStatic(Murmur3.class, "hash32", DataTypes.IntegerType, seq(bytes));
+    return invokeStatic(Murmur3.class, "hash32", DataTypes.IntegerType, Scala.seq(bytes));
   }
 
   /** Of an integer the highest byte first, of a text as UTF-8. */
@@ -174,38 +172,39 @@ public final class BucketHash {
 
   private static Expression bits(Expression value, DataType type) {
     return type instanceof FloatType
-        ? invokeStatic(Float.class, "floatToIntBits", DataTypes.IntegerType, seq(value))
-        : invokeStatic(Double.class, "doubleToLongBits", DataTypes.LongType, seq(value));
+        ? invokeStatic(Float.class, "floatToIntBits", DataTypes.IntegerType, Scala.seq(value))
+        : invokeStatic(Double.class, "doubleToLongBits", DataTypes.LongType, Scala.seq(value));
   }
 
   /** The bytes of the unscaled number, without trailing zeros. */
   private static Expression unscaled(Expression value) {
     Expression number = invoke(value, "toJavaBigDecimal", new ObjectType(java.math.BigDecimal.class));
     DataType type = new ObjectType(HiveDecimal.class);
-    return invoke(invokeStatic(HiveDecimal.class, "create", type, seq(number)), "bigIntegerBytes", DataTypes.BinaryType);
+    return invoke(invokeStatic(HiveDecimal.class, "create", type, Scala.seq(number)), "bigIntegerBytes", DataTypes.BinaryType);
   }
 
   /** Microseconds of the clock on the wall. */
   private Expression wall(Expression value) {
     return invokeStatic(
         DateTimeUtils.class, "fromUTCTime", DataTypes.LongType,
-        seq(new UnixMicros(value), new Literal(zone, new ObjectType(String.class))));
+        Scala.seq(new UnixMicros(value), new Literal(zone, new ObjectType(String.class))));
   }
 
   /** Hive's own writable of a timestamp in microseconds. */
   private static Expression timestamp(Expression micros) {
     Expression moment = invokeStatic(
-        DateTimeUtils.class, "toJavaTimestampNoRebase", new ObjectType(java.sql.Timestamp.class), seq(micros));
+        DateTimeUtils.class, "toJavaTimestampNoRebase", new ObjectType(java.sql.Timestamp.class), Scala.seq(micros));
     return new NewInstance(
-        TimestampWritable.class, seq(moment), seq(), true, new ObjectType(TimestampWritable.class), Option.empty());
+        TimestampWritable.class, Scala.seq(moment), Scala.seq(), true, new ObjectType(TimestampWritable.class), Option.empty());
   }
 
   private static Expression invokeStatic(Class owner, String method, DataType result, Seq arguments) {
-    return new StaticInvoke(owner, result, method, arguments, seq(), true, !primitive(result), true, Option.empty());
+    return (Expression) SparkVersions.make(
+        StaticInvoke.class, owner, result, method, arguments, Scala.seq(), true, !primitive(result), true);
   }
 
   private static Expression invoke(Expression target, String method, DataType result) {
-    return new Invoke(target, method, result, seq(), seq(), true, !primitive(result), true);
+    return new Invoke(target, method, result, Scala.seq(), Scala.seq(), true, !primitive(result), true);
   }
 
   private static boolean primitive(DataType type) {
@@ -222,7 +221,7 @@ public final class BucketHash {
 
   private static NamedLambdaVariable variable(String name, DataType type, boolean nullable) {
     return new NamedLambdaVariable(
-        name, type, nullable, NamedExpression$.MODULE$.newExprId(), new AtomicReference());
+        name, type, nullable, NamedExpression$.MODULE$.newExprId(), new AtomicReference<>());
   }
 
   private static Expression lambda(Expression body, Seq variables) {
@@ -232,21 +231,5 @@ public final class BucketHash {
   /** As Spark computes with it: char and varchar are strings. */
   private static DataType plain(DataType type) {
     return CharVarcharUtils.replaceCharVarcharWithString(type);
-  }
-
-  private static Seq seq() {
-    return seq(new Object[0]);
-  }
-
-  private static Seq seq(Object one) {
-    return seq(new Object[] {one});
-  }
-
-  private static Seq seq(Object one, Object two) {
-    return seq(new Object[] {one, two});
-  }
-
-  private static Seq seq(Object[] elements) {
-    return CollectionConverters.asScala(Arrays.asList(elements)).toSeq();
   }
 }

@@ -3,7 +3,6 @@ package spark_client.core;
 import java.io.FileNotFoundException;
 import java.io.OutputStream;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
@@ -26,7 +25,7 @@ public final class FileOperations {
 
   public FileOperations(Configuration conf, Integer streams) {
     this.conf = conf;
-    this.streams = streams.intValue();
+    this.streams = streams;
   }
 
   /** `operation` is one of those of `Operation`; `places` two locations, or one and nothing, for each. */
@@ -34,12 +33,12 @@ public final class FileOperations {
     String[] pairs = places.split("\0", -1);
     ExecutorService pool = Executors.newFixedThreadPool(Math.max(1, Math.min(streams, pairs.length / 2)));
     try {
-      List operations = new ArrayList();
+      List<Operation> operations = new ArrayList<>();
       for (int i = 0; i + 1 < pairs.length; i += 2) {
         operations.add(new Operation(operation, pairs[i], pairs[i + 1], word, conf));
       }
-      List answers = new ArrayList();
-      for (Iterator i = pool.invokeAll(operations).iterator(); i.hasNext();) answers.add(((Future) i.next()).get());
+      List<Object> answers = new ArrayList<>();
+      for (Future answer : pool.invokeAll(operations)) answers.add(answer.get());
       return String.join("\0", answers);
     } finally {
       pool.shutdown();
@@ -64,17 +63,19 @@ public final class FileOperations {
     public Object call() {
       try {
         FileSystem system = path.getFileSystem(conf);
-        if (name.equals("rename")) return rename(system, path, new Path(other));
-        if (name.equals("copy")) return copy(system, path, new Path(other));
-        if (name.equals("restore")) return restore(system, path, new Path(other));
-        if (name.equals("find")) return system.exists(path) ? "" : "it is not there any more";
-        if (name.equals("make")) return make(system, path) ? "" : "the file system refused";
-        if (name.equals("prune")) return prune(system);
-        if (name.equals("foreign")) return foreign(system);
-        if (name.equals("names")) return names(system);
-        if (name.equals("mark")) return mark(system);
-        if (name.equals("unmark")) return unmark(system);
-        return "there is no operation " + name;
+        switch (name) {
+          case "rename": return rename(system, path, new Path(other));
+          case "copy": return copy(system, path, new Path(other));
+          case "restore": return restore(system, path, new Path(other));
+          case "find": return system.exists(path) ? "" : "it is not there any more";
+          case "make": return make(system, path) ? "" : "the file system refused";
+          case "prune": return prune(system);
+          case "foreign": return foreign(system);
+          case "names": return names(system);
+          case "mark": return mark(system);
+          case "unmark": return unmark(system);
+          default: return "there is no operation " + name;
+        }
       } catch (Exception failure) {
         return String.valueOf(failure).split("\n")[0];
       }
@@ -108,11 +109,10 @@ public final class FileOperations {
 
     private static String merge(FileSystem system, Path source, Path target, String word) throws Exception {
       system.mkdirs(target);
-      FileStatus[] children = system.listStatus(source);
-      for (int i = 0; i < children.length; i++) {
-        Path child = children[i].getPath(), place = new Path(target, child.getName());
-        if (!children[i].isDirectory() && child.getName().indexOf(word) < 0) continue;
-        String error = children[i].isDirectory() ? merge(system, child, place, word) : rename(system, child, place);
+      for (FileStatus status : system.listStatus(source)) {
+        Path child = status.getPath(), place = new Path(target, child.getName());
+        if (!status.isDirectory() && !child.getName().contains(word)) continue;
+        String error = status.isDirectory() ? merge(system, child, place, word) : rename(system, child, place);
         if (!error.isEmpty()) return error;
       }
       if (system.listStatus(source).length == 0) system.delete(source, false);
@@ -136,10 +136,9 @@ public final class FileOperations {
     private String names(FileSystem system) throws Exception {
       StringBuilder names = new StringBuilder();
       try {
-        FileStatus[] children = system.listStatus(path);
-        for (int i = 0; i < children.length; i++) {
-          String child = children[i].getPath().getName();
-          if (children[i].isFile() && !child.startsWith("_") && !child.startsWith(".")) names.append('/').append(child);
+        for (FileStatus status : system.listStatus(path)) {
+          String child = status.getPath().getName();
+          if (status.isFile() && !child.startsWith("_") && !child.startsWith(".")) names.append('/').append(child);
         }
       } catch (FileNotFoundException none) {
         return "";
@@ -150,10 +149,7 @@ public final class FileOperations {
     /** Puts a file into the directory whose name begins so and ends with the word, unless one is there that begins so. */
     private String mark(FileSystem system) throws Exception {
       try {
-        FileStatus[] children = system.listStatus(path);
-        for (int i = 0; i < children.length; i++) {
-          if (children[i].getPath().getName().startsWith(other)) return "";
-        }
+        for (FileStatus child : system.listStatus(path)) if (child.getPath().getName().startsWith(other)) return "";
       } catch (FileNotFoundException none) {
         // The file makes its directory.
       }
@@ -171,10 +167,9 @@ public final class FileOperations {
     /** A child of the directory whose name does not hold the word; without a word, any. */
     private String foreign(FileSystem system) throws Exception {
       try {
-        FileStatus[] children = system.listStatus(path);
-        for (int i = 0; i < children.length; i++) {
-          String child = children[i].getPath().getName();
-          if (word.isEmpty() || child.indexOf(word) < 0) return child;
+        for (FileStatus status : system.listStatus(path)) {
+          String child = status.getPath().getName();
+          if (word.isEmpty() || !child.contains(word)) return child;
         }
       } catch (FileNotFoundException free) {
         return "";

@@ -4,7 +4,6 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,9 +26,9 @@ import scala.Option;
  */
 public final class FilesBeside extends FileStatusCache {
   private final Configuration conf;
-  private final Map asked = new LinkedHashMap(); // location → PartitionPath
-  private final Map pruned = new HashMap(); // location → beginnings of names that are left out
-  private final Map found = new ConcurrentHashMap(); // location → FileStatus[]
+  private final Map<Path, PartitionPath> asked = new LinkedHashMap<>(); // by location
+  private final Map<Path, JsonNode> pruned = new HashMap<>(); // beginnings of names that are left out
+  private final Map<Path, FileStatus[]> found = new ConcurrentHashMap<>();
 
   public FilesBeside(Configuration conf) {
     this.conf = conf;
@@ -44,8 +43,7 @@ public final class FilesBeside extends FileStatusCache {
   /** Lists all that were asked for, several at a time, and adds those in which there is something to read. */
   public void list(List rootPaths, List partitionPaths) {
     new ArrayList(asked.keySet()).parallelStream().forEach(new Listing(this));
-    for (Iterator i = asked.keySet().iterator(); i.hasNext();) {
-      Object location = i.next();
+    for (Path location : asked.keySet()) {
       if (((FileStatus[]) found.get(location)).length == 0) continue;
       rootPaths.add(location);
       partitionPaths.add(asked.get(location));
@@ -61,11 +59,10 @@ public final class FilesBeside extends FileStatusCache {
   public void invalidateAll() {}
 
   private void list(Path location) throws IOException {
-    List files = new ArrayList();
+    List<FileStatus> files = new ArrayList<>();
     try {
-      FileStatus[] all = location.getFileSystem(conf).listStatus(location);
-      for (int i = 0; i < all.length; i++) {
-        if (all[i].isFile() && isRead(all[i].getPath().getName(), (JsonNode) pruned.get(location))) files.add(all[i]);
+      for (FileStatus file : location.getFileSystem(conf).listStatus(location)) {
+        if (file.isFile() && isRead(file.getPath().getName(), (JsonNode) pruned.get(location))) files.add(file);
       }
     } catch (FileNotFoundException none) {
       // A partition without files need not have a directory.
@@ -75,9 +72,7 @@ public final class FilesBeside extends FileStatusCache {
 
   private static boolean isRead(String name, JsonNode prunedNames) {
     if (name.startsWith("_") || name.startsWith(".")) return false;
-    for (Iterator i = prunedNames.elements(); i.hasNext();) {
-      if (name.startsWith(((JsonNode) i.next()).asText())) return false;
-    }
+    for (JsonNode prefix : prunedNames) if (name.startsWith(prefix.asText())) return false;
     return true;
   }
 

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -31,8 +30,6 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionPath;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
 import org.apache.spark.sql.types.CharType;
-import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
@@ -40,7 +37,6 @@ import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
@@ -60,9 +56,7 @@ public final class HiveTableIndex implements FileIndex {
   }
 
   public Seq rootPaths() {
-    List roots = new ArrayList();
-    roots.add(new Path(table.location()));
-    return seq(roots);
+    return Scala.seq(new Path(table.location()));
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
@@ -72,14 +66,14 @@ public final class HiveTableIndex implements FileIndex {
   /** What a scan with these filters reads. */
   public Listing list(Seq partitionFilters, Seq dataFilters) {
     JsonNode plan = plan(partitionFilters, dataFilters);
-    Map partitions = new HashMap();
+    Map<Path, JsonNode> partitions = new HashMap<>();
     // Planned first, listed then: a file that comes in between belongs to a write that the plan does not see.
     InMemoryFileIndex index = directories(plan, partitionFilters, partitions);
     VisibleWrites writes = new VisibleWrites(plan.get("writes"));
     Seq visible = writes.of(index.listFiles(partitionFilters, dataFilters));
     JsonNode declared = plan.get("buckets");
     if (declared.isNull()) return new Listing(index, visible, null);
-    Buckets buckets = (Buckets) python.make("buckets", "BucketFiles", new Object[] {session, table, python, declared});
+    Buckets buckets = (Buckets) python.make("buckets", "BucketFiles", session, table, python, declared);
     buckets.choose(index, writes, partitions, dataFilters);
     return new Listing(index, buckets.of(visible), buckets);
   }
@@ -108,11 +102,10 @@ public final class HiveTableIndex implements FileIndex {
   }
 
   public String[] inputFiles() {
-    Seq none = seq(new ArrayList());
-    List names = new ArrayList();
-    for (Iterator i = java(listFiles(none, none)); i.hasNext();) {
-      for (Iterator j = java(((PartitionDirectory) i.next()).files()); j.hasNext();) {
-        names.add(SparkPath.fromFileStatus(((FileStatusWithMetadata) j.next()).fileStatus()).urlEncoded());
+    List<String> names = new ArrayList<>();
+    for (PartitionDirectory directory : Scala.list(listFiles(Scala.seq(), Scala.seq()))) {
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
+        names.add(SparkPath.fromFileStatus(file.fileStatus()).urlEncoded());
       }
     }
     return (String[]) names.toArray(new String[0]);
@@ -156,58 +149,58 @@ public final class HiveTableIndex implements FileIndex {
   }
 
   public Map measureAll() {
-    return measure(seq(new ArrayList()), seq(new ArrayList()));
+    return measure(Scala.seq(), Scala.seq());
   }
 
   /** What a scan with these filters reads: {partitions, directories, buckets, files, bytes}. */
   public Map measure(Seq partitionFilters, Seq dataFilters) {
-    List known = new ArrayList();
-    for (Iterator i = java(partitionFilters); i.hasNext();) {
-      Expression filter = (Expression) i.next();
+    List<Expression> known = new ArrayList<>();
+    for (Expression filter : Scala.list(partitionFilters)) {
       if (!filter.exists(new PartitionFilters.Dynamic())) known.add(filter);
     }
-    Listing listing = list(seq(known), dataFilters);
-    Set rows = new HashSet();
+    Listing listing = list(Scala.seq(known), dataFilters);
+    Set<InternalRow> rows = new HashSet<>();
     long directories = 0, files = 0, bytes = 0;
-    for (Iterator i = java(listing.directories()); i.hasNext(); directories++) {
-      PartitionDirectory directory = (PartitionDirectory) i.next();
+    for (PartitionDirectory directory : Scala.list(listing.directories())) {
       rows.add(directory.values());
-      for (Iterator j = java(directory.files()); j.hasNext(); files++) {
-        bytes += ((FileStatusWithMetadata) j.next()).getLen();
+      directories++;
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
+        files++;
+        bytes += file.getLen();
       }
     }
     if (table.partitionColumnNames().isEmpty()) directories = listing.index.rootPaths().size();
-    Map measured = new HashMap();
-    measured.put("partitions", Long.valueOf(rows.size()));
-    measured.put("directories", Long.valueOf(directories));
-    measured.put("buckets", Long.valueOf(listing.buckets == null ? 0 : listing.buckets.buckets()));
-    measured.put("files", Long.valueOf(files));
-    measured.put("bytes", Long.valueOf(bytes));
+    Map<String, Long> measured = new HashMap<>();
+    measured.put("partitions", (long) rows.size());
+    measured.put("directories", directories);
+    measured.put("buckets", listing.buckets == null ? 0L : listing.buckets.buckets());
+    measured.put("files", files);
+    measured.put("bytes", bytes);
     return measured;
   }
 
   /** What the metastore says that has to be read, and which writes were published at that moment. */
   private JsonNode plan(Seq partitionFilters, Seq dataFilters) {
-    Map request = new HashMap();
-    List filters = new ArrayList(), texts = new ArrayList(), columns = new ArrayList();
-    for (Iterator i = java(partitionFilters); i.hasNext();) {
-      Expression filter = (Expression) i.next();
-      filters.add(filter);
-      columns.add(filter.exists(new PartitionFilters.Dynamic()) ? new ArrayList() : names(filter.references()));
+    List filters = Scala.list(partitionFilters);
+    List<String> texts = new ArrayList<>();
+    List<List> columns = new ArrayList<>();
+    for (Expression filter : filters) {
+      texts.add(json(filter));
+      columns.add(filter.exists(new PartitionFilters.Dynamic()) ? new ArrayList<>() : names(filter.references()));
     }
-    for (Iterator i = filters.iterator(); i.hasNext();) texts.add(json((Expression) i.next()));
-    for (Iterator i = java(dataFilters); i.hasNext();) texts.add(json((Expression) i.next()));
+    for (Expression filter : Scala.list(dataFilters)) texts.add(json(filter));
+    Map<String, Object> request = new HashMap<>();
     request.put("filters", texts);
     request.put("columns", columns);
     request.put("padded", padded());
     request.put("serde", table.storage().serde().get());
-    request.put("bucketed", Boolean.valueOf(bucketed()));
-    request.put("keys", new ArrayList(CollectionConverters.asJava(table.partitionColumnNames())));
+    request.put("bucketed", bucketed());
+    request.put("keys", Scala.list(table.partitionColumnNames()));
     JsonNode answer = python.ask("scan", table.identifier(), request, null);
     while (answer.has("undecided")) {
       String zone = session.sessionState().conf().sessionLocalTimeZone();
       UndecidedFilters undecided = new UndecidedFilters(table, zone, !answer.get("state").isNull());
-      for (Iterator i = answer.get("undecided").elements(); i.hasNext();) undecided.judge((JsonNode) i.next(), filters);
+      for (JsonNode question : answer.get("undecided")) undecided.judge(question, filters);
       request.put("judged", undecided.judged());
       request.put("state", answer.get("state"));
       answer = python.ask("scan", table.identifier(), request, null);
@@ -228,10 +221,8 @@ public final class HiveTableIndex implements FileIndex {
   }
 
   private static List names(AttributeSet references) {
-    List names = new ArrayList();
-    for (Iterator i = CollectionConverters.asJava(references).iterator(); i.hasNext();) {
-      names.add(((Attribute) i.next()).name());
-    }
+    List<String> names = new ArrayList<>();
+    for (Attribute column : Scala.list(references)) names.add(column.name());
     return names;
   }
 
@@ -244,10 +235,10 @@ public final class HiveTableIndex implements FileIndex {
     PartitionFilters filters = new PartitionFilters(schema, partitionFilters);
     PartitionRows rows = new PartitionRows(table, schema, session.sessionState().conf().sessionLocalTimeZone());
     Configuration conf = session.sessionState().newHadoopConf();
-    List rootPaths = new ArrayList(), partitionPaths = new ArrayList();
+    List<Path> rootPaths = new ArrayList<>();
+    List<PartitionPath> partitionPaths = new ArrayList<>();
     FilesBeside beside = new FilesBeside(conf);
-    for (Iterator i = plan.get("partitions").elements(); i.hasNext();) {
-      JsonNode partition = (JsonNode) i.next();
+    for (JsonNode partition : plan.get("partitions")) {
       InternalRow row = rows.row(texts(partition.get("values")));
       if (!filters.accept(row)) continue;
       if (!partition.get("beside").isNull()) {
@@ -255,25 +246,24 @@ public final class HiveTableIndex implements FileIndex {
         JsonNode pruned = (JsonNode) plan.get("pruned").get(partition.get("storage").asInt());
         beside.ask(own, new PartitionPath(row, own), pruned);
       }
-      for (Iterator j = partition.get("directories").elements(); j.hasNext();) {
-        Path path = qualified(((JsonNode) j.next()).asText(), conf);
+      for (JsonNode directory : partition.get("directories")) {
+        Path path = qualified(directory.asText(), conf);
         rootPaths.add(path);
         partitions.put(path, partition.get("bucketing"));
         partitionPaths.add(new PartitionPath(row, path));
       }
     }
     beside.list(rootPaths, partitionPaths);
-    PartitionSpec spec = new PartitionSpec(schema, seq(partitionPaths));
+    PartitionSpec spec = new PartitionSpec(schema, Scala.seq(partitionPaths));
     return new InMemoryFileIndex(
-        session, seq(rootPaths), Map$.MODULE$.empty(), Option.apply(schema), beside, Option.apply(spec),
+        session, Scala.seq(rootPaths), Map$.MODULE$.empty(), Option.apply(schema), beside, Option.apply(spec),
         Option.empty());
   }
 
   /** The columns of type char(n). */
   private List padded() {
-    List names = new ArrayList();
-    for (int i = 0; i < table.schema().length(); i++) {
-      StructField field = table.schema().fields()[i];
+    List<String> names = new ArrayList<>();
+    for (StructField field : table.schema().fields()) {
       Option type = CharVarcharUtils.getRawType(field.metadata());
       if (type.isDefined() && type.get() instanceof CharType) names.add(field.name());
     }
@@ -300,22 +290,13 @@ public final class HiveTableIndex implements FileIndex {
     }
   }
 
-  private static Seq seq(List list) {
-    return CollectionConverters.asScala(list).toSeq();
-  }
-
-  private static Iterator java(Seq seq) {
-    return CollectionConverters.asJava(seq).iterator();
-  }
-
   /** Strings that are not compared byte by byte. */
   private static final class Collated extends AbstractFunction1 {
     public Object apply(Object node) {
       try {
-        DataType type = ((Expression) node).dataType();
-        return Boolean.valueOf(type instanceof StringType && !((StringType) type).supportsBinaryEquality());
+        return SparkVersions.isCollated(((Expression) node).dataType());
       } catch (Exception untyped) {
-        return Boolean.FALSE;
+        return false;
       }
     }
   }
@@ -329,11 +310,9 @@ public final class HiveTableIndex implements FileIndex {
     public Object applyOrElse(Object node, Function1 otherwise) {
       if (!isDefinedAt(node)) return otherwise.apply(node);
       InSet set = (InSet) node;
-      List literals = new ArrayList();
-      for (Iterator i = CollectionConverters.asJava(set.hset()).iterator(); i.hasNext();) {
-        literals.add(new Literal(i.next(), set.child().dataType()));
-      }
-      return new In(set.child(), seq(literals));
+      List<Literal> literals = new ArrayList<>();
+      for (Object value : Scala.list(set.hset())) literals.add(new Literal(value, set.child().dataType()));
+      return new In(set.child(), Scala.seq(literals));
     }
   }
 }

@@ -1,7 +1,5 @@
 package spark_client.core;
 
-import java.util.Iterator;
-
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -13,7 +11,6 @@ import org.apache.spark.sql.catalyst.expressions.Predicate$;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
@@ -26,8 +23,7 @@ public final class PartitionFilters {
 
   public PartitionFilters(StructType schema, Seq filters) {
     Expression all = null;
-    for (Iterator i = CollectionConverters.asJava(filters).iterator(); i.hasNext();) {
-      Expression filter = (Expression) i.next();
+    for (Expression filter : Scala.list(filters)) {
       // What only the running query knows is Spark's to apply.
       if (filter.exists(new Dynamic())) continue;
       Expression bound = (Expression) filter.transformUp(new Bound(schema));
@@ -43,7 +39,7 @@ public final class PartitionFilters {
   /** Filters that only the running query knows. */
   public static final class Dynamic extends AbstractFunction1 {
     public Object apply(Object node) {
-      return Boolean.valueOf(node instanceof PlanExpression);
+      return node instanceof PlanExpression;
     }
   }
 

@@ -27,7 +27,7 @@ public final class Python {
   private static final int MOST_PIECES = 50;
 
   private final BiFunction python;
-  private final Map loaders = new ConcurrentHashMap();
+  private final Map<String, ClassLoader> loaders = new ConcurrentHashMap<>();
 
   public Python(BiFunction python) {
     this.python = python;
@@ -37,7 +37,7 @@ public final class Python {
    * A new object of a class that others need not have: `capability` names its directory, which Python compiles when it
    * is first asked for.
    */
-  public Object make(String capability, String name, Object[] arguments) {
+  public Object make(String capability, String name, Object... arguments) {
     try {
       ClassLoader loader = (ClassLoader) loaders.get(capability);
       if (loader == null) loaders.put(capability, loader = load(capability));
@@ -50,9 +50,9 @@ public final class Python {
   }
 
   private ClassLoader load(String capability) {
-    Map request = new HashMap();
+    Map<String, Object> request = new HashMap<>();
     request.put("capability", capability);
-    List answer = new ArrayList();
+    List<ClassLoader> answer = new ArrayList<>();
     ask("capability", null, request, answer);
     return (ClassLoader) answer.get(0);
   }
@@ -81,7 +81,7 @@ public final class Python {
     int size = text.length();
     for (int i = 0; i < text.length(); i++) if (text.charAt(i) == '\\') size++;
     if (size <= AT_ONCE || size > MOST_PIECES * AT_ONCE) return text;
-    List pieces = new ArrayList();
+    List<String> pieces = new ArrayList<>();
     int step = AT_ONCE / 2;
     for (int i = 0; i < text.length(); i += step) pieces.add(text.substring(i, Math.min(i + step, text.length())));
     return pieces;

@@ -2,7 +2,6 @@ package spark_client.core;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -36,8 +35,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Map$;
-import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
@@ -96,7 +93,7 @@ public final class ResolveHiveTables extends Rule {
       if (table == null) return otherwise.apply(plan);
       if (plan instanceof HiveTableRelation) return scan((HiveTableRelation) plan, table);
       if (plan instanceof LoadDataCommand) {
-        Map request = new HashMap();
+        Map<String, Object> request = new HashMap<>();
         request.put("strict", session.sessionState().conf().getConfString("hive.strict.checks.bucketing", "true"));
         python.ask("load", table.identifier(), request, null);
         return plan;
@@ -107,10 +104,10 @@ public final class ResolveHiveTables extends Rule {
       }
       if (plan instanceof CreateHiveTableAsSelectCommand) {
         TableIdentifier name = ((CreateHiveTableAsSelectCommand) plan).tableIdentifier();
-        return command(new Waiting(python, "create", name, new HashMap(), plan), "CREATE TABLE AS SELECT");
+        return command(new Waiting(python, "create", name, new HashMap<>(), plan), "CREATE TABLE AS SELECT");
       }
       if (plan instanceof TruncateTableCommand) {
-        Map request = new HashMap();
+        Map<String, Object> request = new HashMap<>();
         request.put("partition", values(((TruncateTableCommand) plan).partitionSpec()));
         return command(new Waiting(python, "truncate", table.identifier(), request, null), "TRUNCATE TABLE");
       }
@@ -127,8 +124,7 @@ public final class ResolveHiveTables extends Rule {
     private static Inserts inserts(Object plan) {
       if (!(plan instanceof Union)) return null;
       Inserts all = new Inserts();
-      for (Iterator i = CollectionConverters.asJava(((Union) plan).children()).iterator(); i.hasNext();) {
-        Object child = i.next();
+      for (Object child : Scala.list(((Union) plan).children())) {
         LogicalPlan inner = child instanceof Project ? ((Project) child).child() : null;
         if (!(inner instanceof ExternalCommandExecutor)) return null;
         Object runner = ((ExternalCommandExecutor) inner).runner();
@@ -196,7 +192,7 @@ public final class ResolveHiveTables extends Rule {
       FileFormat format = format(table);
       if (format == null) {
         // Spark's reader of other formats is right as long as no partition has skew directories: Python refuses else.
-        Map request = new HashMap();
+        Map<String, Object> request = new HashMap<>();
         request.put("serde", serde(table));
         python.ask("plain", table.identifier(), request, null);
         return plan;
@@ -204,25 +200,24 @@ public final class ResolveHiveTables extends Rule {
       HadoopFsRelation relation = new HadoopFsRelation(
           new HiveTableIndex(session, table, python), table.partitionSchema(), table.dataSchema(), Option.empty(),
           format, table.storage().properties(), session);
-      return new LogicalRelation(relation, plan.output(), Option.apply(table), false, Option.empty());
+      return (LogicalPlan) SparkVersions.make(LogicalRelation.class, relation, plan.output(), Option.apply(table), false);
     }
 
     /** What Hive refuses, in Hive's words: Spark's own rule has others, and knows no strict mode. */
     private void check(CatalogTable table, InsertIntoStatement insert) {
       Map request = request(insert.partitionSpec(), insert.overwrite(), insert.ifPartitionNotExists());
-      request.put("columns", Integer.valueOf(table.dataSchema().size()));
+      request.put("columns", table.dataSchema().size());
       request.put("partition_columns", columns(table.partitionSchema()));
       boolean byPosition = !insert.byName() && insert.userSpecifiedCols().isEmpty();
-      request.put("count", byPosition ? Integer.valueOf(insert.query().output().size()) : null);
+      request.put("count", byPosition ? (Object) insert.query().output().size() : null);
       python.ask("check", table.identifier(), request, null);
     }
 
     /** [name, type] of each. */
     private List columns(StructType schema) {
-      StructField[] fields = CharVarcharUtils.getRawSchema(schema, session.sessionState().conf()).fields();
-      List columns = new ArrayList();
-      for (int i = 0; i < fields.length; i++) {
-        columns.add(new String[] {fields[i].name().toLowerCase(), fields[i].dataType().catalogString()});
+      List<String[]> columns = new ArrayList<>();
+      for (StructField field : CharVarcharUtils.getRawSchema(schema, session.sessionState().conf()).fields()) {
+        columns.add(new String[] {field.name().toLowerCase(), field.dataType().catalogString()});
       }
       return columns;
     }
@@ -236,42 +231,39 @@ public final class ResolveHiveTables extends Rule {
     }
 
     private static Map request(scala.collection.immutable.Map partition, boolean overwrite, boolean ifNotExists) {
-      Map spec = new LinkedHashMap();
-      for (Iterator keys = CollectionConverters.asJava(partition.keySet()).iterator(); keys.hasNext();) {
-        Object key = keys.next();
-        Option value = (Option) partition.apply(key);
+      Map<String, Object> spec = new LinkedHashMap<>();
+      for (Map.Entry entry : Scala.map(partition).entrySet()) {
+        Option value = (Option) entry.getValue();
         // None: rows decide. Some(null): p = NULL.
-        spec.put(key, value.isDefined() ? value.get() == null ? NULL_PARTITION : value.get() : null);
+        spec.put(entry.getKey(), value.isDefined() ? value.get() == null ? NULL_PARTITION : value.get() : null);
       }
-      Map request = new HashMap();
+      Map<String, Object> request = new HashMap<>();
       request.put("partition", spec);
-      request.put("overwrite", Boolean.valueOf(overwrite));
-      request.put("if_not_exists", Boolean.valueOf(ifNotExists));
+      request.put("overwrite", overwrite);
+      request.put("if_not_exists", ifNotExists);
       return request;
     }
 
     /** Of the partitions that a statement names; nothing where it names none. */
     private static Map values(Option spec) {
-      Map values = new LinkedHashMap();
+      Map<String, Object> values = new LinkedHashMap<>();
       if (spec.isEmpty()) return values;
-      for (Iterator i = CollectionConverters.asJava((scala.collection.Map) spec.get()).entrySet().iterator(); i.hasNext();) {
-        Map.Entry entry = (Map.Entry) i.next();
+      for (Map.Entry entry : Scala.map((scala.collection.Map) spec.get()).entrySet()) {
         values.put(entry.getKey(), entry.getValue() == null ? NULL_PARTITION : entry.getValue());
       }
       return values;
     }
 
     private static LogicalPlan command(ExternalCommandRunner runner, String name) {
-      Seq noColumns = CollectionConverters.asScala(new ArrayList()).toSeq();
-      return new Project(noColumns, new ExternalCommandExecutor(runner, name, Map$.MODULE$.empty()));
+      return new Project(Scala.seq(), new ExternalCommandExecutor(runner, name, Map$.MODULE$.empty()));
     }
   }
 
   /** INSERTs of one statement that wait for their execution. */
   private static final class Inserts implements ExternalCommandRunner {
-    private final List tables = new ArrayList();
-    private final List requests = new ArrayList();
-    private final List queries = new ArrayList();
+    private final List<TableIdentifier> tables = new ArrayList<>();
+    private final List<Map> requests = new ArrayList<>();
+    private final List<LogicalPlan> queries = new ArrayList<>();
     private Python python;
 
     void add(TableIdentifier table, Map request, LogicalPlan query, Python python) {
@@ -291,7 +283,7 @@ public final class ResolveHiveTables extends Rule {
     }
 
     public String[] executeCommand(String command, CaseInsensitiveStringMap options) {
-      Map request = new HashMap();
+      Map<String, Object> request = new HashMap<>();
       request.put("inserts", requests);
       python.ask("insert", (TableIdentifier) tables.get(0), request, queries);
       return new String[0];

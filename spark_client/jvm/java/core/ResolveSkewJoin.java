@@ -48,7 +48,7 @@ public final class ResolveSkewJoin extends Rule {
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
       if (!isDefinedAt(plan)) return otherwise.apply(plan);
-      return ((Function1) python.make("joins", "SkewJoin", new Object[] {session, python})).apply(plan);
+      return ((Function1) python.make("joins", "SkewJoin", session, python)).apply(plan);
     }
   }
 }

@@ -3,7 +3,6 @@ package spark_client.core;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -11,7 +10,6 @@ import java.util.Set;
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.types.StructType;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Filters on partition columns that the metastore cannot judge. Spark evaluates them on the values that there are, so
@@ -23,7 +21,7 @@ public final class UndecidedFilters {
   private final CatalogTable table;
   private final String zone;
   private final boolean all;
-  private final List judged = new ArrayList();
+  private final List<Map> judged = new ArrayList<>();
 
   /** `all`: the values are all that there are. */
   public UndecidedFilters(CatalogTable table, String zone, boolean all) {
@@ -37,17 +35,15 @@ public final class UndecidedFilters {
     // Nothing follows for one of several columns where combinations may be missing.
     if (!all && question.get("columns").size() > 1) return;
     StructType schema = schema(question.get("columns"));
-    List asked = new ArrayList();
-    for (Iterator i = question.get("filters").elements(); i.hasNext();) {
-      asked.add(filters.get(((JsonNode) i.next()).asInt()));
-    }
-    PartitionFilters test = new PartitionFilters(schema, CollectionConverters.asScala(asked).toSeq());
+    List<Object> asked = new ArrayList<>();
+    for (JsonNode position : question.get("filters")) asked.add(filters.get(position.asInt()));
+    PartitionFilters test = new PartitionFilters(schema, Scala.seq(asked));
     PartitionRows rows = new PartitionRows(table, schema, zone);
     int width = schema.length();
     Set[] seen = new Set[width], kept = new Set[width];
     for (int i = 0; i < width; i++) {
-      seen[i] = new HashSet();
-      kept[i] = new HashSet();
+      seen[i] = new HashSet<String>();
+      kept[i] = new HashSet<String>();
     }
     String texts = question.get("texts").asText();
     String[] row = new String[width];
@@ -75,10 +71,10 @@ public final class UndecidedFilters {
     if (kept.size() == seen.size()) return;
     boolean few = all && kept.size() <= seen.size() / 2;
     if (!few) seen.removeAll(kept);
-    Map conclusion = new HashMap();
+    Map<String, Object> conclusion = new HashMap<>();
     conclusion.put("column", column);
     conclusion.put("texts", few ? kept : seen);
-    conclusion.put("kept", Boolean.valueOf(few));
+    conclusion.put("kept", few);
     judged.add(conclusion);
   }
 
@@ -93,9 +89,7 @@ public final class UndecidedFilters {
 
   private StructType schema(JsonNode columns) {
     StructType all = table.partitionSchema(), schema = new StructType();
-    for (Iterator i = columns.elements(); i.hasNext();) {
-      schema = schema.add(all.apply(((JsonNode) i.next()).asText()));
-    }
+    for (JsonNode column : columns) schema = schema.add(all.apply(column.asText()));
     return schema;
   }
 }

@@ -2,7 +2,6 @@ package spark_client.core;
 
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 
@@ -10,7 +9,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Which files a scan sees, as of the moment when it was planned: those of writes that are not published yet, or were
@@ -19,16 +17,14 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class VisibleWrites {
   private final String prefix;
   private final long highest;
-  private final Set open = new HashSet();
+  private final Set<Long> open = new HashSet<>();
 
   /** {token, highest, open}; without a token, everything is visible. */
   public VisibleWrites(JsonNode writes) {
-    JsonNode token = writes.get("token");
-    prefix = token == null || token.isNull() ? null : token.asText() + "-";
-    highest = prefix == null ? 0 : writes.get("highest").asLong();
-    for (Iterator i = prefix == null ? null : writes.get("open").elements(); i != null && i.hasNext();) {
-      open.add(Long.valueOf(((JsonNode) i.next()).asLong()));
-    }
+    boolean known = writes.hasNonNull("token");
+    prefix = known ? writes.get("token").asText() + "-" : null;
+    highest = known ? writes.get("highest").asLong() : 0;
+    if (known) for (JsonNode write : writes.get("open")) open.add(write.asLong());
   }
 
   /** Whether a file of this name is not to be read. */
@@ -40,24 +36,22 @@ public final class VisibleWrites {
       while (end < name.length() && name.charAt(end) >= '0' && name.charAt(end) <= '9') end++;
       // Longer than any number of a write: not one of ours.
       if (end == start || end - start > 18) continue;
-      Long number = Long.valueOf(name.substring(start, end));
-      if (number.longValue() > highest || open.contains(number)) return true;
+      long number = Long.parseLong(name.substring(start, end));
+      if (number > highest || open.contains(number)) return true;
     }
     return false;
   }
 
   /** The directories of a listing, with the visible files of each. */
   public Seq of(Seq directories) {
-    List visible = new ArrayList();
-    for (Iterator i = CollectionConverters.asJava(directories).iterator(); i.hasNext();) {
-      PartitionDirectory directory = (PartitionDirectory) i.next();
-      List files = new ArrayList();
-      for (Iterator j = CollectionConverters.asJava(directory.files()).iterator(); j.hasNext();) {
-        FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
+    List<PartitionDirectory> visible = new ArrayList<>();
+    for (PartitionDirectory directory : Scala.list(directories)) {
+      List<FileStatusWithMetadata> files = new ArrayList<>();
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         if (!hide(file.getPath().getName())) files.add(file);
       }
-      visible.add(new PartitionDirectory(directory.values(), CollectionConverters.asScala(files).toSeq()));
+      visible.add(new PartitionDirectory(directory.values(), Scala.seq(files)));
     }
-    return CollectionConverters.asScala(visible).toSeq();
+    return Scala.seq(visible);
   }
 }

@@ -2,27 +2,29 @@ package spark_client.joins;
 
 import java.io.Serializable;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 
 import org.apache.spark.sql.catalyst.expressions.BitwiseAnd;
-import org.apache.spark.sql.catalyst.expressions.DirectShufflePartitionID;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetArrayItem;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Pmod;
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
 import org.apache.spark.sql.catalyst.plans.physical.Distribution;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
-import org.apache.spark.sql.catalyst.plans.physical.ShufflePartitionIdPassThrough;
 import org.apache.spark.sql.catalyst.plans.physical.ShuffleSpec;
 import org.apache.spark.sql.catalyst.plans.physical.ShuffleSpecCollection;
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.UnspecifiedDistribution$;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import spark_client.buckets.BucketHash;
+import spark_client.core.Scala;
 
 /**
  * Rows lie by Hive's bucket hash of some columns. It is no HashPartitioning of Spark's, which would be taken for one by
@@ -72,13 +74,12 @@ public final class BucketPartitioning implements Partitioning, Serializable {
   /** Where each column is among the keys, or null. */
   private List positions(ClusteredDistribution required) {
     Seq keys = required.clustering();
-    List found = new ArrayList();
-    for (int i = 0; i < columns.size(); i++) {
-      Expression column = (Expression) columns.get(i);
+    List<Integer> found = new ArrayList<>();
+    for (Expression column : columns) {
       int position = 0;
       while (position < keys.size() && !column.semanticEquals((Expression) keys.apply(position))) position++;
       if (position == keys.size()) return null;
-      found.add(Integer.valueOf(position));
+      found.add(position);
     }
     return found;
   }
@@ -93,6 +94,9 @@ public final class BucketPartitioning implements Partitioning, Serializable {
   }
 
   private static final class Spec implements ShuffleSpec {
+    /** Of Spark's HashPartitioning. */
+    private static final int SEED = 42;
+
     private final BucketPartitioning rows;
     private final List positions;
 
@@ -107,9 +111,8 @@ public final class BucketPartitioning implements Partitioning, Serializable {
 
     public boolean isCompatibleWith(ShuffleSpec other) {
       if (other instanceof ShuffleSpecCollection) {
-        Iterator specs = CollectionConverters.asJava(((ShuffleSpecCollection) other).specs()).iterator();
-        while (specs.hasNext()) {
-          if (isCompatibleWith((ShuffleSpec) specs.next())) return true;
+        for (ShuffleSpec spec : Scala.list(((ShuffleSpecCollection) other).specs())) {
+          if (isCompatibleWith(spec)) return true;
         }
         return false;
       }
@@ -125,11 +128,31 @@ public final class BucketPartitioning implements Partitioning, Serializable {
 
     /** By which the other side of a join is shuffled, so that it meets ours. */
     public Partitioning createPartitioning(Seq clustering) {
-      List keys = new ArrayList();
-      for (Iterator i = positions.iterator(); i.hasNext();) keys.add(clustering.apply(((Integer) i.next()).intValue()));
+      List<Object> keys = new ArrayList<>();
+      for (Integer position : positions) keys.add(clustering.apply(position));
       Expression hash = new BucketHash(rows.version, rows.zone).hash(keys, rows.types);
-      Expression positive = new BitwiseAnd(hash, Literal.create(Integer.valueOf(Integer.MAX_VALUE), DataTypes.IntegerType));
-      return new ShufflePartitionIdPassThrough(new DirectShufflePartitionID(positive), rows.count);
+      return new HashPartitioning(Scala.seq(hashedInto(bucket(hash))), rows.count);
+    }
+
+    private Expression bucket(Expression hash) {
+      Expression positive = new BitwiseAnd(hash, Literal.create(Integer.MAX_VALUE, DataTypes.IntegerType));
+      return new Pmod(positive, Literal.create(rows.count, DataTypes.IntegerType));
+    }
+
+    /**
+     * For each bucket a number whose hash in Spark puts it into the partition of this bucket: executors know no
+     * partitioning of ours, and only newer Sparks have one that takes the partition itself.
+     */
+    private Expression hashedInto(Expression bucket) {
+      Object[] numbers = new Object[rows.count];
+      for (int number = 0, missing = rows.count; missing > 0; number++) {
+        int partition = Math.floorMod(Murmur3_x86_32.hashInt(number, SEED), rows.count);
+        if (numbers[partition] != null) continue;
+        numbers[partition] = number;
+        missing--;
+      }
+      Literal all = new Literal(new GenericArrayData(numbers), DataTypes.createArrayType(DataTypes.IntegerType, false));
+      return new GetArrayItem(all, bucket, false);
     }
 
     private static boolean sameTypes(StructType left, StructType right) {

@@ -1,7 +1,6 @@
 package spark_client.joins;
 
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 
 import org.apache.spark.paths.SparkPath;
@@ -21,17 +20,19 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 import spark_client.buckets.BucketFiles;
 import spark_client.buckets.BucketFilter;
 import spark_client.core.HiveTableIndex;
+import spark_client.core.Scala;
+import spark_client.core.SparkVersions;
 
 /** A scan in which each task reads the files of one bucket. */
 public final class BucketScan {
@@ -51,9 +52,9 @@ public final class BucketScan {
     if (columns == null) return null;
     Partitioning partitioning = new BucketPartitioning(
         columns, buckets.types(), buckets.version(), buckets.zone(), buckets.fewest(), scan);
-    LogicalRDD leaf = new LogicalRDD(
-        scan.output(), rows(scan, files(buckets, listing.directories())), partitioning, seq(new ArrayList()), false,
-        Option.empty(), session, Option.apply(query.stats()), Option.empty(), false);
+    RDD rows = rows(scan, files(buckets, listing.directories()));
+    LogicalRDD leaf = (LogicalRDD) SparkVersions.make(
+        LogicalRDD.class, scan.output(), rows, partitioning, Scala.seq(), false, session, Option.apply(query.stats()));
     return (LogicalPlan) query.transformUp(new Replacement(leaf));
   }
 
@@ -61,36 +62,34 @@ public final class BucketScan {
   private static List columns(BucketFiles buckets, Seq output) {
     StructType types = buckets.types();
     if (buckets.version() == 0 || types == null || !buckets.exact()) return null;
-    List columns = new ArrayList();
-    for (int i = 0; i < types.length(); i++) {
-      if (!BucketFilter.equalInOneBucket(types.fields()[i].dataType())) return null;
-      Attribute column = null;
-      for (Iterator j = CollectionConverters.asJava(output).iterator(); j.hasNext() && column == null;) {
-        Attribute each = (Attribute) j.next();
-        if (each.name().equalsIgnoreCase(types.fields()[i].name())) column = each;
-      }
-      if (column == null) return null;
+    List<Attribute> columns = new ArrayList<>();
+    for (StructField type : types.fields()) {
+      Attribute column = column(output, type.name());
+      if (column == null || !BucketFilter.equalInOneBucket(type.dataType())) return null;
       columns.add(column);
     }
     return columns;
   }
 
+  private static Attribute column(Seq output, String name) {
+    for (Attribute column : Scala.list(output)) if (column.name().equalsIgnoreCase(name)) return column;
+    return null;
+  }
+
   /** A FilePartition for each bucket. */
   private static Seq files(BucketFiles buckets, Seq directories) {
     List[] files = new List[buckets.fewest()];
-    for (int i = 0; i < files.length; i++) files[i] = new ArrayList();
-    for (Iterator i = CollectionConverters.asJava(directories).iterator(); i.hasNext();) {
-      PartitionDirectory directory = (PartitionDirectory) i.next();
-      for (Iterator j = CollectionConverters.asJava(directory.files()).iterator(); j.hasNext();) {
-        FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
+    for (int i = 0; i < files.length; i++) files[i] = new ArrayList<PartitionedFile>();
+    for (PartitionDirectory directory : Scala.list(directories)) {
+      for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         files[buckets.number(file.getPath()) % files.length].add(file(directory.values(), file));
       }
     }
-    List partitions = new ArrayList();
+    List<FilePartition> partitions = new ArrayList<>();
     for (int i = 0; i < files.length; i++) {
       partitions.add(new FilePartition(i, (PartitionedFile[]) files[i].toArray(new PartitionedFile[0])));
     }
-    return seq(partitions);
+    return Scala.seq(partitions);
   }
 
   /** A whole file, with the row of its partition's values. */
@@ -107,12 +106,8 @@ public final class BucketScan {
         session, relation.dataSchema(), relation.partitionSchema(), scan.requiredSchema(), scan.pushedDownFilters(),
         options, session.sessionState().newHadoopConfWithOptions(relation.options()));
     return new FileScanRDD(
-        session, reader, partitions, scan.requiredSchema(), seq(new ArrayList()), Map$.MODULE$.empty(),
+        session, reader, partitions, scan.requiredSchema(), Scala.seq(), Map$.MODULE$.empty(),
         FileScanRDD.$lessinit$greater$default$7());
-  }
-
-  private static Seq seq(List list) {
-    return CollectionConverters.asScala(list).toSeq();
   }
 
   private static final class Replacement extends AbstractPartialFunction {

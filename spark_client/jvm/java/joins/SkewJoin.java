@@ -1,8 +1,8 @@
 package spark_client.joins;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 
@@ -11,10 +11,10 @@ import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedHint;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Function1;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 import spark_client.core.Python;
+import spark_client.core.Scala;
 
 /** The query under a hint SKEW_JOIN(t): Python splits the joins of t by its heavy keys. */
 public final class SkewJoin extends AbstractFunction1 {
@@ -28,9 +28,8 @@ public final class SkewJoin extends AbstractFunction1 {
 
   public Object apply(Object plan) {
     UnresolvedHint hint = (UnresolvedHint) plan;
-    List tables = new ArrayList();
-    for (Iterator i = CollectionConverters.asJava(hint.parameters()).iterator(); i.hasNext();) {
-      Object table = i.next();
+    List<String> tables = new ArrayList<>();
+    for (Object table : Scala.list(hint.parameters())) {
       tables.add(table instanceof NamedExpression ? ((NamedExpression) table).name() : String.valueOf(table));
     }
     return hint.child().transformUp(new Joins(tables));
@@ -50,11 +49,9 @@ public final class SkewJoin extends AbstractFunction1 {
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
       if (!isDefinedAt(plan)) return otherwise.apply(plan);
-      Map request = new HashMap();
+      Map<String, Object> request = new HashMap<>();
       request.put("tables", tables);
-      List objects = new ArrayList();
-      objects.add(session);
-      objects.add(plan);
+      List<Object> objects = new ArrayList<>(Arrays.asList(session, plan));
       python.ask("skew_join", null, request, objects);
       return objects.get(objects.size() - 1);
     }

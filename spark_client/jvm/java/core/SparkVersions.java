@@ -1,0 +1,48 @@
+package spark_client.core;
+
+import java.lang.reflect.Constructor;
+
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.unsafe.Platform;
+import scala.Option;
+
+/** What differs between versions of Spark, but for names that have moved (see versions.py). */
+public final class SparkVersions {
+  /**
+   * A new object of a case class that has other parameters in other versions. Given are those that all of them have, in
+   * their order; what else there is are options and switches, which stay empty and off.
+   */
+  public static Object make(Class type, Object... given) {
+    Constructor constructor = type.getConstructors()[0];
+    Class[] types = constructor.getParameterTypes();
+    Object[] arguments = new Object[types.length];
+    int next = 0;
+    for (int i = 0; i < types.length; i++) {
+      boolean known = next < given.length && (types[i] == boolean.class ? Boolean.class : types[i]).isInstance(given[next]);
+      if (known) arguments[i] = given[next++];
+      else if (types[i] == boolean.class) arguments[i] = false;
+      else if (types[i] == Option.class) arguments[i] = Option.empty();
+    }
+    if (next < given.length) throw new IllegalStateException(type.getName() + " takes other parameters in this Spark");
+    try {
+      return constructor.newInstance(arguments);
+    } catch (ReflectiveOperationException failure) {
+      Platform.throwException(failure);
+      return null;
+    }
+  }
+
+  /** Whether it is a string that is not compared byte by byte; Spark 3.5 has no collations. */
+  public static boolean isCollated(DataType type) {
+    if (!(type instanceof StringType)) return false;
+    try {
+      return !((Boolean) StringType.class.getMethod("supportsBinaryEquality").invoke(type));
+    } catch (NoSuchMethodException none) {
+      return false;
+    } catch (ReflectiveOperationException failure) {
+      Platform.throwException(failure);
+      return false;
+    }
+  }
+}

@@ -1,0 +1,100 @@
+"""What differs between versions of Spark: with SparkVersions.java the one place that knows.
+
+Tried are the newest patches of five minors. Nothing else asks for a version.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import pyspark
+from pyspark import SparkContext
+from pyspark.sql import Column, SparkSession
+
+from spark_client.errors import UnsupportedSparkError
+
+TRIED = ("3.5", "4.0", "4.1", "4.2", "4.3")
+OLDEST_JAVA = 17
+# Java's names in Spark 4, and what they were before: there, Scala 2.12's Seq need not be immutable.
+_BEFORE_4 = {
+    "import org.apache.spark.sql.classic.SparkSession;": "import org.apache.spark.sql.SparkSession;",
+    "import scala.collection.immutable.Seq;": "import scala.collection.Seq;",
+}
+_LOG = logging.getLogger(__name__)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Major and minor."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+
+
+_IS_BEFORE_4 = _release(pyspark.__version__) < (4, 0)
+# Whether there is the function `approx_top_k`.
+COUNTS_TOP_K = _release(pyspark.__version__) >= (4, 1)
+
+
+def check_spark() -> None:
+    """Warns of a minor that nobody tried. Raises UnsupportedSparkError for one that is too old."""
+    release = _release(pyspark.__version__)
+    tried = [_release(minor) for minor in TRIED]
+    if release < tried[0]:
+        raise UnsupportedSparkError(
+            f"Spark {pyspark.__version__} is too old: install {TRIED[0]} or newer (pip install 'pyspark>={TRIED[0]}')"
+        )
+    if release not in tried:
+        _LOG.warning("Spark %s was not tried with this library; %s were", pyspark.__version__, ", ".join(TRIED))
+
+
+def check_java(jvm: Any) -> None:
+    """Raises UnsupportedSparkError where Java is too old."""
+    version = str(jvm.java.lang.System.getProperty("java.specification.version"))
+    if version.startswith("1.") or int(version) < OLDEST_JAVA:
+        raise UnsupportedSparkError(
+            f"Java {version} is too old: install Java {OLDEST_JAVA} or newer, and let JAVA_HOME name its directory"
+        )
+
+
+def java_source(text: str) -> str:
+    """Returns a Java source with the names that this Spark has."""
+    if _IS_BEFORE_4:
+        for now, before in _BEFORE_4.items():
+            text = text.replace(now, before)
+    return text
+
+
+def classes(jvm: Any) -> Any:
+    """Returns the package of SparkSession and Dataset: Spark 4 has others for Spark Connect beside them."""
+    sql = jvm.org.apache.spark.sql
+    return sql if _IS_BEFORE_4 else sql.classic
+
+
+def column_of(spark: SparkSession, expression: Any) -> Column:
+    """Returns the column that a Catalyst expression is."""
+    return _column(spark._jvm, expression)  # noqa: SLF001 - PySpark has no name for it
+
+
+def hint_parameter(column: Column) -> Any:
+    """Returns a column as a parameter of Dataset.hint, which before Spark 4 knows expressions alone."""
+    java: Any = column._jc  # noqa: SLF001 - PySpark has no name for it
+    return java.expr() if _IS_BEFORE_4 else java
+
+
+def try_cast(column_: Column, type_: str) -> Column:
+    """Returns the column cast to a type, null where that fails; PySpark's `try_cast` came with 4.0."""
+    if not _IS_BEFORE_4:
+        return column_.try_cast(type_)
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001
+    jvm = context._jvm  # noqa: SLF001
+    catalyst = jvm.org.apache.spark.sql.catalyst.expressions
+    to = jvm.org.apache.spark.sql.types.DataType.fromDDL(type_)
+    none, mode = jvm.scala.Option.empty(), catalyst.EvalMode.TRY()
+    java: Any = column_._jc  # noqa: SLF001
+    return _column(jvm, catalyst.Cast(java.expr(), to, none, mode))
+
+
+def _column(jvm: Any, expression: Any) -> Column:
+    if _IS_BEFORE_4:
+        return Column(jvm.org.apache.spark.sql.Column(expression))
+    return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
