@@ -1,12 +1,12 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint bench bench-zipf crash image-steps interop hive-tests generate clean
+.PHONY: help demo test quick lint bench bench-zipf crash image-steps spark-versions interop hive-tests generate clean
 READY := .venv/.ready
 # A worker for each core. Files are given out in the order of their names: the slow ones come first.
 PARALLEL := --numprocesses logical --maxprocesses 4 --no-loadscope-reorder
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY)  ## Load real flights into a skewed table, query it with plain Spark SQL, show what was pruned
 	@.venv/bin/metastore demo
@@ -33,6 +33,9 @@ bench-zipf: $(READY)  ## Measure list bucketing beside other layouts; writes doc
 
 image-steps: $(READY)  ## Run the steps of the Dockerfile without Docker, and its server as an unprivileged user (not part of the tests)
 	@.venv/bin/python scripts/image_steps.py
+
+spark-versions: $(READY)  ## Run tests/spark on every Spark that is supported: make spark-versions ARGS="--spark 3.5" (an hour or more)
+	@.venv/bin/python -m tests.spark.every_version $(ARGS)
 
 interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop

@@ -1,0 +1,79 @@
+"""Runs tests/spark on each Spark that is supported, one after the other, and prints a table of tests and versions.
+
+    python -m tests.spark.every_version [--spark 3.5 --spark 4.1 …] [arguments of pytest]
+
+Environments are made by scripts/set-up-spark, and kept, as are the last reports, in .venv/spark-versions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from xml.etree import ElementTree
+
+from spark_client.jvm.versions import TRIED
+
+ROOT = Path(__file__).resolve().parents[2]
+REPORTS = ROOT / ".venv/spark-versions"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--spark", action="append", choices=TRIED)
+    options, arguments = parser.parse_known_args()
+    wanted = options.spark or TRIED
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    statuses = [run(version, arguments) for version in wanted]
+    show(wanted)
+    return max(statuses)
+
+
+def run(version: str, arguments: list[str]) -> int:
+    """Runs the tests on one version; returns pytest's status."""
+    made = subprocess.run([ROOT / "scripts/set-up-spark", version], check=True, stdout=subprocess.PIPE, text=True)
+    report = REPORTS / f"{version}.xml"
+    report.unlink(missing_ok=True)
+    write(f"\nSpark {version}")
+    tests = [argument for argument in arguments if argument.startswith("tests/")] or ["tests/spark"]
+    others = [argument for argument in arguments if argument not in tests]
+    command = [made.stdout.strip(), "-m", "pytest", "-q", f"--junitxml={report}", *others, *tests]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def write(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def show(wanted: list[str] | tuple[str, ...]) -> None:
+    """Prints passed / all for each file of tests and version; then what did not pass, with its reason."""
+    table: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    told: dict[str, list[str]] = defaultdict(list)
+    for version in wanted:
+        report = REPORTS / f"{version}.xml"
+        if not report.exists():
+            told[f"Spark {version} did not come to its tests"].append(version)
+            continue
+        for case in ElementTree.parse(report).iter("testcase"):
+            name = case.get("classname", "").rpartition(".")[2]
+            outcome = next((each for each in case if each.tag in {"failure", "error", "skipped"}), None)
+            table[name][version].append(outcome is None)
+            if outcome is not None:
+                reason = (outcome.get("message") or "").splitlines()[:1]
+                told[f"{outcome.tag}: {name}::{case.get('name')}: {''.join(reason)[:160]}"].append(version)
+    width = max((len(name) for name in table), default=0)
+    write("\n" + " " * width + "".join(f"{version:>10}" for version in wanted))
+    for name in sorted(table):
+        cells = (table[name][version] for version in wanted)
+        write(f"{name:<{width}}" + "".join(f"{f'{sum(cell)}/{len(cell)}' if cell else '-':>10}" for cell in cells))
+    totals = ([passed for cells in table.values() for passed in cells[version]] for version in wanted)
+    write(f"{'all':<{width}}" + "".join(f"{f'{sum(each)}/{len(each)}':>10}" for each in totals))
+    for line, versions in told.items():
+        write(f"{', '.join(versions)}: {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Other Sparks than the one that is installed: every capability once on the oldest, and what is said of the others."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_client.errors import UnsupportedSparkError
+from spark_client.jvm import capabilities, versions
+from tests.clients.test_spark import LAST_JAVA_OF_35, java_version
+from tests.fixtures.server import Server
+from tests.wire.builders import unique
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_every_capability_on_the_oldest(metastore_server: Server, tmp_path: Path) -> None:
+    if java_version() > LAST_JAVA_OF_35:
+        pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
+    set_up = [ROOT / "scripts/set-up-spark", versions.TRIED[0]]
+    python = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    arguments = [metastore_server.uri, unique("oldest"), str(tmp_path)]
+    command = [python, "-m", "tests.spark.every_capability", *arguments]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    report = json.loads(ran.stdout.splitlines()[-1])
+    assert report["version"].startswith(f"{versions.TRIED[0]}.")
+    assert report["failures"] == {}
+
+
+def test_a_minor_that_nobody_tried_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "4.9.0")
+    with caplog.at_level(logging.WARNING):
+        versions.check_spark()
+    assert caplog.messages == ["Spark 4.9.0 was not tried with this library; 3.5, 4.0, 4.1, 4.2, 4.3 were"]
+
+
+@pytest.mark.parametrize("version", ["3.4.4", "2.4.8"])
+def test_what_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(pyspark, "__version__", version)
+    with pytest.raises(UnsupportedSparkError, match=rf"^Spark {version} is too old: install 3.5 or newer \(.*\)$"):
+        versions.check_spark()
+
+
+@pytest.mark.parametrize("version", [*versions.TRIED, "4.3.0.dev1"])
+def test_what_was_tried_is_not_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, version: str
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", version)
+    versions.check_spark()
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("version", ["1.8", "11"])
+def test_a_java_that_is_too_old_is_refused(version: str) -> None:
+    class Java:
+        """A JVM that knows its version alone."""
+
+        def __getattr__(self, _: str) -> Any:
+            return self
+
+        def getProperty(self, _: str) -> str:  # noqa: N802 - Java's name
+            return version
+
+    with pytest.raises(UnsupportedSparkError, match=rf"^Java {version} is too old: install Java 17 or newer, .*$"):
+        versions.check_java(Java())
+
+
+def test_a_capability_that_does_not_compile_fails_alone(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    jvm: Any = spark._jvm
+
+    def broken(text: str) -> str:
+        return text.replace("class BucketScan ", "class BucketScan extends NoSuchClass ")
+
+    monkeypatch.setattr(capabilities, "java_source", broken)
+    compiled = capabilities.Capabilities(jvm)
+    for capability in ("core", "buckets"):
+        assert compiled.loader(capability) is not None
+    with pytest.raises(UnsupportedSparkError) as refused:
+        compiled.loader("joins")
+    (line,) = str(refused.value).splitlines()
+    assert line.startswith("by_bucket and SKEW_JOIN (joins) needs Spark 3.5 to 4.3, and does not work on ")
+    assert "NoSuchClass" in line
