@@ -52,8 +52,7 @@ final class FileFilters {
   private static boolean hasZero(Object part) {
     if (part instanceof Float || part instanceof Double) return ((Number) part).doubleValue() == 0.0;
     if (part instanceof Object[]) {
-      Object[] values = (Object[]) part;
-      for (int i = 0; i < values.length; i++) if (hasZero(values[i])) return true;
+      for (Object value : (Object[]) part) if (hasZero(value)) return true;
     }
     if (part instanceof Filter) {
       Product filter = (Product) part;

@@ -1,7 +1,6 @@
 package spark_client.core;
 
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 
 import org.apache.hadoop.conf.Configuration;
@@ -13,7 +12,6 @@ import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Spark's readers for the files of Hive's tables. Columns go by their names in any case, whatever the session says: Hive
@@ -41,11 +39,11 @@ public final class HiveFiles {
   }
 
   private static Seq answerable(Seq filters) {
-    List asked = new ArrayList();
-    for (Iterator i = CollectionConverters.asJava(filters).iterator(); i.hasNext();) {
-      Filter filter = FileFilters.widened((Filter) i.next());
+    List<Filter> asked = new ArrayList<>();
+    for (Filter given : Scala.list(filters)) {
+      Filter filter = FileFilters.widened(given);
       if (filter != null) asked.add(filter);
     }
-    return CollectionConverters.asScala(asked).toSeq();
+    return Scala.seq(asked);
   }
 }
