@@ -23,6 +23,15 @@ def table_name(database: str | None, table: str | None, catalog: str | None = No
     return database_name(database, catalog).table(fold(table))
 
 
+def given_table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
+    """Returns the whole name of a table whose partitions are asked for. Raises InvalidInputError (Hive's MetaException)
+    where the table or its database is null; the empty name is one that no table has.
+    """
+    if table is None or split_database(database)[1] is None:
+        raise InvalidInputError(f"{'Table' if table is None else 'Database'} name cannot be null")
+    return table_name(database, table, catalog)
+
+
 def database_pattern(pattern: str | None, catalog: str | None = None) -> tuple[str, str | None]:
     """Returns a catalog, and the regular expression of the database names in it (None: all)."""
     prefix, name = split_database(pattern)

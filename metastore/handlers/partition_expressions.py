@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metastore.errors import InvalidInputError, NotFoundError
 from metastore.handlers.arguments import limit, table_name
 from metastore.services.entry.partition_expressions import PartitionExpressionService
 from metastore.services.entry.partition_specs import shaped
@@ -39,7 +40,13 @@ class PartitionExpressionHandlers:
         return self._expressions.names(name, request.expr, request.order, limit(request.maxParts))
 
     def get_partition_values(self, request: PartitionValuesRequest) -> PartitionValuesResponse:
-        rows = self._values.rows(
+        try:
+            return PartitionValuesResponse([PartitionValuesRow(row) for row in self._rows(request)])
+        except NotFoundError as error:
+            raise InvalidInputError(str(error)) from None  # Hive answers a MetaException
+
+    def _rows(self, request: PartitionValuesRequest) -> list[list[str]]:
+        return self._values.rows(
             table_name(request.dbName, request.tblName, request.catName),
             [column.name for column in request.partitionKeys or [] if column],
             filter_text=request.filter,
@@ -48,4 +55,3 @@ class PartitionExpressionHandlers:
             ascending=request.ascending is not False,
             limit=limit(request.maxParts),
         )
-        return PartitionValuesResponse([PartitionValuesRow(row) for row in rows])

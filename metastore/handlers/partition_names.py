@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.domain.partition_names import first_invalid_character, parse_name
 from metastore.encoding.binary import EncodedTexts
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import limit, table_name
+from metastore.handlers.arguments import given_table_name, limit
 from metastore.services.entry.partitions_read import PartitionReadService
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPartitionNamesPsRequest,
@@ -21,17 +21,17 @@ class PartitionNameHandlers:
         self._partitions = partitions
 
     def get_partition_names(self, database: str, table: str, maximum: int) -> EncodedTexts:
-        return self._partitions.names(table_name(database, table), limit(maximum))
+        return self._partitions.names(given_table_name(database, table), limit(maximum))
 
     def fetch_partition_names_req(self, request: PartitionsRequest) -> EncodedTexts:
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = given_table_name(request.dbName, request.tblName, request.catName)
         return self._partitions.names(name, limit(request.maxParts))
 
     def get_partition_names_ps(self, database: str, table: str, values: list[str], maximum: int) -> EncodedTexts:
-        return self._partitions.names_by_values(table_name(database, table), values or [], limit(maximum))
+        return self._partitions.names_by_values(given_table_name(database, table), values or [], limit(maximum))
 
     def get_partition_names_ps_req(self, request: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = given_table_name(request.dbName, request.tblName, request.catName)
         found = self._partitions.names_by_values(name, request.partValues or [], limit(request.maxParts))
         return GetPartitionNamesPsResponse(names=found)
 

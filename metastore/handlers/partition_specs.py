@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import limit, table_name
+from metastore.handlers.arguments import given_table_name, limit, table_name
 from metastore.services.entry.partition_specs import PartitionSpecService, Specs
 from metastore.services.entry.partitions_write import PartitionWriteService
 from metastore.services.rules.partition_grouping import ungrouped
@@ -25,11 +25,11 @@ class PartitionSpecHandlers:
         return sum(len(self._partitions.add(owner, new)) for owner in owners)
 
     def get_partitions_pspec(self, database: str, table: str, maximum: int) -> Specs:
-        return self._specs.select(table_name(database, table), None, limit(maximum))
+        return self._specs.select(given_table_name(database, table), None, limit(maximum))
 
     def get_part_specs_by_filter(self, database: str, table: str, text: str, maximum: int) -> Specs:
-        return self._specs.select(table_name(database, table), text, limit(maximum))
+        return self._specs.select(given_table_name(database, table), text, limit(maximum))
 
     def get_partitions_with_specs(self, request: GetPartitionsRequest) -> GetPartitionsResponse:
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = given_table_name(request.dbName, request.tblName, request.catName)
         return GetPartitionsResponse(self._specs.select_parts(name, request.projectionSpec, request.filterSpec))

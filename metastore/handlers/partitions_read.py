@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.encoding.binary import EncodedList, EncodedStruct
-from metastore.handlers.arguments import limit, table_name
+from metastore.handlers.arguments import given_table_name, limit, required
 from metastore.services.entry.partitions_read import PartitionReadService
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPartitionRequest,
@@ -28,7 +28,7 @@ class PartitionReadHandlers:
         self._partitions = partitions
 
     def get_partition(self, database: str, table: str, values: list[str]) -> EncodedStruct[Partition]:
-        return self._partitions.get(table_name(database, table), values or [])
+        return self._partitions.get(given_table_name(database, table), values or [])
 
     def get_partition_with_auth(
         self, database: str, table: str, values: list[str], _user: str, _groups: list[str]
@@ -36,14 +36,14 @@ class PartitionReadHandlers:
         return self.get_partition(database, table, values)
 
     def get_partition_req(self, request: GetPartitionRequest) -> GetPartitionResponse:
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = given_table_name(request.dbName, request.tblName, request.catName)
         return GetPartitionResponse(partition=self._partitions.get(name, request.partVals or []))
 
     def get_partition_by_name(self, database: str, table: str, name: str) -> EncodedStruct[Partition]:
-        return self._partitions.get_by_name(table_name(database, table), name or "")
+        return self._partitions.get_by_name(given_table_name(database, table), name or "")
 
     def get_partitions(self, database: str, table: str, maximum: int) -> Partitions:
-        return self._partitions.select(table_name(database, table), limit(maximum))
+        return self._partitions.select(given_table_name(database, table), limit(maximum))
 
     def get_partitions_with_auth(
         self, database: str, table: str, maximum: int, _user: str, _groups: list[str]
@@ -51,11 +51,11 @@ class PartitionReadHandlers:
         return self.get_partitions(database, table, maximum)
 
     def get_partitions_req(self, request: PartitionsRequest) -> PartitionsResponse:
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = given_table_name(request.dbName, request.tblName, request.catName)
         return PartitionsResponse(partitions=self._partitions.select(name, limit(request.maxParts)))
 
     def get_partitions_ps(self, database: str, table: str, values: list[str], maximum: int) -> Partitions:
-        return self._partitions.select_by_values(table_name(database, table), values or [], limit(maximum))
+        return self._partitions.select_by_values(given_table_name(database, table), values or [], limit(maximum))
 
     def get_partitions_ps_with_auth(
         self, database: str, table: str, values: list[str], maximum: int, _user: str, _groups: list[str]
@@ -65,7 +65,7 @@ class PartitionReadHandlers:
     def get_partitions_ps_with_auth_req(
         self, request: GetPartitionsPsWithAuthRequest
     ) -> GetPartitionsPsWithAuthResponse:
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = given_table_name(request.dbName, request.tblName, request.catName)
         if request.partNames is not None:
             found = self._partitions.select_by_names(name, request.partNames)
         else:
@@ -73,17 +73,17 @@ class PartitionReadHandlers:
         return GetPartitionsPsWithAuthResponse(partitions=found)
 
     def get_partitions_by_filter(self, database: str, table: str, text: str, maximum: int) -> Partitions:
-        return self._partitions.select_by_filter(table_name(database, table), text, limit(maximum))
+        return self._partitions.select_by_filter(given_table_name(database, table), text, limit(maximum))
 
     def get_partitions_by_filter_req(self, request: GetPartitionsByFilterRequest) -> Partitions:
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = given_table_name(request.dbName, request.tblName, request.catName)
         return self._partitions.select_by_filter(name, request.filter, limit(request.maxParts))
 
     def get_num_partitions_by_filter(self, database: str, table: str, text: str) -> int:
-        return self._partitions.count_by_filter(table_name(database, table), text)
+        return self._partitions.count_by_filter(given_table_name(database, table), text)
 
     def get_partitions_by_names(self, database: str, table: str, names: list[str]) -> Partitions:
-        return self._partitions.select_by_names(table_name(database, table), names or [])
+        return self._partitions.select_by_names(given_table_name(database, table), required("names", names))
 
     def get_partitions_by_names_req(self, request: GetPartitionsByNamesRequest) -> GetPartitionsByNamesResult:
         found = self.get_partitions_by_names(request.db_name, request.tbl_name, request.names)

@@ -117,6 +117,14 @@ def test_drop(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     hive_client.drop_catalog(DropCatalogRequest(catalog, ifExists=True))
 
 
+def test_its_default_database_may_go_before_it(hive_client: Any, catalog: str) -> None:
+    hive_client.drop_database(f"@{catalog}#default", True, True)
+    assert hive_client.get_databases(f"@{catalog}#*") == []
+    hive_client.drop_catalog(DropCatalogRequest(catalog))
+    with pytest.raises(MetaException, match="Can not drop default database"):
+        hive_client.drop_database("default", True, True)
+
+
 def test_the_directory_goes_if_it_is_empty(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     hive_client.drop_catalog(DropCatalogRequest(catalog))
     assert not (tmp_path / "place").exists()

@@ -131,7 +131,7 @@ def test_specs_that_make_no_sense_are_refused(hive_client: Any) -> None:
         hive_client.add_partitions_pspec(both)
     for call in (
         lambda: hive_client.get_partitions_pspec(database, "nope", -1),
-        lambda: hive_client.get_part_specs_by_filter(new_database(hive_client), None, "", -1),
+        lambda: hive_client.get_part_specs_by_filter(new_database(hive_client), "nope", "", -1),
     ):
         with pytest.raises(NoSuchObjectException):
             call()

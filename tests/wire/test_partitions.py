@@ -358,3 +358,23 @@ def test_changing_partitions_counts_files_anew_where_counts_are_missing(hive_cli
     (folder(same.sd.location) / "another").write_text("1")
     hive_client.alter_partition(database, name, counted)  # it says what it said before: taken for true
     assert hive_client.get_partition(database, name, ["a"]).parameters["numFiles"] == "1"
+
+
+@pytest.mark.parametrize("names", [(None, "t"), ("@hive#", "t"), ("db", None)])
+def test_partitions_of_no_name_are_refused(hive_client: Any, names: tuple[str | None, str | None]) -> None:
+    for call in (
+        lambda: hive_client.get_partitions(*names, -1),
+        lambda: hive_client.get_partition(*names, ["1"]),
+        lambda: hive_client.get_partitions_by_filter(*names, "", -1),
+        lambda: hive_client.get_num_partitions_by_filter(*names, ""),
+        lambda: hive_client.get_partition_names(*names, -1),
+        lambda: hive_client.get_partitions_pspec(*names, -1),
+    ):
+        with pytest.raises(MetaException, match="name cannot be null"):
+            call()
+
+
+def test_no_list_of_names_is_not_an_empty_one(hive_client: Any, filled: tuple[str, str]) -> None:
+    assert hive_client.get_partitions_by_names(*filled, []) == []
+    with pytest.raises(MetaException, match="without names"):
+        hive_client.get_partitions_by_names(*filled, None)

@@ -109,8 +109,10 @@ class DatabaseService:
             intent.settle(work)
 
     def drop(self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
-        """Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default database)."""
-        if name.name == DEFAULT_DATABASE:
+        """Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default
+        database: only other catalogs may lose theirs).
+        """
+        if name == DatabaseName(DEFAULT_CATALOG, DEFAULT_DATABASE):
             raise InvalidInputError(f"Can not drop {name} database in catalog {name.catalog}")
         doomed: list[str] = []
         with self._store.transaction() as work:
