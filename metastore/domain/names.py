@@ -82,12 +82,17 @@ def split_database(name: str | None) -> tuple[str | None, str | None]:
     return fold(catalog), "" if database == _EMPTY_DATABASE else fold(database)
 
 
+def is_object_name(name: str) -> bool:
+    """Tells a name from a pattern."""
+    return _OBJECT_NAME.fullmatch(name) is not None
+
+
 def check_object_name(kind: str, name: str) -> None:
     """Refuses (InvalidObjectError) what Hive's MetaStoreUtils.validateName refuses, and longer names than Hive stores.
 
     `kind` says what is named, for the message: "database", "table" …
     """
-    if not _OBJECT_NAME.fullmatch(name):
+    if not is_object_name(name):
         raise InvalidObjectError(f"{name} is not a valid object name")
     if len(name) > MAX_OBJECT_NAME:
         raise InvalidObjectError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold, pattern_regex, split_database
-from metastore.errors import InvalidInputError
+from metastore.errors import InvalidInputError, NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, GrantRevokeType
 
 T = TypeVar("T")
@@ -36,6 +36,21 @@ def database_pattern(pattern: str | None, catalog: str | None = None) -> tuple[s
     """Returns a catalog, and the regular expression of the database names in it (None: all)."""
     prefix, name = split_database(pattern)
     return prefix or fold(catalog) or DEFAULT_CATALOG, pattern_regex(name)
+
+
+def named_database(database: str | None) -> DatabaseName:
+    """Returns a database argument that must name one, in a catalog. Raises NotFoundError, in Hive's words."""
+    prefix, name = split_database(database)
+    if not name or prefix == "":
+        raise NotFoundError("DB name is null or empty")
+    return DatabaseName(prefix or DEFAULT_CATALOG, name)
+
+
+def given_pattern(pattern: str | None) -> str:
+    """Returns a pattern of databases, as it came. Raises InvalidInputError where none is given."""
+    if split_database(pattern)[1] is None:
+        raise InvalidInputError("The name or pattern of a database must be given")
+    return str(pattern)
 
 
 def limit(maximum: int | None) -> int | None:

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from metastore.domain.names import pattern_regex
+from metastore.domain.names import is_object_name, pattern_regex
 from metastore.encoding.binary import EncodedStruct
-from metastore.handlers.arguments import database_name, database_pattern, limit, properties, required, table_name
+from metastore.errors import InvalidOperationError
+from metastore.handlers.arguments import (
+    database_name,
+    database_pattern,
+    given_pattern,
+    limit,
+    named_database,
+    properties,
+    required,
+    table_name,
+)
 from metastore.services.entry.tables import TableService
 from metastore.services.entry.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
 from metastore.services.rules.partitions import updates_statistics
+from metastore.services.rules.projections import tables_projected
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterTableRequest,
     AlterTableResponse,
@@ -66,18 +77,29 @@ class TableHandlers:
     def get_table_objects_by_name_req(self, request: GetTablesRequest) -> GetTablesResult:
         database = database_name(request.dbName, request.catName)
         names = request.tblNames
-        if names is None:
+        if names is None and request.tablesPattern is not None:
             names = self._tables.names(database, pattern_regex(request.tablesPattern))
-        return GetTablesResult(tables=self._tables.get_many(database, names))
+        if names is None:
+            raise InvalidOperationError("cannot find null tables")
+        found = self._tables.get_many(database, names)
+        if not found:
+            self._tables.check_database(database)
+        return GetTablesResult(tables=tables_projected(found, request.projectionSpec))
 
-    def get_all_tables(self, database: str) -> list[str]:
-        return self._tables.all_names(database_name(database))
+    def get_all_tables(self, database: str | None) -> list[str]:
+        name = database_name(given_pattern(database))
+        return self._tables.all_names(name) if is_object_name(name.name) else self.get_tables(database, None)
 
-    def get_tables(self, database: str, pattern: str | None) -> list[str]:
-        return self._tables.names(database_name(database), pattern_regex(pattern))
+    def get_tables(self, database: str | None, pattern: str | None) -> list[str]:
+        return self.get_tables_by_type(database, pattern, None)
 
-    def get_tables_by_type(self, database: str, pattern: str | None, kind: str | None) -> list[str]:
-        return self._tables.names(database_name(database), pattern_regex(pattern), kind or None)
+    def get_tables_by_type(self, database: str | None, pattern: str | None, kind: str | None) -> list[str]:
+        name = database_name(given_pattern(database))
+        if is_object_name(name.name):
+            return self._tables.names(name, pattern_regex(pattern), kind or None)
+        catalog, databases = database_pattern(database)
+        found = self._tables.metas(catalog, databases, pattern_regex(pattern), [kind] if kind else [])
+        return [each.name for each in found]
 
     def get_tables_ext(self, request: GetTablesExtRequest) -> list[ExtendedTableInfo]:
         database = database_name(request.database, request.catalog)
@@ -91,8 +113,11 @@ class TableHandlers:
             for each in self._tables.metas(catalog, database_regex, pattern_regex(pattern), kinds or [])
         ]
 
-    def get_table_names_by_filter(self, database: str, text: str, maximum: int) -> list[str]:
-        return self._tables.names_by_filter(database_name(database), text, limit(maximum))
+    def get_table_names_by_filter(self, database: str, text: str | None, maximum: int) -> list[str]:
+        name = named_database(database)
+        if text is None:
+            raise InvalidOperationError("cannot apply null filter")
+        return self._tables.names_by_filter(name, text, limit(maximum))
 
     def alter_table(self, database: str, name: str, table: Table) -> None:
         self.alter_table_with_environment_context(database, name, table, None)
@@ -143,4 +168,5 @@ class TableHandlers:
 
 
 def _unprefix(table: Table) -> None:
-    table.dbName = database_name(table.dbName).name
+    if table.dbName is not None:
+        table.dbName = database_name(table.dbName).name

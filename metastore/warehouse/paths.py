@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from metastore.errors import InvalidInputError
@@ -53,7 +54,7 @@ def parse(location: str) -> Location:
     Raises InvalidInputError for an empty or relative location.
     """
     match = _LOCATION.fullmatch(location)
-    if match is None or not (match["path"].startswith("/") or match["authority"]):
+    if match is None or not _names_place(match):
         raise InvalidInputError(
             f"location {location!r} is not absolute: write a path that starts with / or a URI such as s3a://bucket/folder"
         )
@@ -61,6 +62,11 @@ def parse(location: str) -> Location:
     path = posixpath.normpath("/" + match["path"].lstrip("/"))
     # Hive's files have no authority. Trino finds what it has called local:///x under that name only.
     return Location(scheme, match["authority"] or None if scheme == "file" else match["authority"], path)
+
+
+def absolute(locations: Iterable[str | None]) -> list[str]:
+    """Those that name a place. A skewed value's location may be any text, which Hive keeps and never looks at."""
+    return [each for each in locations if each and _names_place(_LOCATION.fullmatch(each))]
 
 
 def normalise(location: str) -> str:
@@ -153,3 +159,7 @@ def table_location(database: str, table: str) -> str:
 def partition_location(table: str, partition_name: str) -> str:
     """Hive's `Warehouse.getPartitionPath`: `<location of the table>/<k1=v1/k2=v2>`."""
     return join(table, partition_name)
+
+
+def _names_place(match: re.Match[str] | None) -> bool:
+    return match is not None and bool(match["path"].startswith("/") or match["authority"])

@@ -107,7 +107,9 @@ def test_requests_store_too(hive_client: Any) -> None:
 
 def test_columns_are_marked_as_accurate(hive_client: Any) -> None:
     database, name = new_table(hive_client)
-    hive_client.alter_table(database, name, table(database, name, parameters={ACCURATE: '{"BASIC_STATS":"true"}'}))
+    changed = hive_client.get_table(database, name)
+    changed.parameters = {ACCURATE: '{"BASIC_STATS":"true"}'}
+    hive_client.alter_table(database, name, changed)
     hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
     marked = hive_client.get_table(database, name).parameters[ACCURATE]
     assert marked == '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'

@@ -130,7 +130,9 @@ def test_a_rename_is_followed(hive_client: Any) -> None:
     hive_client.add_foreign_key(AddForeignKeyRequest([foreign_key(parent, child, fk_name="fk")]))
     home = new_database(hive_client)
     for each, name in ((parent, "p"), (child, "c")):
-        hive_client.alter_table(*each, table(home, name))
+        renamed = hive_client.get_table(*each)
+        renamed.dbName, renamed.tableName = home, name
+        hive_client.alter_table(*each, renamed)
     assert [(key.table_db, key.table_name) for key in primary_keys(hive_client, home, "p")] == [(home, "p")]
     (key,) = foreign_keys(hive_client, (home, "p"), (home, "c"))
     assert (key.pktable_db, key.pktable_name, key.fktable_db, key.fktable_name) == (home, "p", home, "c")
@@ -154,10 +156,13 @@ def test_gone_with_their_column(hive_client: Any) -> None:
     nulls = [SQLNotNullConstraint("hive", *parent, "x", "n")]
     hive_client.add_not_null_constraint(AddNotNullConstraintRequest(nulls))
     hive_client.add_foreign_key(AddForeignKeyRequest([foreign_key(parent, child)]))
-    more = descriptor(cols=columns(("a", "bigint"), ("x", "string"), ("y", "int")))
+    place = hive_client.get_table(*parent).sd.location
+    more = descriptor(place, cols=columns(("a", "bigint"), ("x", "string"), ("y", "int")))
     hive_client.alter_table(*parent, table(*parent, sd=more))
     assert len(primary_keys(hive_client, *parent)) == 2
-    hive_client.alter_table(*parent, table(*parent, sd=descriptor(cols=columns(("b", "bigint"), ("x", "string")))))
+    hive_client.alter_table(
+        *parent, table(*parent, sd=descriptor(place, cols=columns(("b", "bigint"), ("x", "string"))))
+    )
     assert primary_keys(hive_client, *parent) == []
     assert foreign_keys(hive_client, (None, None), child) == []
     left = hive_client.get_not_null_constraints(NotNullConstraintsRequest("hive", *parent)).notNullConstraints

@@ -79,7 +79,8 @@ def test_every_form_of_the_call_reads_the_same_table(hive_client: Any) -> None:
 def test_an_almost_empty_table_is_completed(hive_client: Any) -> None:
     """Trap 3."""
     database = new_database(hive_client)
-    hive_client.create_table(Table(tableName="t", dbName=database))
+    sd = StorageDescriptor(cols=[], serdeInfo=SerDeInfo())
+    hive_client.create_table(Table(tableName="t", dbName=database, sd=sd))
     found = hive_client.get_table(database, "t")
     assert found.sd.serdeInfo == SerDeInfo(parameters={})
     assert (found.sd.cols, found.partitionKeys, found.tableType) == ([], [], "MANAGED_TABLE")
@@ -315,14 +316,16 @@ def test_a_context_without_properties_is_taken(hive_client: Any) -> None:
     assert hive_client.get_table(database, "t") == same
 
 
-def test_sd_of_a_table_may_be_missing_in_alter(hive_client: Any) -> None:
-    database, name = new_table(hive_client)
-    before = hive_client.get_table(database, name)
-    hive_client.alter_table(database, name, Table(tableName=name, dbName=database, parameters={"a": "b"}, sd=None))
-    after = hive_client.get_table(database, name)
-    assert after.sd == before.sd
-    assert isinstance(after.sd, StorageDescriptor)
-    assert after.parameters["a"] == "b"
+def test_the_location_may_be_missing_in_alter_where_no_files_are_counted(hive_client: Any) -> None:
+    """Of a table with partitions, or with DO_NOT_UPDATE_STATS; Hive would forget where the table lies."""
+    for keys, context in (([("ds", "string")], {}), ([], {"DO_NOT_UPDATE_STATS": "true"})):
+        database, name = new_table(hive_client, keys)
+        before = hive_client.get_table(database, name)
+        new = table(database, name, keys, parameters={"a": "b"})
+        hive_client.alter_table_with_environment_context(database, name, new, EnvironmentContext(context))
+        after = hive_client.get_table(database, name)
+        assert after.sd == before.sd
+        assert after.parameters["a"] == "b"
 
 
 def test_unknown_methods_leave_the_connection_usable(hive_client: Any) -> None:

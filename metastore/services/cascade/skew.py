@@ -70,6 +70,8 @@ def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
         return
     places = new.skewedInfo.skewedColValueLocationMaps
     new.skewedInfo.skewedColValueLocationMaps = {
-        value: place for value, place in places.items() if paths.is_below(place, old.location)
+        value: place
+        for value, place in places.items()
+        if paths.absolute([place]) and paths.is_below(place, old.location)
     }
     relocate(new, Move(old.location, paths.normalise(new.location)))

@@ -20,6 +20,7 @@ from metastore.services.rules.locations import admit_descriptors, places_of
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import (
     PartitionRules,
+    check_belongs,
     check_distinct,
     check_no_location,
     check_version,
@@ -68,6 +69,8 @@ class PartitionAlterService:
         with self._store.transaction() as work:
             stored = get_table(work, table)
             rules = PartitionRules(stored.encoded.decode())
+            for partition in new:
+                check_belongs(rules.table, partition)
             names = [rules.name(partition.values) for partition in new]
             there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
             missing = sorted(set(names) - there.keys())
@@ -109,6 +112,7 @@ class PartitionAlterService:
         with self._store.transaction() as work:
             stored = get_table(work, table)
             rules = PartitionRules(stored.encoded.decode())
+            check_belongs(rules.table, new)
             old_name = rules.name(values)
             there = work.partitions.select_stored(stored.ref, named([old_name]), lock=True)
             if not there:

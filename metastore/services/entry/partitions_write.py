@@ -181,8 +181,8 @@ def _there(work: UnitOfWork, stored: StoredTable, some: Sequence[NamedPartition]
 def _places(partition: Partition) -> list[str]:
     """Returns the directory of a partition, and those of its skewed values that lie elsewhere."""
     own = partition.sd.location
-    skewed = partition.sd.skewedInfo.skewedColValueLocationMaps.values()
-    return [own, *(each for each in skewed if not paths.is_below(each, own))] if own else list(skewed)
+    skewed = paths.absolute(partition.sd.skewedInfo.skewedColValueLocationMaps.values())
+    return [own, *(each for each in skewed if not paths.is_below(each, own))] if own else skewed
 
 
 def _names(named_partitions: Sequence[NamedPartition]) -> str:

@@ -105,11 +105,13 @@ def _directories(location: str, places: Mapping[tuple[str, ...], str], shape: _S
     """Lists the directories to read. A value without rows has no directory."""
     if shape.skew is None:
         return [ScanDirectory(location)]
+    there = set(paths.absolute(places.values()))
     kept = [
         ScanDirectory(place)
         for value, place in places.items()
+        if place in there
         # A directory for a value that is not declared was made for another list: nothing is known of it.
-        if value in shape.kept or value not in shape.skew.values
+        and (value in shape.kept or value not in shape.skew.values)
     ]
     if shape.keeps_default:
         default = paths.join(location, *[DEFAULT_DIRECTORY] * len(shape.skew.columns))

@@ -17,7 +17,7 @@ from metastore.services.files.journal import Journal, decide_removal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
-from metastore.services.rules.lookup import get_table
+from metastore.services.rules.lookup import get_database, get_table
 from metastore.services.rules.materialized_views import add_sources, check_no_views
 from metastore.services.rules.privileges import add_privileges
 from metastore.services.rules.table_data import check_unprotected, data_of
@@ -98,6 +98,11 @@ class TableService:
         with self._store.read() as work:
             stored = work.tables.find_many(database, [fold(name) for name in names])
         return [each.encoded.decode() for each in stored]
+
+    def check_database(self, database: DatabaseName) -> None:
+        """Raises NotFoundError for an unknown database."""
+        with self._store.read() as work:
+            get_database(work, database)
 
     def names(self, database: DatabaseName, pattern: str | None = None, kind: str | None = None) -> list[str]:
         """Lists names, ascending; empty for an unknown database. `pattern` is a regular expression, `kind` a table

@@ -29,7 +29,7 @@ from metastore.services.files.open_writes import follow_move
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.partitions import check_version, updates_statistics
-from metastore.services.rules.tables import DDL_TIME, MANAGED, fill_statistics, is_true, is_view, normalise
+from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill_statistics, is_true, is_view, normalise
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -64,6 +64,7 @@ class TableAlterService:
 
         Raises:
             ConflictError: `expected_parameter_key` no longer has the expected value.
+            InvalidInputError: no database, columns or serde is given, or no location where files are counted.
             InvalidOperationError: the table is missing, the new name is taken, partition columns or an incompatible
                 type would change.
         """
@@ -131,10 +132,10 @@ class TableAlterService:
 
     def _successor(self, database: DatabaseName, old: Table, new: Table, context: Mapping[str, str]) -> Table:
         new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
-        if new.sd is None:
-            new.sd = old.sd
-        if not new.sd.location:
-            new.sd.location = old.sd.location
+        # Where files are counted, Hive must know where they lie.
+        counted = updates_statistics(context) and not old.partitionKeys and not is_view(old)
+        check_given(new, "dbName", "tableName", *(["sd.location"] if counted else []))
+        new.sd.location = new.sd.location or old.sd.location
         keep_table_skew(old, new, context)
         keep_table_order(old, new, context)
         new = normalise(new, database)

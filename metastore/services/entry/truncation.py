@@ -133,7 +133,8 @@ def _is_own(location: str) -> bool:
 
 def _directories(sd: StorageDescriptor) -> list[str]:
     """Where rows lie: the directory, and skewed ones elsewhere."""
-    elsewhere = [each for each in sd.skewedInfo.skewedColValueLocationMaps.values() if each != sd.location]
+    skewed = paths.absolute(sd.skewedInfo.skewedColValueLocationMaps.values())
+    elsewhere = [each for each in skewed if each != sd.location]
     return [sd.location, *(each for each in elsewhere if not paths.is_below(each, sd.location))] if sd.location else []
 
 

@@ -26,7 +26,10 @@ def relocate(sd: StorageDescriptor, move: Move) -> None:
 
     sd.location = new(sd.location)
     locations = sd.skewedInfo.skewedColValueLocationMaps
-    sd.skewedInfo.skewedColValueLocationMaps = {value: new(location) for value, location in locations.items()}
+    places = set(paths.absolute(locations.values()))
+    sd.skewedInfo.skewedColValueLocationMaps = {
+        value: new(location) if location in places else location for value, location in locations.items()
+    }
 
 
 def follow(location: str, moves: Iterable[tuple[str, str]]) -> str:

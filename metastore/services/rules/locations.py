@@ -33,8 +33,9 @@ def admit_descriptors(roots: Roots, table: Table, new: Iterable[StorageDescripto
 
 
 def places_of(sd: StorageDescriptor) -> list[str]:
-    """Lists where rows lie: the location and those of skewed values."""
-    return [each for each in (sd.location, *sd.skewedInfo.skewedColValueLocationMaps.values()) if each]
+    """Lists where rows lie: the location and those of skewed values, but for texts that name no place."""
+    own = [sd.location] if sd.location else []
+    return [*own, *paths.absolute(sd.skewedInfo.skewedColValueLocationMaps.values())]
 
 
 def is_managed(table: Table) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from metastore.domain.names import fold
+from metastore.domain.names import fold, split_database
 from metastore.domain.partition_names import checked_name
 from metastore.domain.skew_limit import check_count
 from metastore.domain.skew_places import DEFAULT_DIRECTORY
@@ -102,12 +102,17 @@ class PartitionRules:
         table = self.table
         if not partition.dbName or not partition.tableName:
             raise InvalidInputError("The database and table name must be set in the partition.")
-        # The database may come with a catalog before it; the handler has looked at it.
-        if fold(partition.tableName) != table.tableName:
-            raise InvalidInputError(
-                f"Partition does not belong to target table {table.dbName}.{table.tableName}: "
-                f"it is {partition.tableName}'s"
-            )
+        check_belongs(table, partition)
+
+
+def check_belongs(table: Table, partition: Partition) -> None:
+    """Raises InvalidInputError for a partition that names another table or database; one may be left out."""
+    database = split_database(partition.dbName)[1] or table.dbName
+    name = fold(partition.tableName) or table.tableName
+    if (database, name) != (table.dbName, table.tableName):
+        raise InvalidInputError(
+            f"Partition does not belong to target table {table.dbName}.{table.tableName}: it is {database}.{name}'s"
+        )
 
 
 def check_no_location(partition: Partition) -> None:

@@ -1,4 +1,4 @@
-"""Parts of a struct by dotted names, `sd.serdeInfo.serializationLib`: what a client wants to see of partitions."""
+"""Parts of a struct by dotted names, `sd.serdeInfo.serializationLib`: what clients want of partitions and tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from thrift.Thrift import TType
 
 from metastore.errors import InvalidInputError
+from thrift_idl.gen.hive_metastore.ttypes import GetProjectionsSpec, Table
 
 Tree = dict[str, "Tree"]
 """Names of fields, each with the names below it; without any, the whole field."""
@@ -35,6 +36,28 @@ def projected(struct: Any, tree: Tree) -> Any:
     return part
 
 
+def tables_projected(tables: list[Table], spec: GetProjectionsSpec | None) -> list[Table]:
+    """Returns of each table what the client wants to see: all, once it wants lists or maps (Hive's TableFields).
+
+    Raises InvalidInputError for a field that tables do not have, and for patterns, which are for partitions.
+    """
+    if spec is None:
+        return tables
+    if spec.includeParamKeyPattern or spec.excludeParamKeyPattern:
+        raise InvalidInputError("Patterns of parameters are for partitions: tables are projected by fieldList alone")
+    tree = tree_of(Table, spec.fieldList or [])
+    if not tree or any(_is_plural(Table, name.split(".")) for name in spec.fieldList):
+        return tables
+    return [_with_numbers(projected(each, tree)) for each in tables]
+
+
+def _with_numbers(table: Table) -> Table:
+    """Hive answers these in any case: 0 where they are not wanted."""
+    for name in ("createTime", "lastAccessTime", "retention"):
+        setattr(table, name, getattr(table, name) or 0)
+    return table
+
+
 def like(pattern: str) -> re.Pattern[str]:
     """Compiles SQL's LIKE without an escape character: `%` and `_`."""
     wild = {"%": ".*", "_": "."}
@@ -53,6 +76,15 @@ def _add(tree: Tree, struct: type[Any], whole: str, path: list[str]) -> None:
         branch.clear()
     elif below is not None and not (known and not branch):  # the whole field is more than a part of it
         _add(branch, below, whole, rest)
+
+
+def _is_plural(struct: type[Any], path: list[str]) -> bool:
+    """Whether a list or map is at the path, or on it. The names are those of fields (`tree_of`)."""
+    field = next(field for field in struct.thrift_spec if field is not None and field[2] == path[0])
+    if field[1] in (TType.LIST, TType.MAP):
+        return True
+    below = _struct_of(field)
+    return below is not None and len(path) > 1 and _is_plural(below, path[1:])
 
 
 def _struct_of(field: tuple[Any, ...]) -> type[Any] | None:

@@ -44,7 +44,7 @@ def check_unprotected(table: Table) -> None:
 def places_of_table(work: UnitOfWork, table: StoredTable) -> list[str]:
     """Lists where a table, its partitions and their skewed values lie."""
     own = table.encoded.decode().sd.location
-    return [*([own] if own else []), *work.partitions.locations(table.ref)]
+    return [*([own] if own else []), *paths.absolute(work.partitions.locations(table.ref))]
 
 
 def spared(roots: Roots, places: Sequence[str], kept: Sequence[str]) -> list[str]:

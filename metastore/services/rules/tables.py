@@ -9,7 +9,7 @@ from metastore.domain.skew import Skew, check_skew
 from metastore.domain.skew_limit import check_count
 from metastore.domain.skew_values import distinct_values, typed_places
 from metastore.domain.type_strings import check_type
-from metastore.errors import InvalidObjectError
+from metastore.errors import InvalidInputError, InvalidObjectError
 from metastore.services.rules.materialized_views import complete_metadata
 from metastore.storage.mapping.descriptors import complete
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
@@ -26,12 +26,24 @@ def is_view(table: Table) -> bool:
 
 
 def prepare(table: Table, database: DatabaseName, now: int) -> Table:
-    """Completes a new table. `now` in seconds since 1970. Raises InvalidObjectError."""
+    """Completes a new table. `now` in seconds since 1970. Raises InvalidObjectError, InvalidInputError."""
+    check_given(table)
     table.createTime = now
     table = normalise(table, database)
     check_count(len(table.sd.skewedInfo.skewedColValues), table.parameters, f"{database}.{table.tableName}")
     table.parameters.setdefault(DDL_TIME, str(now))
     return table
+
+
+def check_given(table: Table, *also: str) -> None:
+    """Refuses (InvalidInputError), as Hive, a table without what says how its rows lie, or what must `also` be there:
+    dbName, tableName, sd.location.
+    """
+    sd = table.sd
+    given = {"sd": sd, "sd.cols": sd and sd.cols, "sd.serdeInfo": sd and sd.serdeInfo}
+    more = {"dbName": table.dbName, "tableName": table.tableName, "sd.location": sd and sd.location}
+    if missing := [name for name, value in (given | {each: more[each] for each in also}).items() if value is None]:
+        raise InvalidInputError(f"Table {table.tableName} was sent without {', '.join(missing)}")
 
 
 def normalise(table: Table, database: DatabaseName) -> Table:

@@ -1,0 +1,192 @@
+"""What Hive's own clients expect to be refused, and with which exception; nothing is changed by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.wire.builders import descriptor, new_database, new_table, partition, skewed, table
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    GetProjectionsSpec,
+    GetTablesRequest,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    StorageDescriptor,
+    UnknownDBException,
+)
+
+KEYS = [("ds", "string")]
+
+
+def without(sd: StorageDescriptor, name: str) -> StorageDescriptor:
+    setattr(sd, name, None)
+    return sd
+
+
+@pytest.mark.parametrize("missing", ["cols", "serdeInfo"])
+def test_a_table_says_its_columns_and_its_serde(hive_client: Any, missing: str) -> None:
+    database = new_database(hive_client)
+    with pytest.raises(MetaException, match=rf"without sd\.{missing}"):
+        hive_client.create_table(table(database, "t", sd=without(descriptor(), missing)))
+    assert hive_client.get_all_tables(database) == []
+
+
+def test_a_table_has_a_descriptor(hive_client: Any) -> None:
+    new = table(new_database(hive_client), "t")
+    new.sd = None
+    with pytest.raises(MetaException, match="without sd"):
+        hive_client.create_table(new)
+
+
+@pytest.mark.parametrize("missing", ["cols", "serdeInfo", "location"])
+def test_a_changed_table_says_what_it_had(hive_client: Any, missing: str) -> None:
+    database, name = new_table(hive_client)
+    before = hive_client.get_table(database, name)
+    new = hive_client.get_table(database, name)
+    without(new.sd, missing)
+    with pytest.raises(MetaException, match=rf"without sd\.{missing}"):
+        hive_client.alter_table(database, name, new)
+    assert hive_client.get_table(database, name) == before
+
+
+@pytest.mark.parametrize("missing", ["sd", "dbName", "tableName"])
+def test_a_changed_table_has_a_descriptor_and_names(hive_client: Any, missing: str) -> None:
+    database, name = new_table(hive_client)
+    before = hive_client.get_table(database, name)
+    new = hive_client.get_table(database, name)
+    setattr(new, missing, None)
+    with pytest.raises(MetaException, match=f"without {missing}"):
+        hive_client.alter_table(database, name, new)
+    assert hive_client.get_table(database, name) == before
+
+
+def test_partitions_of_two_databases_are_not_added_together(hive_client: Any) -> None:
+    one, other = (new_table(hive_client, KEYS)[0] for _ in range(2))
+    with pytest.raises(MetaException, match=rf"does not belong to target table {one}\.t: it is {other}\.t's"):
+        hive_client.add_partitions([partition(one, "t", ["a"]), partition(other, "t", ["b"])])
+    assert hive_client.get_partition_names(one, "t", -1) == hive_client.get_partition_names(other, "t", -1) == []
+
+
+@pytest.mark.parametrize("field", ["dbName", "tableName"])
+def test_a_partition_of_another_table_is_not_altered_or_renamed(hive_client: Any, field: str) -> None:
+    database, name = new_table(hive_client, KEYS)
+    before = hive_client.add_partition(partition(database, name, ["a"]))
+    new, renamed = partition(database, name, ["a"], parameters={"k": "v"}), partition(database, name, ["b"])
+    for each in (new, renamed):
+        setattr(each, field, "other")
+    for call in (
+        lambda: hive_client.alter_partition(database, name, new),
+        lambda: hive_client.alter_partitions(database, name, [new]),
+        lambda: hive_client.rename_partition(database, name, ["a"], renamed),
+    ):
+        with pytest.raises(MetaException, match="does not belong to target table"):
+            call()
+    assert hive_client.get_partitions(database, name, -1) == [before]
+    new = partition(f"@hive#{database}", name, ["a"], parameters={"k": "v"})
+    hive_client.alter_partition(database, name, new)
+    assert hive_client.get_partition(database, name, ["a"]).parameters["k"] == "v"
+
+
+@pytest.mark.parametrize("keys", [[], KEYS])
+def test_the_text_of_a_skewed_place_is_kept_and_nothing_is_done_there(hive_client: Any, keys: list[Any]) -> None:
+    """A text that names no place, as Hive takes it: what has it is changed, renamed and dropped like any other."""
+    database = new_database(hive_client)
+    sd = descriptor(skewedInfo=skewed(["a"], [["1"]]))
+    sd.skewedInfo.skewedColValueLocationMaps = {("1",): "location1"}
+    hive_client.create_table(table(database, "t", keys, sd=sd))
+    if keys:
+        hive_client.add_partition(partition(database, "t", ["a"], sd=sd))
+        hive_client.add_partition(partition(database, "t", ["b"], sd=sd))
+        hive_client.drop_partition(database, "t", ["b"], True)
+    new = hive_client.get_table(database, "t")
+    assert new.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "location1"}
+    new.tableName = "u"
+    hive_client.alter_table(database, "t", new)
+    hive_client.truncate_table(database, "u", [])
+    home = Path(hive_client.get_table(database, "u").sd.location.removeprefix("file:"))
+    assert home.is_dir()
+    hive_client.create_table(table(database, "v", keys, sd=sd))
+    hive_client.drop_table(database, "u", True)
+    assert not home.exists()
+    hive_client.drop_database(database, True, True)
+    with pytest.raises(NoSuchObjectException):
+        hive_client.get_table(database, "v")
+
+
+def projected(client: Any, database: str, *fields: str, **patterns: str) -> Any:
+    spec = GetProjectionsSpec(list(fields), **patterns)
+    (found,) = client.get_table_objects_by_name_req(GetTablesRequest(database, ["t"], projectionSpec=spec)).tables
+    return found
+
+
+def test_tables_are_projected(hive_client: Any) -> None:
+    """As Hive 4: single values alone, with the numbers of a table; all of it once lists or maps are wanted."""
+    database, name = new_table(hive_client, owner="o")
+    whole = hive_client.get_table(database, name)
+    part = projected(hive_client, database, "owner", "sd.location", "sd.serdeInfo.serializationLib")
+    assert (part.owner, part.sd.location) == ("o", whole.sd.location)
+    assert part.sd.serdeInfo.serializationLib == whole.sd.serdeInfo.serializationLib
+    assert (part.tableName, part.dbName, part.catName, part.sd.cols, part.parameters) == (None,) * 5
+    assert (part.createTime, part.lastAccessTime, part.retention) == (0, 0, 0)
+    assert projected(hive_client, database) == whole
+    for plural in ("parameters", "sd.cols.name", "sd.serdeInfo.parameters"):
+        assert projected(hive_client, database, "owner", plural) == whole
+
+
+@pytest.mark.parametrize(
+    ("fields", "patterns"),
+    [
+        (["nope"], {}),
+        (["owner", "sd.nope"], {}),
+        ([], {"excludeParamKeyPattern": "foo"}),
+        (["owner"], {"includeParamKeyPattern": "foo"}),
+    ],
+)
+def test_tables_are_not_projected_on_what_they_do_not_have(
+    hive_client: Any, fields: list[str], patterns: dict[str, str]
+) -> None:
+    database, _ = new_table(hive_client)
+    with pytest.raises(MetaException, match="projec"):
+        projected(hive_client, database, *fields, **patterns)
+
+
+@pytest.mark.parametrize("name", [None, "", "@hive#", "@#default"])
+def test_tables_are_sought_in_a_database_that_is_named(hive_client: Any, name: str | None) -> None:
+    with pytest.raises(UnknownDBException, match="null or empty"):
+        hive_client.get_table_names_by_filter(name, 'hive_filter_field_owner__ = "me"', -1)
+
+
+def test_what_is_sought_is_given(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    with pytest.raises(InvalidOperationException, match="null filter"):
+        hive_client.get_table_names_by_filter(database, None, -1)
+    with pytest.raises(InvalidOperationException, match="null tables"):
+        hive_client.get_table_objects_by_name_req(GetTablesRequest(database, None))
+    with pytest.raises(UnknownDBException, match="nowhere"):
+        hive_client.get_table_objects_by_name_req(GetTablesRequest("nowhere", [name]))
+    with pytest.raises(UnknownDBException):
+        hive_client.get_table_objects_by_name_req(GetTablesRequest("", [name]))
+    for missing in (None, "@hive#"):
+        for call in (hive_client.get_tables, hive_client.get_tables_by_type):
+            with pytest.raises(MetaException, match="database must be given"):
+                call(missing, "*", *([None] if call == hive_client.get_tables_by_type else []))
+        with pytest.raises(MetaException, match="database must be given"):
+            hive_client.get_all_tables(missing)
+
+
+def test_tables_are_listed_by_a_pattern_of_databases(hive_client: Any) -> None:
+    """As Hive: the name of the database is a pattern like that of the tables."""
+    one, _ = new_table(hive_client)
+    other = f"{one}_x"
+    hive_client.create_database(Database(name=other))
+    hive_client.create_table(table(other, "u"))
+    assert hive_client.get_tables(f"{one}*", "*") == ["t", "u"]
+    assert hive_client.get_tables(f"{one}|{other.upper()}", "u|v") == ["u"]
+    assert hive_client.get_tables_by_type(f"@hive#{one}*", "*", "MANAGED_TABLE") == ["t", "u"]
+    assert hive_client.get_tables_by_type(f"{one}*", "*", "VIRTUAL_VIEW") == []
+    assert hive_client.get_all_tables(f"{one}*") == ["t", "u"]
+    assert hive_client.get_tables("nowhere", "*") == hive_client.get_tables(f"@nowhere#{one}", "*") == []
