@@ -6,7 +6,7 @@ refuses are taken out of `sql` before it sees them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pyspark import SparkConf, SparkContext
@@ -16,7 +16,8 @@ from metastore.client import MetastoreClient
 from spark_client.context import Context, MetastoreSession
 from spark_client.errors import SessionError
 from spark_client.joins.skew_join import split_hinted
-from spark_client.jvm import sessions, versions
+from spark_client.jvm import Handlers, sessions, versions
+from spark_client.jvm.requests import SplitJoin
 from spark_client.scan.planner import Planner
 from spark_client.statements.run.query import Query
 from spark_client.statements.run.registry import answer
@@ -120,23 +121,19 @@ def _options(settings: Mapping[str, str], cores: int) -> dict[str, str]:
     return {_LISTING_TASKS: str(max(64, 4 * cores)), **settings, **hadoop}
 
 
-def _handlers(context: SparkContext, metastore: MetastoreClient) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
+def _handlers(context: SparkContext, metastore: MetastoreClient) -> Handlers:
     planner = Planner(metastore)
 
     def session_of(java_session: Any) -> Session:
         return Session(context, java_session, metastore=metastore)
 
-    def skew_join(request: Mapping[str, Any], objects: Any) -> Mapping[str, Any]:
+    def split_join(request: SplitJoin, objects: Any) -> None:
         """Adds what becomes of the join that a hint is about."""
         java_session, join = objects
-        objects.append(split_hinted(session_of(java_session), metastore, join, request["tables"]))
-        return {}
+        objects.append(split_hinted(session_of(java_session), metastore, join, request.tables))
 
     return {
-        "scan": lambda request, _: planner.scan(request),
-        "buckets": lambda request, _: planner.buckets(request),
-        "plain": lambda request, _: planner.plain(request),
-        "load": lambda request, _: planner.load(request),
-        "skew_join": skew_join,
+        **planner.handlers(),
+        SplitJoin: split_join,
         **WriteHandlers(context, metastore, session_of).handlers(),
     }

@@ -17,16 +17,18 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
 
 from spark_client.errors import SparkClientError
+from spark_client.jvm import requests
 from spark_client.jvm.capabilities import capabilities
 
 _LOG = logging.getLogger(__name__)
-Answer = Callable[[Mapping[str, Any], Any], Mapping[str, Any]]
+# By kind: a request and Java's objects that come beside it, to an answer. Any: each handler knows its own kind.
+Handlers = Mapping[type[requests.Message], Callable[[Any, Any], object]]
 
 
 class Answers:
     """The Python end of `Python.java`: a java.util.function.BiFunction of a JSON text and a logical plan."""
 
-    def __init__(self, handlers: Mapping[str, Answer]) -> None:
+    def __init__(self, handlers: Handlers) -> None:
         self._handlers = handlers
 
     def apply(self, request: str | Sequence[str], plan: Any) -> str:
@@ -35,14 +37,13 @@ class Answers:
         A long request comes as pieces that are still in the JVM.
         """
         try:
-            question = json.loads("".join(request))
-            answer = self._handlers[question["request"]](question, plan)
+            known = requests.read("".join(request))
+            return requests.written(self._handlers[type(known)](known, plan))
         except (SparkClientError, PySparkException) as error:
             return json.dumps({"error": str(error)})
         except Exception as error:  # noqa: BLE001 - the other side is Java: what is not answered is lost
             _LOG.exception("a question of Spark's was not answered: %s", request)
             return json.dumps({"error": f"{type(error).__name__}: {error}"})
-        return json.dumps(answer)
 
     class Java:
         """Py4J's declaration of what this implements."""
@@ -50,7 +51,7 @@ class Answers:
         implements = ("java.util.function.BiFunction",)
 
 
-def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> None:
+def install(java_session: Any, gateway: Any, handlers: Handlers) -> None:
     """Puts the rules into a session that has not run anything yet; sessions made from it (`newSession`) have them too.
 
     Raises UnsupportedSparkError where this Spark cannot have them.
@@ -58,11 +59,11 @@ def install(java_session: Any, gateway: Any, handlers: Mapping[str, Answer]) -> 
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call] # PySpark gives it no types
     compiled = capabilities(gateway)
 
-    def capability(question: Mapping[str, Any], loaders: Any) -> Mapping[str, Any]:
-        loaders.append(compiled.loader(question["capability"]))
-        return {}
+    def load(request: requests.LoadCapability, loaders: Any) -> None:
+        """Adds the classes."""
+        loaders.append(compiled.loader(request.capability))
 
-    arguments = gateway.jvm.java.util.List.of(Answers({**handlers, "capability": capability})).toArray()
+    arguments = gateway.jvm.java.util.List.of(Answers({**handlers, requests.LoadCapability: load})).toArray()
     tables, joins = (
         compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
         for name in ("ResolveHiveTables", "ResolveSkewJoin")

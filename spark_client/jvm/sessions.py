@@ -8,11 +8,11 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from spark_client.jvm import Answer, install, versions
+from spark_client.jvm import Handlers, install, versions
 
 
-def start(context: SparkContext, options: Mapping[str, str], handlers: Mapping[str, Answer]) -> Any:
-    """Returns a new session of the JVM's with our rules, whose questions the handlers answer by their names.
+def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers) -> Any:
+    """Returns a new session of the JVM's with our rules, whose requests go to the handlers.
 
     Raises UnsupportedSparkError where Java is too old, or this Spark cannot have our rules.
     """

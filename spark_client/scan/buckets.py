@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from metastore.client.structs import Column, ScanBuckets, ScanPartition, ScanStorage
 from metastore.domain.buckets import UNPARTITIONED, Buckets, buckets, is_sparks_own, mismatch
 from metastore.domain.partition_names import value_path
 from spark_client.errors import UnreadableTableError
+from spark_client.jvm.requests import BucketFiles, ChooseBucketFiles, PartitionBuckets, TableBuckets
 from spark_client.table.bucket_rules import MEND, buckets_of_hashes, readable_buckets, refuse_directory
 
 # Of which Spark's own hash is Hive's version 1.
 _SPARK_KNOWS = {"boolean", "tinyint", "smallint", "int", "bigint", "decimal", "date", "string"}
 
 
-def declaration(declared: ScanBuckets) -> Mapping[str, Any]:
-    """A table's buckets for the JVM's side."""
+def declaration(declared: ScanBuckets) -> TableBuckets:
+    """Returns a table's buckets for the JVM's side."""
     columns = [column.name for column in declared.columns]
-    return {"columns": columns, "count": declared.count, "version": (declared.version or "1").strip()}
+    return TableBuckets(columns, declared.count, (declared.version or "1").strip())
 
 
 def bucketing(
@@ -27,11 +27,10 @@ def bucketing(
     keys: Sequence[str],
     partition: ScanPartition,
     storages: Sequence[ScanStorage],
-) -> Mapping[str, Any] | None:
-    """What is to be known of a partition when its files are listed; None where the table has no buckets.
+) -> PartitionBuckets | None:
+    """Returns what is to be known of a partition when its files are listed; None where the table has no buckets.
 
-    `declared`: those of the table; `keys`: its partition columns. `retyped`: its rows lie by the hash of other types;
-    `sparks`: files of Spark's own writer are in order.
+    `declared`: those of the table; `keys`: its partition columns.
     """
     if declared is None:
         return None
@@ -41,13 +40,13 @@ def bucketing(
         own = storages[partition.storage]
         of_partition, retyped = buckets_of(own), not _types(declared.columns).items() <= _types(own.columns).items()
     name = value_path(keys, partition.values) or UNPARTITIONED
-    return {
-        "name": name,
-        "count": of_partition.count,
-        "mismatch": mismatch(table, of_table, name, of_partition),
-        "retyped": retyped,
-        "sparks": declared.version in (None, "1") and set(_types(declared.columns).values()) <= _SPARK_KNOWS,
-    }
+    return PartitionBuckets(
+        name,
+        of_partition.count,
+        mismatch(table, of_table, name, of_partition),
+        retyped,
+        sparks=declared.version in (None, "1") and set(_types(declared.columns).values()) <= _SPARK_KNOWS,
+    )
 
 
 def _types(columns: Sequence[Column]) -> dict[str, str]:
@@ -60,33 +59,29 @@ def buckets_of(storage: ScanStorage) -> Buckets:
     return buckets(storage.bucket_columns, storage.buckets)
 
 
-def chosen_files(
-    table: str, declared: int, directories: Sequence[Mapping[str, Any]], hashes: Sequence[int] | None
-) -> Mapping[str, Any]:
-    """For each directory the positions of the files that may hold rows of these hashes, unless they are None: any.
+def chosen_files(request: ChooseBucketFiles) -> BucketFiles:
+    """Returns for each directory the files that may hold rows of the hashes.
 
-    A directory is {partition: as `bucketing` says, names of files, directory: one that lies in it, or None}; `declared`
-    the table's number of buckets. The `numbers` are the bucket of each file, `buckets` how many are left, over all
-    directories, `fewest` the smallest number that a partition, or the table, has; `exact`, whether all rows lie by
-    the table's hash. Raises UnreadableTableError for what does not fit together.
+    Raises UnreadableTableError for what does not fit together.
     """
-    keep, told, total, fewest, exact = [], [], 0, declared, True
-    for each in directories:
-        partition, names = each["partition"], each["names"]
-        if partition["mismatch"]:
-            raise UnreadableTableError(partition["mismatch"] + MEND)
-        if each["directory"]:
-            raise refuse_directory(table, partition["name"], each["directory"])
-        numbers = readable_buckets(table, partition["name"], names, partition["count"])
+    table = f"{request.database}.{request.table}"
+    keep, told, total, fewest, exact = [], [], 0, request.declared, True
+    for listed in request.directories:
+        partition = listed.partition
+        if partition.mismatch:
+            raise UnreadableTableError(partition.mismatch + MEND)
+        if listed.directory:
+            raise refuse_directory(table, partition.name, listed.directory)
+        numbers = readable_buckets(table, partition.name, listed.names, partition.count)
         told.append(numbers)
-        fewest = min(fewest, partition["count"])
-        doubtful = [partition["retyped"] or (is_sparks_own(name) and not partition["sparks"]) for name in names]
+        fewest = min(fewest, partition.count)
+        doubtful = [partition.retyped or (is_sparks_own(name) and not partition.sparks) for name in listed.names]
         exact = exact and not any(doubtful)
-        if hashes is None:
-            total += partition["count"]
+        if request.hashes is None:
+            total += partition.count
             continue
-        wanted = buckets_of_hashes(hashes, partition["count"])
+        wanted = buckets_of_hashes(request.hashes, partition.count)
         wanted |= {number for number, doubt in zip(numbers, doubtful, strict=True) if doubt}
         total += len(wanted)
         keep.append([position for position, number in enumerate(numbers) if number in wanted])
-    return {"keep": keep, "numbers": told, "buckets": total, "fewest": fewest, "exact": exact}
+    return BucketFiles(keep, told, total, fewest, exact)

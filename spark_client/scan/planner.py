@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import ScanPartition, ScanPlan, ScanStorage
 from spark_client.errors import InvalidStatementError, UnreadableTableError, ValuesChangedError
+from spark_client.jvm import Handlers
+from spark_client.jvm.requests import (
+    ChooseBucketFiles,
+    Judged,
+    LoadData,
+    PartitionBuckets,
+    ReadPlain,
+    Scan,
+    ScanAnswer,
+    ScannedPartition,
+    Undecided,
+    UndecidedFilters,
+)
 from spark_client.scan.buckets import bucketing, chosen_files, declaration
 from spark_client.scan.predicate import Term, conjunction, terms, texts_in, texts_not_in
 
@@ -21,76 +32,82 @@ class Planner:
     def __init__(self, metastore: MetastoreClient) -> None:
         self._metastore = metastore
 
-    def scan(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The directories of each partition that may hold rows for which all filters are true.
+    def handlers(self) -> Handlers:
+        """Returns them by the kinds of requests about reading."""
+        return {
+            Scan: lambda request, _: self.scan(request),
+            ChooseBucketFiles: lambda request, _: chosen_files(request),
+            ReadPlain: lambda request, _: self.check_plain(request),
+            LoadData: lambda request, _: self.check_load(request),
+        }
 
-        Or `undecided`: values of partition columns, for filters that only Spark can judge. It asks again with what it
-        has `judged` and the rest of that answer.
+    def scan(self, request: Scan) -> ScanAnswer | Undecided:
+        """Returns the directories of each partition that may hold rows for which all filters are true.
+
+        Or values of partition columns, for filters that only Spark can judge. It asks again with what it has `judged`
+        and the state of that answer.
         """
-        database, table = request["database"], request["table"]
-        known, judged = terms(request["filters"], request["padded"]), request.get("judged")
-        if judged is None and _engine_evaluated(known, request["columns"]):
+        known = terms(request.filters, request.padded)
+        if request.judged is None and _engine_evaluated(known, request.columns):
             return self._values(request, known)
-        predicate = conjunction([*known, *(_term(each) for each in judged or ())])
+        predicate = conjunction([*known, *(_term(judged) for judged in request.judged or ())])
         try:
-            plan = self._metastore.plan_scan(database, table, predicate, state=request.get("state"))
+            plan = self._metastore.plan_scan(request.database, request.table, predicate, state=request.state)
         except ValuesChangedError:
             return self._values(request, known, at_rest=False)
-        name, buckets, keys = f"{database}.{table}", plan.buckets if request["bucketed"] else None, request["keys"]
-        _check_formats(name, request["serde"], plan)
-        partitions = [
-            {**_readable(partition), "bucketing": bucketing(name, buckets, keys, partition, plan.storages)}
-            for partition in plan.partitions
-        ]
-        pruned = [storage.pruned_files for storage in plan.storages]
-        declared = None if buckets is None else declaration(buckets)
-        return {"partitions": partitions, "pruned": pruned, "writes": asdict(plan.writes), "buckets": declared}
+        name, buckets = f"{request.database}.{request.table}", plan.buckets if request.bucketed else None
+        _check_formats(name, request.serde, plan)
+        return ScanAnswer(
+            [
+                _readable(partition, bucketing(name, buckets, request.keys, partition, plan.storages))
+                for partition in plan.partitions
+            ],
+            pruned=[storage.pruned_files for storage in plan.storages],
+            writes=plan.writes,
+            buckets=None if buckets is None else declaration(buckets),
+        )
 
-    def _values(self, request: Mapping[str, Any], known: Sequence[Term], *, at_rest: bool = True) -> Mapping[str, Any]:
-        """`at_rest`: as long as partitions neither come nor go, the values are all that there are; else there is no
+    def _values(self, request: Scan, known: Sequence[Term], *, at_rest: bool = True) -> Undecided:
+        """Returns the values that Spark is to judge.
+
+        `at_rest`: as long as partitions neither come nor go, the values are all that there are; else there is no
         `state`, and what Spark judges must be true of values that it has not seen, too.
         """
-        database, table = request["database"], request["table"]
-        groups = _engine_evaluated(known, request["columns"])
-        found = [self._metastore.scan_values(database, table, columns, conjunction(known)) for columns in groups]
+        groups = _engine_evaluated(known, request.columns)
+        found = [
+            self._metastore.scan_values(request.database, request.table, columns, conjunction(known))
+            for columns in groups
+        ]
         undecided = [
-            {"columns": columns, "filters": filters, "texts": "\0".join([*values.texts, ""])}
+            UndecidedFilters(columns, filters, "\0".join([*values.texts, ""]))
             for (columns, filters), values in zip(groups.items(), found, strict=True)
         ]
         # The first one's: whatever was read behind it must not have changed either.
-        return {"undecided": undecided, "state": found[0].state if at_rest else None}
+        return Undecided(undecided, found[0].state if at_rest else None)
 
-    def buckets(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Which files of its directories a scan of a bucketed table opens."""
-        name = f"{request['database']}.{request['table']}"
-        return chosen_files(name, request["declared"], request["directories"], request["hashes"])
-
-    def plain(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def check_plain(self, request: ReadPlain) -> None:
         """Refuses a table in a format that is left to Spark's own reader, if that would miss directories of it."""
-        database, table = request["database"], request["table"]
-        for partition in self._metastore.plan_scan(database, table).partitions:
+        for partition in self._metastore.plan_scan(request.database, request.table).partitions:
             if any(directory.location != partition.location for directory in partition.directories):
-                name = _name(f"{database}.{table}", partition)
+                name = _name(f"{request.database}.{request.table}", partition)
                 raise UnreadableTableError(
-                    f"{name} has skew directories that are written with {request['serde']}; only Parquet and ORC can "
+                    f"{name} has skew directories that are written with {request.serde}; only Parquet and ORC can "
                     "be read from such directories: copy it with Hive into a table STORED AS PARQUET"
                 )
-        return {}
 
-    def load(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def check_load(self, request: LoadData) -> None:
         """Refuses LOAD DATA, whose files would lie beside the skew directories, or in no bucket."""
-        table = self._metastore.get_table(request["database"], request["table"])
+        table = self._metastore.get_table(request.database, request.table)
         if table.skew.directories:
             raise InvalidStatementError(
                 "[Error 10195]: A stored-as-directories table cannot be used as target for LOAD; "
                 f"INSERT INTO {table.full_name} instead"
             )
-        if table.buckets.count and request["strict"].strip().lower() == "true":
+        if table.buckets.count and request.strict.strip().lower() == "true":
             raise InvalidStatementError(
                 "Load into bucketed tables are disabled for safety reasons. If you know what you are doing, please set "
                 f"hive.strict.checks.bucketing to false to proceed; or INSERT INTO {table.full_name} instead"
             )
-        return {}
 
 
 def _engine_evaluated(known: Sequence[Term], columns: Sequence[Sequence[str]]) -> Mapping[tuple[str, ...], list[int]]:
@@ -105,16 +122,14 @@ def _engine_evaluated(known: Sequence[Term], columns: Sequence[Sequence[str]]) -
     return found
 
 
-def _term(judged: Mapping[str, Any]) -> Term:
-    """Of the texts that a column has, those with which filters can be true, or those with which they cannot."""
-    return (texts_in if judged["kept"] else texts_not_in)(judged["column"], judged["texts"])
+def _term(judged: Judged) -> Term:
+    return (texts_in if judged.kept else texts_not_in)(judged.column, judged.texts)
 
 
-def _readable(partition: ScanPartition) -> Mapping[str, Any]:
-    """`beside`: the partition's own location, where skew directories lie in it and files may lie beside them."""
+def _readable(partition: ScanPartition, buckets: PartitionBuckets | None) -> ScannedPartition:
     directories = [directory.location for directory in partition.directories]
     beside = None if partition.location in directories else partition.location
-    return {"values": partition.values, "directories": directories, "beside": beside, "storage": partition.storage}
+    return ScannedPartition(partition.values, directories, beside, partition.storage, buckets)
 
 
 def _check_formats(table: str, serde: str, plan: ScanPlan) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from pyspark import SparkContext
@@ -11,17 +11,16 @@ from pyspark.sql import SparkSession
 from metastore.client import MetastoreClient
 from metastore.client.structs import Column, Storage, Table
 from spark_client.context import Context
-from spark_client.jvm import sessions
+from spark_client.jvm import Handlers, sessions
 from spark_client.jvm.catalog import definition_of, refresh, with_schema
 from spark_client.jvm.plans import elements, frame_of
+from spark_client.jvm.requests import CheckInsert, CreateAsSelect, InsertAll, Truncate
 from spark_client.table.hive_settings import dynamic_partitions
 from spark_client.table.partition_spec import check_count, resolve_partition
 from spark_client.write.create_as_select import create_as_select
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.rows import normalise_static
 from spark_client.write.truncate import truncate
-
-Request = Mapping[str, Any]
 
 
 class WriteHandlers:
@@ -33,55 +32,57 @@ class WriteHandlers:
         self._metastore = metastore
         self._session = session
 
-    def handlers(self) -> Mapping[str, Callable[[Request, Any], Mapping[str, Any]]]:
-        """Returns them by the names of the requests in ResolveHiveTables.java."""
-        return {"check": self._check, "insert": self._insert, "create": self._create, "truncate": self._truncate}
+    def handlers(self) -> Handlers:
+        """Returns them by the kinds of requests about writing."""
+        return {
+            CheckInsert: self._check,
+            InsertAll: self._insert,
+            CreateAsSelect: self._create,
+            Truncate: self._truncate,
+        }
 
-    def _check(self, request: Request, _: Any) -> Mapping[str, Any]:
+    def _check(self, request: CheckInsert, _: Any) -> None:
         """Refuses in Hive's words what Spark would refuse in its own, or do."""
         context = self._context()
-        keys = tuple(Column(name, type_) for name, type_ in request["partition_columns"])
-        table = Table(request["database"], request["table"], (), keys, None, Storage("", "", ""))
+        keys = tuple(Column(name, type_) for name, type_ in request.partition_columns)
+        table = Table(request.database, request.table, (), keys, None, Storage("", "", ""))
         spec = resolve_partition(
             table.full_name,
             [key.name for key in keys],
-            request["partition"],
-            if_not_exists=request["if_not_exists"],
+            request.partition,
+            if_not_exists=request.if_not_exists,
             dynamic=dynamic_partitions(context.spark),
         )
         normalise_static(context.spark, table, spec)
-        if request["count"] is not None:
-            check_count(table.full_name, request["columns"] + len(spec.dynamic), request["count"])
-        return {}
+        if request.count is not None:
+            check_count(table.full_name, request.columns + len(spec.dynamic), request.count)
 
-    def _insert(self, request: Request, queries: Any) -> Mapping[str, Any]:
+    def _insert(self, request: InsertAll, queries: Any) -> None:
         context = self._context()
         inserts = [
             Insert(
-                f"{each['database']}.{each['table']}",
+                f"{insert.database}.{insert.table}",
                 frame_of(context.spark, query),
-                partition=each["partition"],
-                overwrite=each["overwrite"],
-                if_not_exists=each["if_not_exists"],
+                partition=insert.partition,
+                overwrite=insert.overwrite,
+                if_not_exists=insert.if_not_exists,
             )
-            for each, query in zip(request["inserts"], queries, strict=True)
+            for insert, query in zip(request.inserts, queries, strict=True)
         ]
         try:
             insert_all(context, inserts)
         finally:
-            for each in request["inserts"]:
-                refresh(context.spark, each["database"], each["table"])
-        return {}
+            for insert in request.inserts:
+                refresh(context.spark, insert.database, insert.table)
 
-    def _truncate(self, request: Request, _: Any) -> Mapping[str, Any]:
+    def _truncate(self, request: Truncate, _: Any) -> None:
         context = self._context()
         try:
-            truncate(context, request["database"], request["table"], request["partition"])
+            truncate(context, request.database, request.table, request.partition)
         finally:
-            refresh(context.spark, request["database"], request["table"])
-        return {}
+            refresh(context.spark, request.database, request.table)
 
-    def _create(self, _: Request, command: Any) -> Mapping[str, Any]:
+    def _create(self, _: CreateAsSelect, command: Any) -> None:
         """A CreateHiveTableAsSelectCommand. With saveAsTable the table may be there, and mode Append or Overwrite."""
         context = self._context()
         definition, mode = definition_of(command.tableDesc()), str(command.mode().name())
@@ -94,7 +95,6 @@ class WriteHandlers:
         else:
             whole = with_schema(definition, data)
             create_as_select(context, whole, data, if_not_exists=mode == "Ignore", replace_existing=mode == "Overwrite")
-        return {}
 
     def _context(self) -> Context:
         return Context(self._session(sessions.active(self._spark)), self._metastore)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from metastore.client.structs import Column, ScanBuckets, ScanPartition
+from spark_client.jvm.requests import ChooseBucketFiles, ListedDirectory, PartitionBuckets
 from spark_client.scan.buckets import bucketing, chosen_files
 
 OURS, SPARKS = "000001_0_query-7-00000.parquet", "00001_0_part-00000-1c5d-4b_00001.c000.snappy.parquet"
 
 
-def partition(kind: str, version: str | None) -> Mapping[str, Any]:
+def partition(kind: str, version: str | None) -> PartitionBuckets:
     """Of a table without partitions, of four buckets by one column of this type."""
     declared = ScanBuckets((Column("a", kind),), 4, version)
     known = bucketing("d.t", declared, [], ScanPartition((), "file:/t", (), 1, 0), [])
@@ -34,13 +32,13 @@ def partition(kind: str, version: str | None) -> Mapping[str, Any]:
 def test_files_of_sparks_own_are_believed_where_its_hash_is_hives(
     kind: str, version: str | None, *, believed: bool
 ) -> None:
-    directory = {"partition": partition(kind, version), "names": [OURS, SPARKS], "directory": None}
-    found = chosen_files("d.t", 4, [directory], [2])
-    assert (found["exact"], found["keep"], found["buckets"]) == ((True, [[]], 1) if believed else (False, [[0, 1]], 2))
-    assert chosen_files("d.t", 4, [directory], [5])["keep"] == [[0, 1]]
+    directory = ListedDirectory(partition(kind, version), [OURS, SPARKS])
+    found = chosen_files(ChooseBucketFiles("d", "t", [directory], [2], 4))
+    assert (found.exact, found.keep, found.buckets) == ((True, [[]], 1) if believed else (False, [[0, 1]], 2))
+    assert chosen_files(ChooseBucketFiles("d", "t", [directory], [5], 4)).keep == [[0, 1]]
 
 
 def test_without_hashes_all_is_read() -> None:
-    directory = {"partition": partition("int", "2"), "names": [OURS], "directory": None}
-    found = chosen_files("d.t", 4, [directory], None)
-    assert (found["keep"], found["numbers"], found["buckets"], found["exact"]) == ([], [[1]], 4, True)
+    directory = ListedDirectory(partition("int", "2"), [OURS])
+    found = chosen_files(ChooseBucketFiles("d", "t", [directory], None, 4))
+    assert (found.keep, found.numbers, found.buckets, found.exact) == ([], [[1]], 4, True)

@@ -1,0 +1,81 @@
+"""Requests of the JVM's side as they come over the line, and answers as they go back."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from spark_client.jvm import requests
+from spark_client.jvm.requests import (
+    REQUESTS,
+    ChooseBucketFiles,
+    Judged,
+    ListedDirectory,
+    PartitionBuckets,
+    Scan,
+    ScanAnswer,
+    ScannedPartition,
+)
+
+JAVA = Path(requests.__file__).parent / "java"
+BUCKETS = {"name": "ds=1", "count": 4, "mismatch": None, "retyped": False, "sparks": True}
+
+
+def test_java_asks_for_these_and_no_others() -> None:
+    sources = "\n".join(path.read_text() for path in JAVA.rglob("*.java"))
+    asked = set(re.findall(r'(?:\bask\(|new Waiting\(python, |Waiting\(\s*python,\s*)"(\w+)"', sources))
+    assert asked <= REQUESTS.keys()
+    assert asked >= {"scan", "buckets", "plain", "load", "check", "skew_join", "capability"}
+
+
+def test_what_is_nested_is_typed_too() -> None:
+    sent = {
+        "request": "scan",
+        "database": "d",
+        "table": "t",
+        "filters": [None],
+        "columns": [["ds"]],
+        "padded": [],
+        "serde": "s",
+        "bucketed": True,
+        "keys": ["ds"],
+        "judged": [{"column": "ds", "texts": ["1"], "kept": True}],
+    }
+    found = requests.read(json.dumps(sent))
+    assert found == Scan("d", "t", [None], [["ds"]], [], "s", True, ["ds"], (Judged("ds", ["1"], True),))
+    sent = {
+        "request": "buckets",
+        "database": "d",
+        "table": "t",
+        "hashes": None,
+        "declared": 4,
+        "directories": [{"partition": BUCKETS, "names": ["f"], "directory": None}],
+    }
+    directory = ListedDirectory(PartitionBuckets("ds=1", 4, None, False, True), ["f"])
+    assert requests.read(json.dumps(sent)) == ChooseBucketFiles("d", "t", (directory,), None, 4)
+
+
+def test_answers_are_objects_of_their_fields() -> None:
+    known = PartitionBuckets("ds=1", 4, None, False, True)
+    answer = ScanAnswer([ScannedPartition(("1",), ["file:/t"], None, 0, known)], [()], {"token": None}, None)
+    assert json.loads(requests.written(answer)) == {
+        "partitions": [
+            {"values": ["1"], "directories": ["file:/t"], "beside": None, "storage": 0, "bucketing": BUCKETS},
+        ],
+        "pruned": [[]],
+        "writes": {"token": None},
+        "buckets": None,
+    }
+    assert requests.written(None) == "{}"
+
+
+def test_what_is_no_request_or_answer_is_refused() -> None:
+    with pytest.raises(KeyError):
+        requests.read(json.dumps({"request": "nothing"}))
+    with pytest.raises(TypeError):
+        requests.read(json.dumps({"request": "plain", "database": "d"}))
+    with pytest.raises(TypeError, match="object is no answer"):
+        requests.written(object())
