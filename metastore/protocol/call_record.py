@@ -121,6 +121,14 @@ class CallRecords:
         }
 
 
+def let_go(error: BaseException | None) -> None:
+    """Cuts an error that has been told from the frames that it passed: they hold the arguments of its call, and often
+    the error, so that both would stay until Python looks for cycles."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+
+
 def outcome_of(error: Exception | None) -> int:
     """The outcome of a call that was worked on."""
     if error is None:

@@ -13,7 +13,7 @@ from thrift.Thrift import TApplicationException, TMessageType, TType
 
 from metastore.context import Caller, caller
 from metastore.errors import ConnectionLostError, InvalidInputError, MetastoreError, UnavailableError
-from metastore.protocol.call_record import REFUSED, CallRecords, outcome_of, subject_of
+from metastore.protocol.call_record import REFUSED, CallRecords, let_go, outcome_of, subject_of
 from metastore.protocol.encoding import write_result
 from metastore.protocol.exceptions import Declared, undeclared
 from metastore.protocol.fb303 import FacebookHandlers
@@ -116,6 +116,7 @@ class Dispatcher:
             outcome = outcome_of(error) if refusal is None else REFUSED
             written, success = getattr(oprot.trans, "written", 0), getattr(answer, "success", None)
             self._records.end(number, outcome, error, size, written, success)
+            let_go(error)
         oprot.trans.flush()
 
     def _not_served(

@@ -65,7 +65,6 @@ class Admission:
         if method and (method in self._replies or len(self._replies) < _MOST_METHODS):
             reply = connection.replied
             self._replies[method] = max(reply, self._replies.get(method, 0.0) * _FADES)
-            self._memory.large |= reply > _SMALL
 
     def why(self, address: Address) -> str:
         """What a client is told whose call has waited too long."""

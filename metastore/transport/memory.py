@@ -10,10 +10,13 @@ import time
 from typing import Final
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-_SHARE: Final = 0.7
+_SHARE: Final = 0.65
 """Of the limit, what requests and replies may fill: the rest is for small calls, and for what is allocated between
 two looks."""
-_SECONDS_BETWEEN_TRIMS: Final = 0.2
+_SECONDS_BETWEEN_TRIMS: Final = 0.05
+_SECONDS_BETWEEN_CLEANINGS: Final = 1.0
+_SECONDS_BETWEEN_COLLECTIONS: Final = 5.0
+_MUCH: Final = 32 * 2**20  # bytes more than at the start, which are worth to be looked through
 _COLLECTED_AFTER: Final = (100_000, 20, 50)
 """Objects made before Python looks for cycles: requests make many and hardly any cycle (by default after 700)."""
 _MALLOC: Final = {-8: 1, -3: 2**20}
@@ -32,8 +35,8 @@ class Memory:
         self._most = int(limit * _SHARE)
         self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         self._idle = self.resident()
-        self.large = False  # whether something large was sent since memory was given back
         self._trimmed = 0.0
+        self._collected = 0.0
         self._trim = None
         with contextlib.suppress(AttributeError):  # another C library than glibc
             self._trim = ctypes.CDLL(None).malloc_trim
@@ -72,11 +75,14 @@ class Memory:
         """Bytes of messages and replies that one address may have, when it has any: the rest is for the others."""
         return (self._most - self._idle) * 3 // 4
 
-    def give_back_what_was_large(self) -> None:
-        """Gives back what is free, if something large was there."""
-        if self.large:
-            self.large = False
+    def give_back_what_is_free(self) -> None:
+        """Gives back what is free where there may be much; to be called again and again."""
+        now = time.monotonic()
+        if now - self._trimmed > _SECONDS_BETWEEN_CLEANINGS and self.resident() > self._idle + _MUCH:
             self.give_back()
+        if now - self._collected > _SECONDS_BETWEEN_COLLECTIONS and self.resident() > self._idle + 3 * _MUCH:
+            self._collected = now
+            gc.collect()
 
     def give_back(self) -> None:
         """Gives the kernel back what is free; not more often than makes sense."""

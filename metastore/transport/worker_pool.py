@@ -143,8 +143,7 @@ class WorkerPool:
         starved, self._admission.starved = self._admission.starved, False
         if stalled and (starved or not self._memory.allows()):
             stalled.doom(f"its reply is not taken, and others need the memory: {heaviest} bytes")
-        if not self._underway:
-            self._memory.give_back_what_was_large()
+        self._memory.give_back_what_is_free()
 
     def _start_thread(self) -> None:
         try:
