@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_client.errors import UnsupportedSparkError
-from spark_client.jvm import capabilities, versions
+from spark_client.jvm import versions
+from spark_client.jvm.capabilities import Capabilities
 from tests.clients.test_spark import LAST_JAVA_OF_35, java_version
 from tests.fixtures.server import Server
 from tests.wire.builders import unique
@@ -83,8 +85,8 @@ def test_a_capability_that_does_not_compile_fails_alone(spark: SparkSession, mon
     def broken(text: str) -> str:
         return text.replace("class BucketScan ", "class BucketScan extends NoSuchClass ")
 
-    monkeypatch.setattr(capabilities, "java_source", broken)
-    compiled = capabilities.Capabilities(jvm)
+    monkeypatch.setattr(import_module("spark_client.jvm.capabilities"), "java_source", broken)
+    compiled = Capabilities(jvm)
     for capability in ("core", "buckets"):
         assert compiled.loader(capability) is not None
     with pytest.raises(UnsupportedSparkError) as refused:
