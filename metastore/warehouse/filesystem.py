@@ -101,6 +101,12 @@ class Warehouse:
         with _opened(location) as (files, path):
             return _is_there(files, path)
 
+    def is_missing(self, location: str) -> bool:
+        """Tells whether nothing is there, and something could be: of objects, a directory without any is none."""
+        self.roots.require([location])
+        with _opened(location) as (files, path):
+            return literally.has_renames(files) and not _is_there(files, path)
+
     def delete_directory(self, location: str) -> bool:
         """Deletes a directory with all that it holds; false where it was not there.
 

@@ -55,7 +55,7 @@ class FileCheckService:
                 continue
             below = self._warehouse.children(location)[1]
             looked += len(below)
-            problems += self._missing(database, [] if self._warehouse.exists(location) else [location], repair)
+            problems += self._missing(database, [location] if self._warehouse.is_missing(location) else [], repair)
             problems += self._unowned(database, [each for each in below if not _is_hidden(each)], repair)
         return CheckFilesResult(problems, looked)
 
@@ -97,7 +97,7 @@ class FileCheckService:
         with self._store.read() as work:
             there = work.tables.find_ids([stored.ref.id])
         now = {paths.canonical(each) for each in self._places(there[0])} if there else set()
-        missing = [each for each in found.missing if paths.canonical(each) in now and not self._warehouse.exists(each)]
+        missing = [each for each in found.missing if paths.canonical(each) in now and self._warehouse.is_missing(each)]
         return [*self._missing(owner, missing, repair), *self._unowned(owner, found.unowned, repair)]
 
     def _missing(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
@@ -183,7 +183,7 @@ class _Walk:
                 self._walk(root)
         left = [place for key, place in self._places.items() if key not in self._seen]
         self.looked += len(left)
-        self.missing = [each for each in left if not warehouse.exists(each)]
+        self.missing = [each for each in left if warehouse.is_missing(each)]
 
     def _walk(self, folder: str) -> None:
         for each in self._warehouse.children(folder)[1]:

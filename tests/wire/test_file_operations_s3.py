@@ -1,0 +1,76 @@
+"""The journal on S3, of which a server runs here: directories are only beginnings of names, and nothing is renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import partition, table
+from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest
+
+KEYS = [("ds", "string")]
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    server = ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    client: Any = boto3.client("s3")
+    client.create_bucket(Bucket="bucket")
+    yield client
+    client.close()
+    server.stop()
+
+
+def put(bucket: Any, *keys: str) -> None:
+    for key in keys:
+        bucket.put_object(Bucket="bucket", Key=f"w/db.db/{key}", Body=b"rows")
+
+
+def keys(bucket: Any) -> set[str]:
+    listed = bucket.list_objects_v2(Bucket="bucket").get("Contents", ())
+    return {each["Key"].removeprefix("w/db.db/") for each in listed if not each["Key"].endswith("/")}
+
+
+def test_files_follow_the_catalog(bucket: Any, database_url: str, start_metastore: Callable[..., Server]) -> None:
+    server = start_metastore(database_url, "--warehouse", "s3a://bucket/w", "--locations", "")
+    with connected(server) as client:
+        client.create_database(Database("db"))
+        for name in ("days", "more"):
+            client.create_table(table("db", name, KEYS))
+        client.create_table(table("db", "plain"))
+        client.add_partitions([partition("db", "days", [each]) for each in "123"])
+        put(bucket, "plain/a", "plain/_staging/w/b", "days/ds=1/a", "days/ds=1/b", "days/ds=2/c", "days/ds=3/d")
+
+        client.truncate_table("db", "plain", None)
+        client.drop_partition("db", "days", ["1"], True)
+        assert keys(bucket) == {"plain/_staging/w/b", "days/ds=2/c", "days/ds=3/d"}
+        client.exchange_partitions({"ds": "3"}, "db", "days", "db", "more")
+        renamed = client.get_table("db", "days")
+        renamed.tableName = "weeks"
+        client.alter_table("db", "days", renamed)
+        assert keys(bucket) == {"plain/_staging/w/b", "weeks/ds=2/c", "more/ds=3/d"}
+        client.drop_table("db", "weeks", True)
+        client.create_table(table("db", "weeks", KEYS))
+        assert keys(bucket) == {"plain/_staging/w/b", "more/ds=3/d"}
+        assert client.check_files(CheckFilesRequest()).problems == []
+        put(bucket, "more/ds=9/x")
+        (problem,) = client.check_files(CheckFilesRequest()).problems
+        assert (problem.location, problem.files) == ("s3a://bucket/w/db.db/more/ds=9", 1)
+        client.drop_database("db", True, True)
+        assert keys(bucket) == set()
+        assert client.check_files(CheckFilesRequest()).problems == []
