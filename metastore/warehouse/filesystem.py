@@ -93,7 +93,7 @@ class Warehouse:
         What lies outside of the roots, as external data may, is not made.
         """
         for location, made in _each(self.roots.holding(locations), _make):
-            yield from (paths.normalise(paths.join(location, each)) for each in made)
+            yield from (paths.normalise(paths.join(location, *[".."] * above)) if above else location for above in made)
 
     def exists(self, location: str) -> bool:
         """True where a file or directory is there."""
@@ -319,21 +319,21 @@ def _is_there(files: Any, path: str) -> bool:
     return True
 
 
-def _make(files: Any, path: str) -> list[str]:
-    """Which directories were made, seen from this one, the highest last. Of objects, those above are not asked for."""
-    made, at = [], path
+def _make(files: Any, path: str) -> range:
+    """How far above this one the directories are that were made. Of objects, those above are not asked for."""
+    number, at = 0, path
     while at.strip("/") and not files.isdir(at):
-        made.append(posixpath.relpath(at, path))
+        number += 1
         at = posixpath.dirname(at) if "file" in files.protocol else ""
     for tried in range(_TRIES):
         try:
-            if made:
+            if number:
                 files.makedirs(path, exist_ok=True)
             break
         except FileNotFoundError:  # a directory above was empty, and has been removed meanwhile
             if tried == _TRIES - 1:
                 raise
-    return made
+    return range(number)
 
 
 def _count(files: Any, path: str) -> DirectoryStatistics | None:

@@ -91,7 +91,7 @@ class Roots:
         return normal
 
     def _holds(self, place: str) -> bool:
-        return any(place == each or paths.is_below(place, each) for each in self._resolved)
+        return any(place == each or place.startswith(each.rstrip("/") + "/") for each in self._resolved)
 
     def _outside(self, location: str) -> str:
         return (
