@@ -6,6 +6,8 @@ refuses are taken out of `sql` before it sees them.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -29,6 +31,10 @@ _SETTINGS = {
     "spark.hadoop.mapreduce.input.fileinputformat.input.dir.recursive": "true",
     # Hive's default since 4.0.
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+    # A table of which nothing says how is one of Hive's, as in Hive, and may have DEFAULT of columns.
+    "spark.sql.legacy.createHiveTableByDefault": "true",
+    "spark.hadoop.hive.default.fileformat": "PARQUET",
+    "spark.sql.defaultColumn.allowedProviders": "csv,json,orc,parquet,hive",
 }
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
@@ -89,6 +95,8 @@ def session(
     spark_conf = SparkConf().setAll(list(settings.items())).setAppName(app_name)
     if master is not None:
         spark_conf.setMaster(master)
+    if (spark_conf.get("spark.master") or "local").startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else UDFs run in the first python3 of the PATH
     context = SparkContext.getOrCreate(spark_conf)
     options = _options(settings, context.defaultParallelism)
     java_session = sessions.start(context, options, _handlers(context, metastore))
@@ -118,7 +126,7 @@ def _options(settings: Mapping[str, str], cores: int) -> dict[str, str]:
     hadoop = {
         key.removeprefix("spark.hadoop."): text for key, text in settings.items() if key.startswith("spark.hadoop.")
     }
-    return {_LISTING_TASKS: str(max(64, 4 * cores)), **settings, **hadoop}
+    return {_LISTING_TASKS: str(max(64, 4 * cores)), **hadoop, **settings}
 
 
 def _handlers(context: SparkContext, metastore: MetastoreClient) -> Handlers:

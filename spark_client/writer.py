@@ -44,8 +44,8 @@ class Writer:
         """`table` as in SQL; the rest as in INSERT: columns go by position, partition columns last.
 
         `partition`: a value for a column, or None where the rows decide. `columns`: which columns the rows have; the
-        others get NULL. `files`: by so many tasks, so at most as many files a partition. `max_file_size`: in bytes, or
-        "64MB".
+        others get their DEFAULT, or NULL. `files`: by so many tasks, so at most as many files a partition.
+        `max_file_size`: in bytes, or "64MB".
         """
         if files is not None and files < 1:
             raise InvalidInsertError(f"files is {files}; at least one is needed")

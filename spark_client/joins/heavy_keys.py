@@ -20,7 +20,7 @@ from spark_client.joins.split import Heaviness
 from spark_client.jvm import versions
 from spark_client.jvm.joins import JoinKey
 from spark_client.jvm.plans import folded_constants
-from spark_client.write.skew_choice import AUTO
+from spark_client.table.properties import AUTO
 
 _CHAR = re.compile(r"char\((\d+)\)")
 # Zeros of two signs are equal, and so are the many that are no number: Spark's sets of values do not know it.

@@ -20,6 +20,7 @@ from spark_client.jvm.plans import analyzed_plan, elements, kind
 from spark_client.jvm.sql_text import quote
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
+_UNKNOWN_TYPE = "<derived from deserializer>"  # what Hive's own classes say of a type that they cannot read
 _COLLATION = re.compile(r"\s+collate\s+\w+", re.IGNORECASE)  # Hive has none; Spark reads it from the schema's JSON
 
 
@@ -71,6 +72,12 @@ def definition_of(spark_table: Any, *, if_not_exists: bool = False) -> TableDefi
 def is_there(context: Context, definition: TableDefinition) -> bool:
     """Tells whether a table or view of that name exists."""
     return bool(_state(context.spark).catalog().tableExists(definition.spark_table.identifier()))
+
+
+def unknown_to_hive(table: Table) -> str | None:
+    """Returns the column whose type Hive has no name for; None where there is none."""
+    columns = (*table.columns, *table.partition_columns)
+    return next((column.name for column in columns if column.type == _UNKNOWN_TYPE), None)
 
 
 def check_location(context: Context, definition: TableDefinition) -> None:

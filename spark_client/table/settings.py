@@ -11,6 +11,8 @@ from spark_client.errors import InvalidInsertError
 
 MODE = "write.mode"
 IN_PLACE, VERSIONS = "in-place", "versions"
+# What Spark calls a table of its own kind, in the table's parameters.
+PROVIDER = "spark.sql.sources.provider"
 # Seconds without a sign of life after which a writer counts as dead.
 LEASE = "write.lease.seconds"
 _DEFAULT_LEASE = "60"
@@ -22,8 +24,13 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def is_in_place(spark: SparkSession, table: Table) -> bool:
-    """True if overwritten partitions are to stay in their directories. Raises InvalidInsertError."""
-    mode = _setting(spark, table, MODE, VERSIONS).lower()
+    """True if overwritten partitions are to stay in their directories. Raises InvalidInsertError.
+
+    By default those of external tables, which others read by their paths, and of tables USING a format: Spark itself
+    knows where they lie.
+    """
+    by_path = table.table_type == "EXTERNAL_TABLE" or PROVIDER in table.parameters
+    mode = _setting(spark, table, MODE, IN_PLACE if by_path else VERSIONS).lower()
     if mode not in (IN_PLACE, VERSIONS):
         raise InvalidInsertError(f"{MODE} of {table.full_name} is {mode!r}; it can be {VERSIONS} or {IN_PLACE}")
     return mode == IN_PLACE

@@ -185,7 +185,10 @@ class Placer:
         """From where to where: beside it, in a name that engines and tools overlook; of a table's files, in one."""
         if not self.table.partition_columns:
             return {child: f"{location}/_temp_{self.query_id}/{name_of(child)}" for child in contents}
-        return {child: f"{parent(child)}/_temp_{self.query_id}_{name_of(child)}" for child in contents}
+        # Spark overlooks such names only where they hold no `=`.
+        return {
+            child: f"{parent(child)}/_temp_{self.query_id}_{name_of(child).replace('=', '~', 1)}" for child in contents
+        }
 
     def _append(self, values: Values, files: list[StagedFile], existing: Existing, granted: Set[str]) -> Placement:
         """Files go where the files of their directory are, or a new one to where Hive puts it, if that is free."""

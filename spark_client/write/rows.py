@@ -16,6 +16,7 @@ from spark_client.errors import InvalidInsertError, first_line
 from spark_client.jvm import versions
 from spark_client.jvm.columns import assigned
 from spark_client.jvm.sql_text import quote
+from spark_client.table.column_defaults import column_defaults
 from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
 from spark_client.table.partition_spec import PartitionSpec, place_columns
 
@@ -66,10 +67,11 @@ def table_rows(
     targets = [*table.columns, *dynamic]
     names = [column.name for column in targets]
     places = place_columns(table.full_name, names, spec.static, columns, len(data.columns))
+    defaults = {name: F.expr(text) for name, text in column_defaults(table).items()} if None in places else {}
     given = data.toDF(*(f"_{index}" for index in range(len(data.columns))))
     placed = given.select(
         *(
-            (F.lit(None) if place is None else given[f"_{place}"]).alias(name)
+            (defaults.get(name, F.lit(None)) if place is None else given[f"_{place}"]).alias(name)
             for name, place in zip(names, places, strict=True)
         )
     )

@@ -15,14 +15,15 @@ from metastore.client.structs import NOT_SKEWED, Skew, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.sql_text import quote
+from spark_client.table.properties import AUTO
+from spark_client.table.properties import AUTO_COLUMNS as COLUMNS  # without it, those that it is skewed by are taken
+from spark_client.table.properties import AUTO_SHARE as SHARE
 from spark_client.table.sketch import DEFAULT_SHARE, Sketch
 from spark_client.table.skew_keys import is_simple, key_of, values_of
 from spark_client.table.skew_limits import MAX_VALUES_SETTING, max_values
 from spark_client.write.skewed_directory import is_in, partition_key
 from spark_client.write.snapshot import Values
 
-# Properties of a table. Without columns, those that it is skewed by are taken.
-AUTO, COLUMNS, SHARE = "skew.auto", "skew.auto.columns", "skew.auto.share"
 _NUMBERS = "map<string, map<string, int>>"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from metastore.client.structs import Table
 from spark_client.errors import InvalidInsertError
 from spark_client.table.directory_names import FUNCTION, has_own_names
-from spark_client.table.skew_layout import layout_problem
+from spark_client.table.properties import problem_of
+from spark_client.table.settings import PROVIDER
 from spark_client.write.staging import file_format
 
 
@@ -22,6 +23,9 @@ def check_writable(table: Table) -> None:
         raise InvalidInsertError(
             f"{name} is CLUSTERED BY, which STORED AS DIRECTORIES excludes: its rows have no place"
         )
-    if problem := layout_problem(table.parameters):
+    if problem := problem_of(table.parameters):
         raise InvalidInsertError(f"{name}: {problem}")
+    provider = "iceberg" if parameters.get("table_type") == "iceberg" else parameters.get(PROVIDER, "hive")
+    if provider not in ("hive", "parquet", "orc"):
+        raise InvalidInsertError(f"{name} is a table USING {provider}: write it with df.writeTo('{name}')")
     file_format(table.storage, name)

@@ -152,10 +152,12 @@ class TableAlterService:
             return None
         home = _home(work, stored.ref.name.parent)
         default = paths.table_location(home, old.tableName)
-        if not (paths.same(old.sd.location, default) and paths.same(new.sd.location, old.sd.location)):
+        # Where it was overwritten, it lies in a version below.
+        own = paths.before_versions(old.sd.location)
+        if not (paths.same(own, default) and paths.same(new.sd.location, old.sd.location)):
             return None
         target = paths.table_location(_home(work, DatabaseName(stored.ref.name.catalog, new.dbName)), new.tableName)
-        move = Move(old.sd.location, target)
+        move = Move(own, target)
         relocate(new.sd, move)
         return move
 

@@ -8,7 +8,7 @@ from metastore.client.structs import Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError, NoSuchTableError
-from spark_client.jvm.parser import GivenValues, clause, identifier
+from spark_client.jvm.parser import GivenValues, clause, identifier, is_temporary
 from spark_client.table.partition_spec import PartitionSpec
 from spark_client.write.rows import normalise_static
 
@@ -21,6 +21,16 @@ def resolve(context: Context, name: str) -> tuple[str, str]:
     if len(words) > 2:
         raise NoSuchTableError(f"{name}: this works on tables of the session's own catalog only")
     return (words[0] if len(words) == 2 else context.spark.catalog.currentDatabase()), words[-1]
+
+
+def resolve_table(context: Context, name: str) -> tuple[str, str]:
+    """As `resolve`, of a table that is there. Raises NoSuchTableError where a temporary view has the name, too.
+
+    For Spark takes a name for the view then; the table can be named with its database.
+    """
+    if is_temporary(context, name):
+        raise NoSuchTableError(f"{name} is a temporary view here; name the table with its database")
+    return resolve(context, name)
 
 
 def partition_values(table: Table, spec: GivenValues) -> list[str]:

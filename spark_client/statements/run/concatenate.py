@@ -22,7 +22,7 @@ from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.jvm.plans import scanned_files
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.concatenate import Concatenate
-from spark_client.statements.run.clauses import resolve, typed_values
+from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.statements.run.query import Query
 from spark_client.table.paths import name_of, parent
 from spark_client.write.commit import Commit, Write
@@ -62,7 +62,7 @@ def execute(context: Context, statement: Concatenate, _: Query) -> DataFrame:
         PublishConflictError: somebody else wrote to the partition meanwhile; run it again.
         WriteFailedError: the job or the file system failed.
     """
-    table = context.metastore.get_table(*resolve(context, statement.table))
+    table = context.metastore.get_table(*resolve_table(context, statement.table))
     _check(context, table)
     values = _values(context, table, statement)
     name = value_path([column.name for column in table.partition_columns], values)

@@ -1,5 +1,5 @@
-"""What DESCRIBE EXTENDED says of a skewed table, and SHOW CREATE TABLE of a skewed or bucketed one: Spark's words, and
-Hive's for the skew. Of a bucketed table Spark itself shows USING, which would have Spark's own buckets.
+"""What DESCRIBE EXTENDED says of a skewed table, and SHOW CREATE TABLE of one in Hive's layout: Spark's words, and
+Hive's for the skew. Spark itself shows USING, which would make a table of its own kind.
 
 Hive: TextDescTableFormatter and DDLPlanUtils.
 """
@@ -19,10 +19,12 @@ from spark_client.errors import NoSuchTableError
 from spark_client.jvm.catalog import raw_columns
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.descriptions import DescribeTable, ShowCreateTable
-from spark_client.statements.run.clauses import resolve, typed_values
+from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.statements.run.query import Query
 from spark_client.statements.run.skew_rules import MARK, READ_BELOW
 from spark_client.table.bucket_rules import VERSION
+from spark_client.table.settings import PROVIDER
+from spark_client.write.placement import table_root
 
 _SCHEMA = "col_name string, data_type string, comment string"
 _LAST_OF_STORAGE = "Storage Properties"
@@ -38,12 +40,12 @@ _BY_INPUT_FORMAT = {"MapredParquetInputFormat": "PARQUET", "OrcInputFormat": "OR
 def execute(context: Context, statement: DescribeTable | ShowCreateTable, query: Query) -> DataFrame | None:
     """The rows, or None where the statement is Spark's"""
     try:
-        database, name = resolve(context, statement.table)
+        database, name = resolve_table(context, statement.table)
         table = context.metastore.get_table(database, name)
     except NoSuchTableError:
         return None
     if isinstance(statement, ShowCreateTable):
-        if not (table.skew.columns or table.buckets.count):
+        if not _is_hive(table):
             return None
         kind = "EXTERNAL TABLE" if table.table_type == "EXTERNAL_TABLE" else "TABLE"
         head = f"CREATE {kind} {quote(database)}.{quote(name)}"
@@ -58,6 +60,14 @@ def execute(context: Context, statement: DescribeTable | ShowCreateTable, query:
         return None
     rows = [tuple(row) for row in context.spark_sql(query.text).collect()]
     return context.spark.createDataFrame(_inserted(rows, _skew_rows(skew, _warehouse(context))), _SCHEMA)
+
+
+def _is_hive(table: Table) -> bool:
+    """Whether it is a table in Hive's layout, of which Spark would say USING."""
+    is_iceberg = table.parameters.get("table_type", "").lower() == "iceberg"
+    return (
+        table.table_type in ("MANAGED_TABLE", "EXTERNAL_TABLE") and PROVIDER not in table.parameters and not is_iceberg
+    )
 
 
 def _inserted(rows: list[tuple[str, ...]], more: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -140,7 +150,7 @@ def format_clause(table: Table) -> str:
 
 def _place(table: Table) -> Iterator[str]:
     if table.table_type == "EXTERNAL_TABLE":
-        yield f"LOCATION {_text(table.location or '')}"
+        yield f"LOCATION {_text(table_root(table.location or ''))}"
     of_buckets = {VERSION} if table.buckets.count else set[str]()
     own = {key: value for key, value in table.parameters.items() if key in of_buckets or not _OWN.fullmatch(key)}
     if own:

@@ -15,6 +15,7 @@ from spark_client.statements.grammar import dependent_tables as read_dependent_t
 from spark_client.statements.grammar import descriptions as read_descriptions
 from spark_client.statements.grammar import new_tables as read_new_tables
 from spark_client.statements.grammar import skewed_tables as read_skewed_tables
+from spark_client.statements.grammar import table_properties as read_table_properties
 from spark_client.statements.run import (
     concatenate,
     databases,
@@ -22,6 +23,7 @@ from spark_client.statements.run import (
     descriptions,
     new_tables,
     skewed_tables,
+    table_properties,
 )
 from spark_client.statements.run.query import Query
 
@@ -39,8 +41,9 @@ class Noun:
     with_parameters: bool = False
 
 
-# In this order: what is a dependent table's is nobody else's.
+# In this order: properties are looked at first; what is a dependent table's is nobody else's.
 NOUNS = (
+    Noun(read_table_properties.parse, table_properties.execute, with_parameters=True),
     Noun(read_dependent_tables.parse, dependent_tables.execute),
     Noun(read_descriptions.parse, descriptions.execute),
     Noun(read_concatenate.parse, concatenate.execute),

@@ -19,7 +19,7 @@ from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.jvm.parser import literal_value
 from spark_client.scan.predicate import Node, partitions_having
 from spark_client.statements.grammar.skewed_tables import SetSkewedLocation
-from spark_client.statements.run.clauses import resolve, typed_values
+from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.statements.run.skew_rules import DEFAULT_KEY, check_own_format, typed
 from spark_client.table.paths import is_below
 from spark_client.table.skew_layout import FLAT, LAYOUT
@@ -32,7 +32,7 @@ def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, 
 
     Raises InvalidStatementError, NoSuchPartitionError, and MetastoreRefusedError where a write has come in between.
     """
-    database, name = resolve(context, statement.table)
+    database, name = resolve_table(context, statement.table)
     table = context.metastore.get_table(database, name)
     check_own_format(table)
     if statement.partition is None:

@@ -11,7 +11,14 @@ from pyspark.sql import DataFrame
 from metastore.client.structs import NOT_SKEWED, Table
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchTableError, TableExistsError
-from spark_client.jvm.catalog import as_spark_stores_it, check_location, create_table_of, is_there, refresh
+from spark_client.jvm.catalog import (
+    as_spark_stores_it,
+    check_location,
+    create_table_of,
+    is_there,
+    refresh,
+    unknown_to_hive,
+)
 from spark_client.jvm.parser import default_format, says_format
 from spark_client.jvm.plans import empty_frame
 from spark_client.jvm.sql_text import quote
@@ -24,7 +31,7 @@ from spark_client.statements.grammar.skewed_tables import (
     Statement,
     parse,
 )
-from spark_client.statements.run.clauses import resolve
+from spark_client.statements.run.clauses import resolve_table
 from spark_client.statements.run.descriptions import create_statement, format_clause
 from spark_client.statements.run.query import Query
 from spark_client.statements.run.skew_rules import check_own_format, with_skew
@@ -68,6 +75,8 @@ def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[st
             return
         raise TableExistsError(f"Table or view {definition.name} already exists")
     table = as_spark_stores_it(context, definition)
+    if (unknown := unknown_to_hive(table)) is not None:
+        raise InvalidStatementError(f"{definition.name}: column {unknown} has a type that Hive's tables do not have")
     table = replace(table, parameters={**inherited, **table.parameters})
     table = with_skew(context, table, statement.skewed_by)
     check_location(context, definition)
@@ -86,7 +95,7 @@ def _with_format(context: Context, text: str) -> str:
 def _create_like(context: Context, statement: CreateTableLike) -> bool:
     """Hive's LIKE copies the skew; that of a table of another engine's is left to Spark."""
     try:
-        source = context.metastore.get_table(*resolve(context, statement.source))
+        source = context.metastore.get_table(*resolve_table(context, statement.source))
     except NoSuchTableError:
         return False
     skewed_by = statement.skewed_by
@@ -104,7 +113,7 @@ def _create_like(context: Context, statement: CreateTableLike) -> bool:
 
 def alter(context: Context, statement: AlterTableSkewed | AlterTableNotSkewed) -> None:
     """Changes the skew of a table; its partitions keep theirs."""
-    database, name = resolve(context, statement.table)
+    database, name = resolve_table(context, statement.table)
     before = context.metastore.get_table(database, name)
     check_own_format(before)
     if isinstance(statement, AlterTableSkewed):

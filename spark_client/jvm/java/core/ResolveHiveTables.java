@@ -70,6 +70,8 @@ public final class ResolveHiveTables extends Rule {
     /** A table parameter of ours: Spark's own ALTER TABLE forgets a table's skew, its partitions keep theirs. */
     private static final String MARK = "skewed.directories";
 
+    private static final String OVERWRITE_MODE = "partitionOverwriteMode";
+
     private static final String NULL_PARTITION = ExternalCatalogUtils.DEFAULT_PARTITION_NAME();
 
     private final SparkSession session;
@@ -83,12 +85,13 @@ public final class ResolveHiveTables extends Rule {
     }
 
     public boolean isDefinedAt(Object plan) {
-      return table(plan) != null || inserts(plan) != null;
+      return table(plan) != null || inserts(plan) != null || overwritesFiles(plan);
     }
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
       Inserts inserts = inserts(plan);
       if (inserts != null) return command(inserts, "INSERT");
+      if (overwritesFiles(plan)) return byClause((InsertIntoStatement) plan);
       CatalogTable table = table(plan);
       if (table == null) return otherwise.apply(plan);
       if (plan instanceof HiveTableRelation) return scan((HiveTableRelation) plan, table);
@@ -118,6 +121,31 @@ public final class ResolveHiveTables extends Rule {
       scala.collection.immutable.Map clause =
           written.partitionSpec().isEmpty() ? written.partitionSpec() : insert.partitionSpec();
       return insert(table, clause, insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
+    }
+
+    /** INSERT OVERWRITE of a partitioned table USING a format of files, for which nobody has set Spark's mode. */
+    private boolean overwritesFiles(Object plan) {
+      if (!(plan instanceof InsertIntoStatement)) return false;
+      InsertIntoStatement insert = (InsertIntoStatement) plan;
+      if (!insert.overwrite() || !(insert.table() instanceof LogicalRelation)) return false;
+      LogicalRelation table = (LogicalRelation) insert.table();
+      if (!(table.relation() instanceof HadoopFsRelation) || table.catalogTable().isEmpty()) return false;
+      HadoopFsRelation files = (HadoopFsRelation) table.relation();
+      return files.partitionSchema().length() > 0 && !files.options().contains(OVERWRITE_MODE)
+          && !session.sessionState().conf().contains("spark.sql.sources." + OVERWRITE_MODE);
+    }
+
+    /** It replaces the partitions that its rows are of, or the one that it names, as with Hive's tables. */
+    private static LogicalPlan byClause(InsertIntoStatement insert) {
+      LogicalRelation table = (LogicalRelation) insert.table();
+      HadoopFsRelation files = (HadoopFsRelation) table.relation();
+      HadoopFsRelation dynamic = new HadoopFsRelation(
+          files.location(), files.partitionSchema(), files.dataSchema(), files.bucketSpec(), files.fileFormat(),
+          (scala.collection.immutable.Map) files.options().updated(OVERWRITE_MODE, "dynamic"), files.sparkSession());
+      Object[] parts = new Object[insert.productArity()];
+      for (int i = 0; i < parts.length; i++) parts[i] = insert.productElement(i);
+      parts[0] = SparkVersions.make(LogicalRelation.class, dynamic, table.output(), table.catalogTable(), false);
+      return (LogicalPlan) insert.makeCopy(parts);
     }
 
     /** The INSERTs of FROM … INSERT … INSERT …, which Spark parses into a union, or null. */

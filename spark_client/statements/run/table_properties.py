@@ -1,0 +1,15 @@
+"""Looks at the properties that a statement gives a table; it is Spark, or another noun, that carries it out."""
+
+from __future__ import annotations
+
+from spark_client.context import Context
+from spark_client.errors import InvalidStatementError
+from spark_client.statements.grammar.table_properties import TableProperties
+from spark_client.statements.run.query import Query
+from spark_client.table.properties import problem_of
+
+
+def execute(_: Context, statement: TableProperties, __: Query) -> None:
+    """Raises InvalidStatementError for a property of ours that is misspelt or has a wrong value."""
+    if problem := problem_of(statement.properties):
+        raise InvalidStatementError(f"{statement.table} cannot have these TBLPROPERTIES: {problem}")

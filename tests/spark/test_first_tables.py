@@ -1,0 +1,141 @@
+"""Tables as one types them first: without a format, USING one, in a place of one's own; and what others find there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import QueryExecutionException
+from pyspark.sql import SparkSession
+
+import spark_client
+from metastore.client import MetastoreClient
+from spark_client import errors
+
+TWO = "(1, '1', 'a'), (2, '1', 'b')"
+
+
+def rows(spark: SparkSession, table: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in spark.table(table).collect())
+
+
+def test_a_table_without_a_format_is_one_of_hives(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b INT DEFAULT 5) PARTITIONED BY (ds STRING, hr STRING)")
+    spark.sql(f"INSERT INTO {table_name} (a, ds, hr) VALUES {TWO}")
+    spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (ds, hr) VALUES (3, 0, '2', 'a')")
+    assert rows(spark, table_name) == [(1, 5, "1", "a"), (2, 5, "1", "b"), (3, 0, "2", "a")]
+
+    (shown,) = spark.sql(f"SHOW CREATE TABLE {table_name}").first() or ("",)
+    assert "STORED AS PARQUET" in shown
+    spark.sql(shown.replace(table_name, f"{table_name}_again"))
+    made, again = (metastore.get_table("default", name) for name in (table_name, f"{table_name}_again"))
+    assert (again.storage, again.columns, again.partition_columns) == (
+        made.storage,
+        made.columns,
+        made.partition_columns,
+    )
+    assert spark.table(f"{table_name}_again").schema == spark.table(table_name).schema
+
+
+def test_strict_mode_is_for_a_table_without_a_format(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT) PARTITIONED BY (ds STRING, hr STRING)")
+    spark.conf.set("hive.exec.dynamic.partition.mode", "strict")
+    try:
+        with pytest.raises(QueryExecutionException, match="Error 10096"):
+            spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (ds, hr) VALUES {TWO}")
+    finally:
+        spark.conf.set("hive.exec.dynamic.partition.mode", "nonstrict")
+
+
+def test_show_create_tells_nothing_of_writes(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    spark.sql(f"CREATE EXTERNAL TABLE {table_name} (a INT) LOCATION '{tmp_path}/t' TBLPROPERTIES ('mine' = 'x')")
+    spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('write.mode' = 'versions')")
+    spark.sql(f"INSERT OVERWRITE {table_name} VALUES (1)")
+    (shown,) = spark.sql(f"SHOW CREATE TABLE {table_name}").first() or ("",)
+    assert shown.endswith(
+        f"STORED AS PARQUET\nLOCATION 'file:{tmp_path}/t'\nTBLPROPERTIES ('mine' = 'x', 'write.mode' = 'versions')"
+    )
+
+
+def test_overwriting_tables_of_sparks_own_kind_keeps_other_partitions(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT, ds STRING, hr STRING) USING parquet PARTITIONED BY (ds, hr)")
+    spark.sql(f"INSERT INTO {table_name} VALUES {TWO}")
+    spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (ds, hr) VALUES (3, '1', 'b')")
+    assert rows(spark, table_name) == [(1, "1", "a"), (3, "1", "b")]
+    spark.createDataFrame([(4, "2", "a")], "a INT, ds STRING, hr STRING").write.insertInto(table_name, overwrite=True)
+    assert rows(spark, table_name) == [(1, "1", "a"), (3, "1", "b"), (4, "2", "a")]
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "static")
+    try:
+        spark.sql(f"INSERT OVERWRITE {table_name} VALUES (5, '3', 'a')")
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert rows(spark, table_name) == [(5, "3", "a")]
+
+
+def test_an_external_table_is_newest_for_all_who_read_by_its_path(
+    spark: SparkSession, table_name: str, tmp_path: Path
+) -> None:
+    text = f"EXTERNAL TABLE {table_name} (a INT) PARTITIONED BY (ds INT) STORED AS PARQUET LOCATION '{tmp_path}/t'"
+    spark.sql(f"CREATE {text}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 2)")
+    spark.sql(f"INSERT OVERWRITE {table_name} VALUES (3, 2)")
+    newest = [(1, 1), (3, 2)]
+    assert sorted(tuple(row) for row in spark.read.parquet(f"{tmp_path}/t").collect()) == newest
+    spark.sql(f"DROP TABLE {table_name}")
+    spark.sql(f"CREATE {text}")
+    spark.sql(f"MSCK REPAIR TABLE {table_name}")
+    assert rows(spark, table_name) == newest
+
+
+def test_the_name_of_a_renamed_table_is_free(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT) STORED AS PARQUET")
+    spark.sql(f"INSERT OVERWRITE {table_name} VALUES (1)")
+    spark.sql(f"ALTER TABLE {table_name} RENAME TO {table_name}_bak")
+    spark.sql(f"CREATE TABLE {table_name} (a INT) STORED AS PARQUET")
+    assert (rows(spark, table_name), rows(spark, f"{table_name}_bak")) == ([], [(1,)])
+
+
+def test_a_temporary_view_hides_the_table_from_statements_about_it(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT) SKEWED BY (a) ON (1) STORED AS PARQUET")
+    spark.range(1).createOrReplaceTempView(table_name)
+    try:
+        described = [row[0] for row in spark.sql(f"DESCRIBE EXTENDED {table_name}").collect()]
+        with pytest.raises(errors.NoSuchTableError, match="is a temporary view"):
+            spark.sql(f"ALTER TABLE {table_name} NOT SKEWED")
+    finally:
+        spark.catalog.dropTempView(table_name)
+    assert described == ["id"]
+    assert metastore.get_table("default", table_name).skew.columns == ("a",)
+
+
+def test_a_type_that_hive_lacks_is_refused_with_skew(spark: SparkSession, table_name: str) -> None:
+    with pytest.raises(errors.InvalidStatementError, match="column ds has a type"):
+        spark.sql(f"CREATE TABLE {table_name} (a INT) PARTITIONED BY (ds TIMESTAMP_NTZ) SKEWED BY (a) ON (1)")
+    assert not spark.catalog.tableExists(table_name)
+
+
+def test_columns_that_the_writer_does_not_name_get_their_default(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b STRING DEFAULT 'x', c INT)")
+    spark_client.write(spark.sql("SELECT 1")).into(table_name, columns=["a"]).append()
+    assert rows(spark, table_name) == [(1, "x", None)]
+
+
+@pytest.mark.parametrize(
+    ("properties", "mend"),
+    [
+        ("'skew.layuot' = 'flat'", "'skew.layuot'; is it 'skew.layout'"),
+        ("'skew.auto' = 'yes'", "skew.auto is 'yes'; it can be true or false"),
+        ("write.mode = 'inplace'", "write.mode is 'inplace'; it can be versions or in-place"),
+        ("'orc.compress' = 'zip'", "orc.compress is 'zip'; it can be"),
+    ],
+)
+def test_misspelt_properties_are_refused(spark: SparkSession, table_name: str, properties: str, mend: str) -> None:
+    with pytest.raises(errors.InvalidStatementError, match=mend):
+        spark.sql(f"CREATE TABLE {table_name} (a INT) TBLPROPERTIES ('a' = 'b', {properties})")
+    spark.sql(f"CREATE TABLE {table_name} (a INT) TBLPROPERTIES ('a' = 'b', 'write.format' = 'x')")
+    with pytest.raises(errors.InvalidStatementError, match=mend):
+        spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ({properties})")

@@ -1,0 +1,43 @@
+"""TBLPROPERTIES: what is read of a statement, and which names and values are slips."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_client.statements.grammar.table_properties import TableProperties, parse
+from spark_client.table.properties import problem_of
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "CREATE EXTERNAL TABLE IF NOT EXISTS a.t (x INT COMMENT 'TBLPROPERTIES') TBLPROPERTIES ('k'='v', a.b=true)",
+            TableProperties("a.t", {"k": "v", "a.b": "true"}),
+        ),
+        ('alter table t set tblproperties ("k" "v");', TableProperties("t", {"k": "v"})),
+        ("ALTER TABLE t UNSET TBLPROPERTIES ('k')", None),
+        ("CREATE VIEW v TBLPROPERTIES ('k' = 'v') AS SELECT 1", None),
+        ("SHOW TBLPROPERTIES t", None),
+        ("CREATE TABLE t (x INT) TBLPROPERTIES ('k' =", None),
+        ("CREATE TABLE t (x INT) AS SELECT 'TBLPROPERTIES (a=b)'", None),
+    ],
+)
+def test_what_a_statement_sets(text: str, expected: TableProperties | None) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize("name", ["skew.layuot", "Skew.Layout", "write.modes", "orc.compres", "write.lease.second"])
+def test_a_name_that_is_nearly_ours_is_a_slip(name: str) -> None:
+    assert "is it '" in problem_of({"a": "b", name: "x"})
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"skew.layout": "flat", "skew.auto": "TRUE", "write.mode": "in-place", "parquet.compression": "ZSTD"},
+        {"write.format.default": "orc", "comment": "skew", "orc.bloom.filter.columns": "a", "write.lease.seconds": "5"},
+    ],
+)
+def test_what_is_right_or_others_is_left_alone(properties: dict[str, str]) -> None:
+    assert problem_of(properties) == ""
