@@ -15,6 +15,7 @@ class Caller:
     groups: list[str] = field(default_factory=list)
     connection: int = 0  # its number in this process
     client: str = ""  # java, pyiceberg or other: guessed from its first call
+    meta_confs: dict[str, str] = field(default_factory=dict)  # what it has set, under Hive 3's names
     # Of the call that it makes now:
     database_seconds: float = 0.0  # with a connection to the database
     waiting_seconds: float = 0.0  # for one

@@ -50,14 +50,6 @@ def test_made_and_read(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     assert (default.name, default.catalogName, default.locationUri) == ("default", catalog, f"file:{tmp_path}/place")
 
 
-def test_its_default_database_can_be_dropped_but_for_that_of_hive(hive_client: Any, catalog: str) -> None:
-    hive_client.drop_database(f"@{catalog}#default", True, False)
-    with pytest.raises(NoSuchObjectException):
-        hive_client.get_database(f"@{catalog}#default")
-    with pytest.raises(MetaException, match="Can not drop default database in catalog hive"):
-        hive_client.drop_database("default", False, False)
-
-
 def test_without_a_location_it_lies_in_the_warehouse(hive_client: Any, metastore_server: Server) -> None:
     name = unique("cat")
     hive_client.create_catalog(CreateCatalogRequest(Catalog(name)))

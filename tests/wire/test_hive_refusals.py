@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.wire.builders import descriptor, new_database, new_table, partition, skewed, table
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import columns, descriptor, new_database, new_table, partition, skewed, table
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     GetProjectionsSpec,
@@ -15,6 +16,10 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     InvalidOperationException,
     MetaException,
     NoSuchObjectException,
+    PartitionListComposingSpec,
+    PartitionSpec,
+    PartitionSpecWithSharedSD,
+    PartitionWithoutSD,
     StorageDescriptor,
     UnknownDBException,
 )
@@ -190,3 +195,69 @@ def test_tables_are_listed_by_a_pattern_of_databases(hive_client: Any) -> None:
     assert hive_client.get_tables_by_type(f"{one}*", "*", "VIRTUAL_VIEW") == []
     assert hive_client.get_all_tables(f"{one}*") == ["t", "u"]
     assert hive_client.get_tables("nowhere", "*") == hive_client.get_tables(f"@nowhere#{one}", "*") == []
+
+
+def test_a_partition_is_not_appended_to_a_view(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS, tableType="VIRTUAL_VIEW")
+    with pytest.raises(MetaException, match="is a view"):
+        hive_client.append_partition(database, name, ["a"])
+    with pytest.raises(MetaException, match="is a view"):
+        hive_client.append_partition_by_name(database, name, "ds=a")
+    assert hive_client.get_partition_names(database, name, -1) == []
+
+
+def test_a_table_does_not_move_between_catalogs(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    before = hive_client.get_table(database, name)
+    new = hive_client.get_table(database, name)
+    new.catName = "other"
+    with pytest.raises(InvalidOperationException, match="between catalogs"):
+        hive_client.alter_table(database, name, new)
+    assert hive_client.get_table(database, name) == before
+
+
+def test_a_spec_has_partitions_of_one_kind(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    shared = PartitionSpecWithSharedSD([PartitionWithoutSD(["a"], relativePath="/ds=a")], descriptor())
+    listed = PartitionListComposingSpec([partition(database, name, ["b"])])
+    with pytest.raises(MetaException, match="both kinds"):
+        hive_client.add_partitions_pspec([PartitionSpec(database, name, None, shared, listed)])
+    assert hive_client.get_partition_names(database, name, -1) == []
+
+
+def test_partitions_are_grouped_where_hcatalog_says_so(hive_client: Any) -> None:
+    grouped = {"hive.hcatalog.partition.spec.grouping.enabled": "true"}
+    for parameters, expected in ((grouped, True), ({}, False)):
+        database, name = new_table(hive_client, KEYS, parameters=parameters)
+        hive_client.add_partition(partition(database, name, ["a"]))
+        (spec,) = hive_client.get_partitions_pspec(database, name, -1)
+        assert (spec.sharedSDPartitionSpec is not None) is expected
+
+
+def test_a_connection_may_have_types_unchecked(metastore_server: Server) -> None:
+    """As a client's `drop_columns` of Hive needs it."""
+    key = "metastore.disallow.incompatible.col.type.changes"
+    with connected(metastore_server) as client, connected(metastore_server) as other:
+        database, name = new_table(client)
+        new = client.get_table(database, name)
+        new.sd.cols = columns(("x", "array<int>"))
+        with pytest.raises(InvalidOperationException, match="incompatible"):
+            client.alter_table(database, name, new)
+        client.setMetaConf(f"hive.{key}", "false")
+        assert (client.getMetaConf(key), other.getMetaConf(key)) == ("false", "true")
+        with pytest.raises(InvalidOperationException, match="incompatible"):
+            other.alter_table(database, name, new)
+        client.alter_table(database, name, new)
+        assert client.get_table(database, name).sd.cols == new.sd.cols
+
+
+@pytest.mark.parametrize(
+    "key", ["client.socket.timeout", "partition.order.expr", "expression.proxy", "client.capability.check"]
+)
+def test_what_hive_lets_clients_set_is_kept_for_their_connection(metastore_server: Server, key: str) -> None:
+    with connected(metastore_server) as client:
+        for prefix in ("metastore.", "hive.metastore."):
+            client.setMetaConf(prefix + key, prefix)
+            assert client.getMetaConf(f"metastore.{key}") == client.getMetaConf(f"hive.metastore.{key}") == prefix
+    with connected(metastore_server) as client:
+        assert client.getMetaConf(f"metastore.{key}") != prefix

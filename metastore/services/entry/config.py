@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from metastore.context import caller
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.errors import InvalidInputError
+from metastore.services.rules.meta_confs import DISALLOW_TYPE_CHANGES
 from metastore.settings import Settings
 
 # Hive's MetastoreConf keeps secrets to itself: only these families may be read (HMSHandler.get_config_value).
@@ -14,6 +16,9 @@ _SECRET = re.compile(r"password|secret", re.IGNORECASE)
 
 # Hive's MetastoreConf: the variables that a client may set for its connection ("meta confs").
 _META_CONFS = {
+    f"hive.{DISALLOW_TYPE_CHANGES}": "true",
+    "hive.metastore.client.socket.timeout": "600s",
+    "hive.metastore.partition.order.expr": "",
     "hive.metastore.try.direct.sql": "true",
     "hive.metastore.try.direct.sql.ddl": "true",
     "hive.metastore.client.capability.check": "false",
@@ -58,19 +63,22 @@ class ConfigService:
 
     def meta_conf(self, key: str | None) -> str:
         """Reads a variable. Raises InvalidInputError for a variable that is not one."""
-        if key not in _META_CONFS:
+        if key is None or key not in _META_CONFS:
             raise InvalidInputError(f"Invalid configuration key {key}")
-        return _META_CONFS[key]
+        current = caller.get()
+        return (current.meta_confs if current else {}).get(key.removeprefix("hive."), _META_CONFS[key])
 
     def set_meta_conf(self, key: str | None, value: str | None) -> None:
-        """Accepts what Hive knows: none of these variables changes what this server does.
+        """Sets what Hive knows for the caller's connection. Only DISALLOW_TYPE_CHANGES changes what is done.
 
         Raises InvalidInputError for another key, or no value.
         """
-        if key not in _META_CONFS:
+        if key is None or key not in _META_CONFS:
             raise InvalidInputError(f"Invalid configuration key {key}")
         if value is None:
             raise InvalidInputError(f"Invalid configuration value of {key}: null")
+        if (current := caller.get()) is not None:
+            current.meta_confs[key.removeprefix("hive.")] = value
 
 
 def _time(seconds: float) -> str:

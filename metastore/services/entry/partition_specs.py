@@ -26,6 +26,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Table,
 )
 
+# The second is HCatalog's, which Hive asks for.
+_GROUPING = ("partition.spec.grouping.enabled", "hive.hcatalog.partition.spec.grouping.enabled")
 Specs = list[PartitionSpec] | EncodedList[PartitionSpec]
 
 
@@ -38,7 +40,7 @@ class PartitionSpecService:
     def select(self, table: TableName, text: str | None, limit: int | None) -> Specs:
         """Returns those that a filter keeps (none: all), grouped where the table says so. Raises InvalidInputError."""
         struct, chosen = self._read(table, lambda reference: by_filter(reference, text), limit)
-        if is_true(struct.parameters, "partition.spec.grouping.enabled"):
+        if any(is_true(struct.parameters, key) for key in _GROUPING):
             return grouped(struct, shaped(chosen))
         return as_list(struct, chosen)
 

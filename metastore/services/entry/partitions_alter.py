@@ -166,7 +166,7 @@ class PartitionAlterService:
         # The call may be made again: what is set here is set on copies.
         new = copied(new)
         new.parameters = dict(new.parameters or {})
-        new.createTime = old.partition.createTime
+        new.createTime = new.createTime or old.partition.createTime
         new.sd = copied(new.sd or old.partition.sd)
         new.sd.skewedInfo = new.sd.skewedInfo and copied(new.sd.skewedInfo)
         if new.sd.cols is None:

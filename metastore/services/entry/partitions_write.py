@@ -9,7 +9,7 @@ from metastore.domain import table_events
 from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
-from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.cascade.dependencies import follow_added, follow_dropped
 from metastore.services.clock import Clock
 from metastore.services.files.journal import InTheWayError, Journal, decide_removal
@@ -17,10 +17,10 @@ from metastore.services.files.open_writes import root_of
 from metastore.services.files.retirement import replaced_by
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
-from metastore.services.rules.lookup import get_table
+from metastore.services.rules.lookup import get_table, missing_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, updates_statistics
 from metastore.services.rules.table_data import check_unprotected, owns_data
-from metastore.services.rules.tables import count, fill_statistics, has_statistics
+from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -108,10 +108,14 @@ class PartitionWriteService:
 
         Raises as `add`.
         """
+        with self._store.read() as work:
+            stored = work.tables.find(table)
+        if stored is not None and is_view(stored.encoded.decode()):
+            raise InvalidInputError(f"{table} is a view: a partition cannot be appended to it")
         if values is None:
-            with self._store.read() as work:
-                keys = get_table(work, table).ref.key_names
-            values = values_of(keys, name or "")
+            if stored is None:
+                raise missing_table(table)
+            values = values_of(stored.ref.key_names, name or "")
         partition = Partition(values=list(values), dbName=table.database, tableName=table.name)
         return self.add(table, [partition])[0]
 

@@ -28,6 +28,7 @@ from metastore.services.files.moves import Move, relocate
 from metastore.services.files.open_writes import follow_move
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
+from metastore.services.rules.meta_confs import disallows_type_changes
 from metastore.services.rules.partitions import check_version, updates_statistics
 from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill_statistics, is_true, is_view, normalise
 from metastore.storage.references import StoredTable, TableRef
@@ -65,9 +66,11 @@ class TableAlterService:
         Raises:
             ConflictError: `expected_parameter_key` no longer has the expected value.
             InvalidInputError: no database, columns or serde is given, or no location where files are counted.
-            InvalidOperationError: the table is missing, the new name is taken, partition columns or an incompatible
-                type would change.
+            InvalidOperationError: the table is missing or is to change its catalog, the new name is taken, partition
+                columns or an incompatible type would change.
         """
+        if new.catName and fold(new.catName) != name.catalog:
+            raise InvalidOperationError(f"Tables cannot be moved between catalogs: {name} is in {name.catalog}")
         database = DatabaseName(name.catalog, fold(new.dbName) or name.database)
         counted = self._count(name, new) if updates_statistics(context) else {}
         try:
@@ -100,7 +103,8 @@ class TableAlterService:
             if updates_statistics(context) and not new.partitionKeys and not is_view(new):
                 fill_statistics([new], counted)
             _check_keys(old, new)
-            _check_types(old, new)
+            if disallows_type_changes():
+                _check_types(old, new)
             if cascade or not old.partitionKeys:
                 check_bucketing_columns(old, new)
             target = _target(work, stored.ref, database)

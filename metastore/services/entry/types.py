@@ -34,10 +34,9 @@ class TypeService:
             raise AlreadyExistsError(f"Type {new.name} already exists") from None
 
     def drop(self, name: str) -> None:
-        """Raises NotFoundError."""
+        """Drops a type; as in Hive, one that is not there is dropped already."""
         with self._store.transaction() as work:
-            if not work.types.delete(name):
-                raise _missing(name)
+            work.types.delete(name)
 
     def get(self, name: str) -> EncodedStruct[Type]:
         """Reads a type. Raises NotFoundError."""

@@ -60,6 +60,8 @@ def ungrouped(spec: PartitionSpec) -> Iterator[Partition]:
     shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
     if shared is None and composed is None:
         raise InvalidObjectError(f"A partition spec of {spec.dbName}.{spec.tableName} has no partitions")
+    if shared is not None and composed is not None:
+        raise InvalidInputError(f"A partition spec of {spec.dbName}.{spec.tableName} has partitions of both kinds")
     for partition in (composed.partitions or []) if composed else []:
         if partition is None:
             raise InvalidInputError("Partition cannot be null.")
