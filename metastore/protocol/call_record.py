@@ -122,11 +122,16 @@ class CallRecords:
 
 
 def let_go(error: BaseException | None) -> None:
-    """Cuts an error that has been told from the frames that it passed: they hold the arguments of its call, and often
-    the error, so that both would stay until Python looks for cycles."""
-    while error is not None:
-        error.__traceback__ = None
-        error = error.__cause__ or error.__context__
+    """Cuts an error that has been told from the frames that it passed, and from what came before it.
+
+    The frames hold the arguments of its call, and often the error, so that both would stay until Python looks for
+    cycles. Errors may come before each other in a circle.
+    """
+    told = [error] if error is not None else []
+    while told:
+        error = told.pop()
+        told += [before for before in (error.__cause__, error.__context__) if before is not None]
+        error.__cause__ = error.__context__ = error.__traceback__ = None
 
 
 def outcome_of(error: Exception | None) -> int:

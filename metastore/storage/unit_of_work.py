@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic, sleep
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.exc import DBAPIError
@@ -49,10 +49,51 @@ from metastore.storage.repositories.writes import Writes
 _CACHE_BYTES: Final = 16 * 2**20
 _PATIENCE: Final = 60.0  # seconds until what became of a commit must be known
 _PAUSE: Final = 0.05
+_R = TypeVar("_R")
+
+
+class _Repository(Generic[_R]):
+    """A repository that is made when it is first asked for: a call uses few of them."""
+
+    def __init__(self, make: Callable[[Connection], _R]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type[UnitOfWork], name: str) -> None:
+        self._name = name
+
+    def __get__(self, work: UnitOfWork, owner: type[UnitOfWork]) -> _R:
+        made = work.__dict__[self._name] = self._make(work._connection)  # noqa: SLF001 - of the class below
+        return made
 
 
 class UnitOfWork:
     """The repositories of one connection."""
+
+    catalogs = _Repository(Catalogs)
+    databases = _Repository(Databases)
+    dependencies = _Repository(Dependencies)
+    notifications = _Repository(Notifications)
+    write_notifications = _Repository(WriteNotifications)
+    functions = _Repository(Functions)
+    constraints = _Repository(Constraints)
+    column_statistics = _Repository(ColumnStatistics)
+    types = _Repository(Types)
+    roles = _Repository(Roles)
+    privileges = _Repository(Privileges)
+    tokens = _Repository(Tokens)
+    partition_events = _Repository(PartitionEvents)
+    partition_values = _Repository(PartitionValues)
+    materialized_views = _Repository(MaterializedViews)
+    transactions = _Repository(Transactions)
+    transaction_writes = _Repository(TransactionWrites)
+    locks = _Repository(Locks)
+    write_ids = _Repository(WriteIds)
+    compactions = _Repository(Compactions)
+    writes = _Repository(Writes)
+    dead_writes = _Repository(DeadWrites)
+    locations = _Repository(Locations)
+    file_operations = _Repository(FileOperations)
+    retired_locations = _Repository(RetiredLocations)
 
     def __init__(self, connection: Connection, tails: TailCache, names: NameCache | None = None) -> None:
         self._connection = connection
@@ -61,35 +102,10 @@ class UnitOfWork:
         self._events: list[Event] = []
         self._listed: set[int] = set()  # tables whose partitions are changed
         descriptors = Descriptors(connection, tails)
-        self.catalogs = Catalogs(connection)
-        self.databases = Databases(connection)
         self.tables = Tables(connection, descriptors)
         self.partitions = Partitions(connection, descriptors)
         self.partitions_write = PartitionsWrite(connection, descriptors, self._listed)
-        self.dependencies = Dependencies(connection)
-        self.notifications = Notifications(connection)
-        self.write_notifications = WriteNotifications(connection)
-        self.functions = Functions(connection)
-        self.constraints = Constraints(connection)
-        self.column_statistics = ColumnStatistics(connection)
-        self.types = Types(connection)
-        self.roles = Roles(connection)
-        self.privileges = Privileges(connection)
-        self.tokens = Tokens(connection)
-        self.partition_events = PartitionEvents(connection)
         self.partition_names = PartitionNames(connection, names)
-        self.partition_values = PartitionValues(connection)
-        self.materialized_views = MaterializedViews(connection)
-        self.transactions = Transactions(connection)
-        self.transaction_writes = TransactionWrites(connection)
-        self.locks = Locks(connection)
-        self.write_ids = WriteIds(connection)
-        self.compactions = Compactions(connection)
-        self.writes = Writes(connection)
-        self.dead_writes = DeadWrites(connection)
-        self.locations = Locations(connection)
-        self.file_operations = FileOperations(connection)
-        self.retired_locations = RetiredLocations(connection)
 
     def claim(self, job: str) -> bool:
         """Whether nobody else, on any server, is at this job; nobody will be, before this transaction ends."""

@@ -1,0 +1,33 @@
+"""What is kept of a call when it has ended."""
+
+from __future__ import annotations
+
+from metastore.protocol.call_record import let_go
+
+
+def failed(before: Exception | None = None) -> Exception:
+    """An error that was raised, and so has frames."""
+    try:
+        raise ValueError("said") from before
+    except ValueError as error:
+        return error
+
+
+def test_errors_lose_their_frames_and_each_other() -> None:
+    first = failed()
+    second = failed(first)
+    let_go(second)
+    assert first.__traceback__ is second.__traceback__ is None
+    assert second.__cause__ is None
+
+
+def test_errors_may_come_before_each_other_in_a_circle() -> None:
+    first = failed()
+    second = failed(first)
+    first.__context__ = second
+    let_go(second)
+    assert first.__traceback__ is second.__traceback__ is None
+
+
+def test_no_error_has_nothing_to_lose() -> None:
+    let_go(None)
