@@ -79,7 +79,7 @@ def descriptors(draw: st.DrawFn, names: list[str]) -> StorageDescriptor:
         outputFormat=draw(some),
         compressed=draw(st.none() | st.booleans()),
         numBuckets=draw(st.none() | ints),
-        serdeInfo=draw(st.none() | st.builds(SerDeInfo, name=some, serializationLib=some, parameters=maps | st.none())),
+        serdeInfo=draw(st.builds(SerDeInfo, name=some, serializationLib=some, parameters=maps | st.none())),
         bucketCols=draw(st.none() | st.lists(st.sampled_from(names), max_size=2)),
         sortCols=draw(st.none() | st.lists(st.builds(Order, col=st.sampled_from(names), order=orders), max_size=2)),
         parameters=draw(st.none() | maps),
