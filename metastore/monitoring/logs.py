@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import sys
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -67,31 +65,10 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False, default=str)
 
 
-class LineHandler(logging.Handler):
-    """Writes each record at once and whole, so that no thread waits for another's line."""
-
-    def __init__(self, descriptor: int) -> None:
-        """`descriptor`: a file that is open for writing."""
-        super().__init__()
-        self._descriptor = descriptor
-
-    def createLock(self) -> None:  # noqa: N802 - the library's name
-        """Does without one: the kernel keeps what one call writes together."""
-        self.lock = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            left = memoryview(f"{self.format(record)}\n".encode(errors="backslashreplace"))
-            while left:
-                left = left[os.write(self._descriptor, left) :]
-        except Exception:  # noqa: BLE001 - as the library's own handlers: a log that fails ends no call
-            self.handleError(record)
-
-
 def configure(level: str, form: str) -> None:
     """Has all loggers write to stderr, in one of FORMATS."""
     # Of each line; shown nowhere (Python's logging cookbook, "Optimization").
     logging.logThreads = logging.logMultiprocessing = False
-    handler = LineHandler(sys.stderr.fileno())
+    handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=level, handlers=[handler])
