@@ -10,7 +10,7 @@ from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
-from metastore.services.cascade.dependencies import follow_added, follow_dropped
+from metastore.services.cascade.dependencies import follow_added, follow_dropped, is_dependent
 from metastore.services.clock import Clock
 from metastore.services.files.journal import InTheWayError, Journal, decide_removal
 from metastore.services.files.open_writes import root_of
@@ -110,7 +110,8 @@ class PartitionWriteService:
         """
         with self._store.read() as work:
             stored = work.tables.find(table)
-        if stored is not None and is_view(stored.encoded.decode()):
+        found = stored and stored.encoded.decode()
+        if found and is_view(found) and not is_dependent(found):
             raise InvalidInputError(f"{table} is a view: a partition cannot be appended to it")
         if values is None:
             if stored is None:

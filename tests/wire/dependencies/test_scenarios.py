@@ -99,7 +99,6 @@ def test_the_view_follows(client: Any, database: str) -> None:
     assert client.get_table(database, "tdep").parameters["dependent.on"] == f"{database}.u"
 
 
-@pytest.mark.skip(reason="append_partition refuses views since Hive does: to be mended")
 def test_plain_clients_see_partitions(client: Any, database: str) -> None:
     add_to_dependent(client, database, "tdep", ["1"], ["2"])
     client.append_partition(database, "tdep", ["3"])
