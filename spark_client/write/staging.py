@@ -154,7 +154,8 @@ class _Staging:
             directory, _, name = file.location.rpartition("/")
             if not name.startswith(self.query_id):
                 moves.append(Rename(file.location, f"{directory}/{self.query_id}-{name.removeprefix('part-')}"))
-        Files(self.spark).rename(moves)
+        if moves:
+            Files(self.spark).rename(moves)
         renamed = {move.source: move.target for move in moves}
         return (replace(file, location=renamed.get(file.location, file.location)) for file in files)
 

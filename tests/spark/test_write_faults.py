@@ -120,7 +120,6 @@ def test_a_slow_file_system_does_not_make_a_writer_dead(
     assert ids(context, table) == [1, 2, 11, 12, 14]
 
 
-@pytest.mark.skip(reason="files are named otherwise in staging since 3.5 is served: to be mended")
 def test_a_staged_file_that_is_lost(context: Context, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """For all that the writer knows, it was renamed with its directory, so cleaning ends the write."""
     rename = Files.rename
