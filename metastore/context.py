@@ -13,6 +13,8 @@ class Caller:
     peer: str
     user: str | None = None
     groups: list[str] = field(default_factory=list)
+    authentication: str = ""  # how the user's name was proved (a method of METASTORE_AUTHENTICATION); empty: it was not
+    real_user: str | None = None  # who was authenticated, where it is another one that acts for `user`
     connection: int = 0  # its number in this process
     client: str = ""  # java, pyiceberg or other: guessed from its first call
     meta_confs: dict[str, str] = field(default_factory=dict)  # what it has set, under Hive 3's names

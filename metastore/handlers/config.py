@@ -16,7 +16,7 @@ class ConfigHandlers:
 
     def set_ugi(self, user: str, groups: list[str] | None) -> list[str]:
         current = caller.get()
-        if current is not None:
+        if current is not None and not current.authentication:
             current.user, current.groups = user, list(groups or [])
         return list(groups or [])
 
