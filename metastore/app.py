@@ -10,8 +10,9 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from metastore.background.cleaning import clean_events, clean_warehouse
+from metastore.background.cleaning import clean_descriptors, clean_events, clean_warehouse
 from metastore.background.recovery import recovery
+from metastore.background.registration import registration as register
 from metastore.background.timeouts import timeouts
 from metastore.background.timer import Timer
 from metastore.errors import UnavailableError
@@ -59,6 +60,7 @@ from metastore.services.entry.config import ConfigService
 from metastore.services.entry.constraints import ConstraintService
 from metastore.services.entry.databases import DatabaseService
 from metastore.services.entry.dependencies import DependencyService
+from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.entry.file_check import FileCheckService
 from metastore.services.entry.functions import FunctionService
 from metastore.services.entry.locks import LockService
@@ -77,6 +79,7 @@ from metastore.services.entry.privileges import PrivilegeService
 from metastore.services.entry.publishing import PublishingService
 from metastore.services.entry.roles import RoleService
 from metastore.services.entry.scans import ScanService
+from metastore.services.entry.servers import ServerService
 from metastore.services.entry.tables import TableService
 from metastore.services.entry.tables_alter import TableAlterService
 from metastore.services.entry.timeouts import TimeoutService
@@ -90,11 +93,13 @@ from metastore.services.files.journal import Journal
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.listener import Listener
+from metastore.storage.repositories.servers import Registration
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 
 log = logging.getLogger("metastore.app")
 
+_SETTLE_PAUSE: Final = 1.0  # seconds between two looks for transactions that may have been committed
 _BOOTSTRAP_PAUSE: Final = 0.5  # seconds between attempts, where the database was not there at first
 
 
@@ -107,11 +112,18 @@ class Application:
         database_url: str,
         on_step: Callable[[str], object] = lambda _: None,
         place: Place | None = None,
+        registration: Registration | None = None,
+        worker: int = 0,
     ) -> None:
-        """`on_step` is told of each step of a file operation, for tests that stop there; `place` of what is done."""
+        """`on_step` is told of each step of a file operation, for tests that stop there; `place` of what is done.
+
+        `registration`: of the server to which this belongs, as which of its workers.
+        """
         self._place = place
         self._settings = settings
-        self._store = Store(make_engine(settings, database_url), settings)
+        name = registration.application_name if registration else "metastore"
+        self._store = Store(make_engine(settings, database_url, application=name), settings)
+        self._server = ServerService(self._store, registration, worker) if registration else None
         self._listener = Listener(database_url)
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.journal = Journal(self._store, warehouse, on_step)
@@ -126,17 +138,22 @@ class Application:
             clean_events(self.notifications, settings.event_time_to_live),
             clean_warehouse(self.cleaning, settings.clean_interval),
             recovery(self.journal),
+            Timer("undoing what nobody was told of", self._store.settle, _SETTLE_PAUSE),
+            clean_descriptors(DescriptorCleaningService(self._store), settings.clean_interval),
+            *([register(self._server)] if self._server else []),
         )
         self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
         handlers = self._handlers(settings, warehouse, timeout)
         self._records = CallRecords(settings.slow_call, place)
-        self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version()), self._records)
+        self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version(), self._store.answers), self._records)
 
     def start(self) -> None:
         """Makes what every metastore has, as soon as the database is there; begins what happens without a call."""
         if self._place:
             self._place.set(pid=os.getpid(), pool_size=self._settings.pool_size)
         try:
+            if self._server:
+                self._server.renew()
             self.databases.bootstrap()
         except UnavailableError as error:
             log.warning("the database does not answer yet: %s", error)
@@ -162,6 +179,8 @@ class Application:
     def close(self) -> None:
         for timer in (self._bootstrap, *self._timers):
             timer.stop()
+        if self._server:
+            self._server.leave()
         self._listener.close()
         self._store.close()
 
@@ -212,9 +231,16 @@ class Application:
         }
 
 
-def make_application(settings: Settings, database_url: str, board: Board | None = None, worker: int = 0) -> Application:
+def make_application(
+    settings: Settings,
+    database_url: str,
+    board: Board | None = None,
+    registration: Registration | None = None,
+    worker: int = 0,
+) -> Application:
     """Returns an application that is ready to serve, and answers errors as long as the database does not answer."""
-    application = Application(settings, database_url, place=board.place(worker) if board else None)
+    place = board.place(worker) if board else None
+    application = Application(settings, database_url, place=place, registration=registration, worker=worker)
     application.start()
     return application
 

@@ -1,12 +1,14 @@
 """Brings a database to the schema of this version, and says where one stands. Needs no alembic.ini.
 
 An upgrade is one transaction under an advisory lock: two come one after the other, and a broken one changes nothing.
+It only adds, so that servers of before go on; what they alone needed goes when the upgrade is finished.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,16 +16,29 @@ from typing import Final
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from alembic.operations import Operations
+from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.settings import safe_url
+from migrations.servers import RunningServer, older, running
 
 LOCK_TIMEOUT: Final = 30
 """Seconds that an upgrade waits for another one, or for a table that is in use."""
+
+_SHORT: Final = 0.5
+"""Seconds that one attempt waits for a lock: so long, whoever comes after it waits, too; and less than PostgreSQL's
+deadlock_timeout, so that of two who wait for each other it is the upgrade that gives way."""
+
+_ALONE: Final = "0010"
+"""Up to this revision, upgrades change what servers of before need: none may be there."""
+
+_UPGRADED: Final = "schema.upgraded"
+_FINISHED: Final = "schema.finished"
+_IN_USE: Final = ("55P03", "40P01")  # lock_not_available, deadlock_detected
 
 _PASSING: Final = re.compile(
     r"starting up|shutting down|recovery|not yet accepting|too many|connection slots|terminating"
@@ -50,31 +65,136 @@ def current(database: str | Connection) -> str | None:
 
 
 def upgrade(database_url: str) -> bool:
-    """Brings a database to `head()`; false where it stood there. Raises UnavailableError, ConfigurationError."""
+    """Brings a database to `head()`, beside servers of the version before; false where it stood there.
+
+    Raises UnavailableError; ConfigurationError also where servers are there that the upgrade would break.
+    """
+    return _changed(database_url, _upgrade)
+
+
+def finish(database_url: str) -> bool:
+    """Removes what only servers of before needed; false where there is nothing left to be done.
+
+    Raises UnavailableError; ConfigurationError while such a server is there, and before the upgrade itself.
+    """
+    return _changed(database_url, _finish)
+
+
+def is_finished(database_url: str) -> bool:
+    """Tells whether nothing is left for `finish` to do. Raises UnavailableError, ConfigurationError."""
     with _connected(database_url) as connection:
-        connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}s'"))
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-        revision = current(connection)
-        _refuse_unknown(revision, database_url)
-        if revision == head():
-            return False
-        config = _config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-        connection.commit()
-        return True
+        return _finished(connection) >= (current(connection) or "")
+
+
+def servers(database_url: str) -> list[RunningServer]:
+    """Lists the servers that run on a database. Raises UnavailableError, ConfigurationError."""
+    with _connected(database_url) as connection:
+        return running(connection)
 
 
 def check(database_url: str) -> None:
-    """Raises ConfigurationError, with the command that mends it, unless a database stands at `head()`."""
-    revision = current(database_url)
-    _refuse_unknown(revision, database_url)
-    if revision != head():
+    """Raises ConfigurationError, with the command that mends it, unless a server of this version fits a database: it
+    stands at `head()`, or was upgraded further, and that is not finished.
+    """
+    with _connected(database_url) as connection:
+        revision = current(connection)
+        if revision == head() or (revision and _goes_on_beside(connection, revision)):
+            return
+        _refuse_unknown(revision, database_url)
         state = f"has the schema of revision {revision}" if revision else "has no schema yet"
         raise ConfigurationError(
             f"the database {safe_url(database_url)} {state}, this version needs {head()}: "
             f"run  metastore db upgrade --database-url {safe_url(database_url)}"
         )
+
+
+def _changed(database_url: str, change: Callable[[Connection, str], bool]) -> bool:
+    """Makes a change in one transaction; where something is in use that it needs, again and again for a while."""
+    deadline = time.monotonic() + LOCK_TIMEOUT
+    with _connected(database_url) as connection:
+        while True:
+            try:
+                connection.execute(text(f"SET LOCAL lock_timeout = '{int(_SHORT * 1000)}ms'"))
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+                changed = change(connection, database_url)
+                connection.commit()
+                return changed
+            except DBAPIError as error:
+                connection.rollback()
+                if getattr(error.orig, "pgcode", None) not in _IN_USE or time.monotonic() > deadline:
+                    raise
+            time.sleep(_SHORT)
+
+
+def _upgrade(connection: Connection, database_url: str) -> bool:
+    revision = current(connection)
+    _refuse_unknown(revision, database_url)
+    if revision == head():
+        return False
+    if revision and revision < _ALONE:
+        _refuse_older(connection, _ALONE, "This step cannot be made beside them")
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    _note(connection, _UPGRADED)
+    if revision is None:
+        _finish(connection, database_url)
+    return True
+
+
+def _finish(connection: Connection, database_url: str) -> bool:
+    revision = current(connection)
+    if revision != head():
+        raise ConfigurationError(
+            f"the database {safe_url(database_url)} has the schema of revision {revision or 'none'}: run  metastore db "
+            f"upgrade  of the version that it is to have, before its --finish"
+        )
+    finished = _finished(connection)
+    if finished >= revision:
+        return False
+    _refuse_older(connection, revision, "The upgrade cannot be finished while they run")
+    with Operations.context(MigrationContext.configure(connection)):
+        for script in _scripts():
+            if script.revision > finished and hasattr(script.module, "finish"):
+                script.module.finish()
+    _note(connection, _FINISHED)
+    return True
+
+
+def _refuse_older(connection: Connection, revision: str, why: str) -> None:
+    found = older(connection, revision)
+    if found:
+        raise ConfigurationError(f"servers of before are there: {', '.join(map(str, found))}. {why}: stop them first")
+
+
+def _finished(connection: Connection) -> str:
+    """The revision up to which upgrades are finished; of a database from before there was such a thing, the last one
+    that was one step.
+    """
+    return _noted(connection, _FINISHED) or _ALONE
+
+
+def _goes_on_beside(connection: Connection, revision: str) -> bool:
+    """Tells whether a later version has upgraded the database, but not finished that: then this one goes on."""
+    return revision == _noted(connection, _UPGRADED) > head() >= _finished(connection)
+
+
+def _noted(connection: Connection, name: str) -> str:
+    if not connection.scalar(text("SELECT to_regclass('metastore_properties') IS NOT NULL")):
+        return ""
+    return connection.scalar(text("SELECT value FROM metastore_properties WHERE name = :name"), {"name": name}) or ""
+
+
+def _note(connection: Connection, name: str) -> None:
+    statement = (
+        "INSERT INTO metastore_properties VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
+    )
+    connection.execute(text(statement), {"name": name, "value": head()})
+
+
+def _scripts() -> list[Script]:
+    """All revisions, the first one first."""
+    return list(ScriptDirectory.from_config(_config()).walk_revisions())[::-1]
 
 
 def _refuse_unknown(revision: str | None, database_url: str) -> None:

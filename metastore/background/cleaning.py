@@ -1,4 +1,6 @@
-"""The timers that remove what nobody needs any more: files to which nothing refers, and events that are too old."""
+"""The timers that remove what nobody needs any more: files and descriptors to which nothing refers, and
+events that are too old.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from typing import Final
 
 from metastore.background.timer import Timer
 from metastore.services.entry.cleaning import CleaningService
+from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.entry.notifications import NotificationService
 
 _SHARE: Final = 10  # runs in one time to live
@@ -22,3 +25,8 @@ def clean_events(service: NotificationService, time_to_live: float) -> Timer:
     """Makes the timer that removes events older than `time_to_live` seconds; one worker at a time does the work."""
     interval = min(max(time_to_live / _SHARE, _SHORTEST), _LONGEST)
     return Timer("cleaning the notification log", service.clean, interval)
+
+
+def clean_descriptors(service: DescriptorCleaningService, interval: float) -> Timer:
+    """Makes the timer that removes what no table and no partition is described by; one worker at a time does it."""
+    return Timer("cleaning descriptors", service.run, interval)

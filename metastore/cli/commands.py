@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from metastore.cli.database_commands import db
+from metastore.cli.options import settings_options, uri_option
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
 
 _INTERRUPTED: Final = 130
-_TYPES: Final[dict[Callable[[str], Any], Any]] = {int: int, float: float, Path: click.Path(path_type=Path)}
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -41,30 +40,6 @@ def _fail(text: str, status: int) -> int:
     return status
 
 
-def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """An option for each field of Settings, or for those named. What is not given comes from the environment."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for each in reversed([each for each in fields(Settings) if not names or each.name in names]):
-            default = "" if each.default in (None, "", Path()) else f"; {each.default}"
-            text = f"{each.metadata['help']}  [{PREFIX}{each.name.upper()}{default}]"
-            kind = bool if each.default is False else _TYPES.get(each.metadata["parse"], str)
-            command = click.option("--" + each.name.replace("_", "-"), each.name, type=kind, help=text)(command)
-        return command
-
-    return decorate
-
-
-uri_option = click.option(
-    "--uri",
-    envvar=f"{PREFIX}URI",
-    default="thrift://127.0.0.1:9083",
-    show_default=True,
-    show_envvar=True,
-    help="a running metastore; several, with commas between, are tried in turn",
-)
-
-
 @click.group(invoke_without_command=True, no_args_is_help=False, context_settings={"max_content_width": 120})
 @click.version_option(version("metastore"), message="metastore %(version)s")
 @click.pass_context
@@ -87,43 +62,7 @@ def serve(**options: Any) -> int:
     return run_server(settings)
 
 
-@metastore.group(invoke_without_command=True, no_args_is_help=False)
-@click.pass_context
-def db(context: click.Context) -> None:
-    """The database: its schema, and whether it is sound."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
-
-
-@db.command()
-@settings_options("database_url", "data_dir")
-def upgrade(**options: Any) -> None:
-    """Bring the database to the schema of this version. May be run at any time, by several at once."""
-    from metastore.cli.database import upgrade as run_upgrade
-
-    click.echo(run_upgrade(Settings.from_environment(options)))
-
-
-@db.command()
-@settings_options("database_url", "data_dir")
-def current(**options: Any) -> None:
-    """Show the schema revision of the database, and the one that this version needs."""
-    from metastore.cli.database import current as show_current
-
-    click.echo(show_current(Settings.from_environment(options)))
-
-
-@db.command()
-@click.option("--show", default=10, show_default=True, help="differences that are named of each kind, at most")
-@settings_options("database_url", "data_dir")
-def verify(show: int, **options: Any) -> int:
-    """Check that what clients read says what queries find, row by row; the status is 1 where it does not.
-
-    Servers may be running. A table is shown: the kinds of rows, how many there are, how many are wrong.
-    """
-    from metastore.cli.database import show_verified
-
-    return show_verified(Settings.from_environment(options), show)
+metastore.add_command(db)
 
 
 @metastore.command()

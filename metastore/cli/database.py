@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
 from metastore.cli.printing import print_table, printable
+from metastore.errors import ConfigurationError
 from metastore.settings import Settings
+from metastore.storage.postgres import backup
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.verification.verify import verify
 from migrations import runner
+
+_LEFT = "servers of the version before may go on; when none runs any more:  metastore db upgrade --finish"
 
 
 @contextmanager
@@ -33,16 +38,61 @@ def opened(settings: Settings) -> Iterator[tuple[str, EmbeddedPostgres | None]]:
 
 
 def upgrade(settings: Settings) -> str:
-    """Brings the database to the schema of this version; says what was done."""
+    """Brings the database to the schema of this version; says what was done, and what is left to do."""
     with database(settings) as url:
         done = "was upgraded" if runner.upgrade(url) else "was up to date"
-        return f"{settings.safe_url} {done}: revision {runner.head()}"
+        rest = "" if runner.is_finished(url) else f"; {_LEFT}"
+        return f"{settings.safe_url} {done}: revision {runner.head()}{rest}"
+
+
+def finish(settings: Settings) -> str:
+    """Removes what only servers of the version before needed; says so."""
+    with database(settings) as url:
+        done = "is finished" if runner.finish(url) else "was finished"
+        return f"{settings.safe_url}: the upgrade to revision {runner.head()} {done}"
 
 
 def current(settings: Settings) -> str:
     """Says where the database stands."""
     with database(settings) as url:
-        return f"{settings.safe_url}: revision {runner.current(url) or 'none'}, this version needs {runner.head()}"
+        rest = "" if runner.is_finished(url) else f"; {_LEFT}"
+        return (
+            f"{settings.safe_url}: revision {runner.current(url) or 'none'}, this version needs {runner.head()}{rest}"
+        )
+
+
+def back_up(settings: Settings, file: Path) -> str:
+    """Copies the whole database into a file; says so. Raises ConfigurationError, UnavailableError."""
+    with database(settings) as url:
+        revision = runner.current(url)
+        if revision is None:
+            raise ConfigurationError(f"{settings.safe_url} has no schema yet: there is nothing to back up")
+        backup.back_up(url, file)
+        return f"{settings.safe_url}, revision {revision}: {file}, {file.stat().st_size} bytes"
+
+
+def restore(settings: Settings, file: Path) -> str:
+    """Fills an empty database from a file; says so. Raises ConfigurationError, UnavailableError."""
+    with database(settings) as url:
+        if runner.current(url) is not None:
+            raise ConfigurationError(f"{settings.safe_url} holds a metastore already: restore into an empty database")
+        backup.restore(url, file)
+        revision = runner.current(url)
+        rest = "" if revision == runner.head() else f", this version needs {runner.head()}: run  metastore db upgrade"
+        return f"{settings.safe_url} is as it was when {file} was made: revision {revision}{rest}"
+
+
+def show_servers(settings: Settings) -> None:
+    """Prints the servers that run on the database, with their versions."""
+    with database(settings) as url:
+        found = runner.servers(url)
+    rows = [
+        [each.address, each.version or "older", each.revision, str(each.workers), f"{each.seen:.0f} s ago"]
+        if each.seen is not None
+        else [each.address, "older", "", f"{each.workers} connections", "now"]
+        for each in found
+    ]
+    print_table("Servers", ["address", "version", "revision", "workers", "seen"], rows)
 
 
 def show_verified(settings: Settings, most: int) -> int:

@@ -9,7 +9,9 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import partial
+from importlib.metadata import version
 from typing import Final
+from uuid import uuid4
 
 import click
 from sqlalchemy.exc import DBAPIError
@@ -25,6 +27,7 @@ from metastore.protocol.methods import served
 from metastore.settings import Settings
 from metastore.storage.figures import read_figures
 from metastore.storage.postgres.engine import make_engine
+from metastore.storage.repositories.servers import Registration
 from metastore.transport.listener import BindError, listen
 from metastore.transport.options import TransportOptions
 from metastore.transport.server import serve as serve_sockets
@@ -53,7 +56,7 @@ def serve(settings: Settings) -> int:
         _wait_for_schema(settings, url)
         companions = [Companion("keeper of PostgreSQL", postgres.keep_running)] if postgres else []
         board = Board(sorted(served()), settings.workers)
-        application = partial(make_application, settings, url, board)
+        application = partial(make_application, settings, url, board, _registration(settings))
         try:
             with _http_port(settings) as http:
                 if http:
@@ -62,6 +65,12 @@ def serve(settings: Settings) -> int:
                 return serve_sockets(_transport(settings), application, ready, companions)
         except BindError as error:
             raise ConfigurationError(str(error)) from error
+
+
+def _registration(settings: Settings) -> Registration:
+    """Returns how this server makes itself known to those that share its database."""
+    host, port = socket.gethostname(), settings.port
+    return Registration(server=uuid4(), version=version("metastore"), revision=runner.head(), host=host, port=port)
 
 
 def _http_port(settings: Settings) -> AbstractContextManager[socket.socket | None]:
@@ -90,7 +99,7 @@ def _wait_for_schema(settings: Settings, url: str) -> None:
     while True:
         try:
             if settings.embedded:
-                runner.upgrade(url)
+                _upgrade(url)
             else:
                 runner.check(url)
             return
@@ -102,6 +111,14 @@ def _wait_for_schema(settings: Settings, url: str) -> None:
                 log.warning("waiting for the database, %.0f s more: %s", deadline - now, error)
                 said = now + _SECONDS_BETWEEN_WARNINGS
             time.sleep(min(_PAUSE, deadline - now))
+
+
+def _upgrade(url: str) -> None:
+    runner.upgrade(url)
+    try:
+        runner.finish(url)
+    except ConfigurationError as error:  # others share it
+        log.warning("%s", error)
 
 
 def _transport(settings: Settings) -> TransportOptions:

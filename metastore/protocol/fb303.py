@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 
 from thrift_idl.gen.fb303.ttypes import fb_status
 
@@ -12,8 +13,9 @@ from thrift_idl.gen.fb303.ttypes import fb_status
 class FacebookHandlers:
     """Of this process. Counters count calls by method since its start."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, database_answers: Callable[[], bool] = lambda: True) -> None:
         self._version = version
+        self._database_answers = database_answers
         self._since = int(time.time())
         self._counters: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -29,10 +31,11 @@ class FacebookHandlers:
         return self._version
 
     def getStatus(self) -> int:  # noqa: N802
-        return int(fb_status.ALIVE)
+        """WARNING while the database does not answer: whoever balances load takes another server."""
+        return int(fb_status.ALIVE if self._database_answers() else fb_status.WARNING)
 
     def getStatusDetails(self) -> str:  # noqa: N802
-        return "alive"
+        return "alive" if self._database_answers() else "the database does not answer"
 
     def getCounters(self) -> dict[str, int]:  # noqa: N802
         with self._lock:

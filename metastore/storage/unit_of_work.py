@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from time import monotonic, sleep
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.exc import DBAPIError
@@ -38,6 +40,8 @@ from metastore.storage.repositories.partitions_write import PartitionsWrite
 from metastore.storage.repositories.privileges import Privileges
 from metastore.storage.repositories.retired_locations import RetiredLocations
 from metastore.storage.repositories.roles import Roles
+from metastore.storage.repositories.servers import Servers
+from metastore.storage.repositories.shared_descriptors import SharedDescriptors
 from metastore.storage.repositories.tables import Tables
 from metastore.storage.repositories.tokens import Tokens
 from metastore.storage.repositories.transaction_writes import TransactionWrites
@@ -48,8 +52,18 @@ from metastore.storage.repositories.writes import Writes
 
 _CACHE_BYTES: Final = 16 * 2**20
 _PATIENCE: Final = 60.0  # seconds until what became of a commit must be known
+_SHORT_PATIENCE: Final = 5.0  # of one that is undone later, if it is known no earlier
 _PAUSE: Final = 0.05
+_STATUS: Final = text("SELECT pg_xact_status(cast(cast(:number AS text) AS xid8))")
 _R = TypeVar("_R")
+Undo: TypeAlias = Callable[["UnitOfWork"], object]
+
+
+class Unknown(NamedTuple):
+    """A transaction of which it is not known whether it was committed: its number, and what undoes it."""
+
+    number: str
+    undo: Undo
 
 
 class _Repository(Generic[_R]):
@@ -94,11 +108,15 @@ class UnitOfWork:
     locations = _Repository(Locations)
     file_operations = _Repository(FileOperations)
     retired_locations = _Repository(RetiredLocations)
+    servers = _Repository(Servers)
+    shared_descriptors = _Repository(SharedDescriptors)
 
     def __init__(self, connection: Connection, tails: TailCache, names: NameCache | None = None) -> None:
         self._connection = connection
         self._in_transaction = False
         self._number = ""  # of the transaction, as PostgreSQL counts
+        self.unknown: Unknown | None = None  # whether it was committed, and what then
+        self._undo: Undo | None = None
         self._events: list[Event] = []
         self._listed: set[int] = set()  # tables whose partitions are changed
         descriptors = Descriptors(connection, tails)
@@ -118,6 +136,15 @@ class UnitOfWork:
         self._number = self._connection.exec_driver_sql("BEGIN; SELECT pg_current_xact_id()::text").scalar_one()
         self._in_transaction = True
 
+    def undo_if_unknown(self, undo: Undo) -> None:
+        """What undoes this transaction, where its caller was told that it is not known whether it was committed."""
+        self._undo = undo
+
+    def outcome(self, number: str) -> str:
+        """Returns what became of a transaction: committed, aborted, or in progress."""
+        outcome: str = self._connection.execute(_STATUS, {"number": number}).scalar_one()
+        return outcome
+
     def record(self, *events: Event) -> None:
         """What this transaction does, for the notification log: it is appended right before the commit."""
         self._events += events
@@ -128,6 +155,7 @@ class UnitOfWork:
         Raises:
             ConnectionLostError: the connection broke, and nothing was committed.
             UnavailableError: the same, and PostgreSQL does not say within a minute; whether it happened is not known.
+                Where it can be undone, some seconds are waited for, and it will be undone.
         """
         if not self._in_transaction:
             return
@@ -146,19 +174,23 @@ class UnitOfWork:
 
     def _was_committed(self) -> bool:
         """Raises UnavailableError."""
-        deadline = monotonic() + _PATIENCE
-        question = text("SELECT pg_xact_status(cast(cast(:number AS text) AS xid8))")
+        deadline = monotonic() + (_SHORT_PATIENCE if self._undo else _PATIENCE)
         while True:
             try:
                 self._connection.rollback()  # SQLAlchemy connects anew then
-                status = self._connection.execute(question, {"number": self._number}).scalar_one()
+                status = self.outcome(self._number)
                 if status in ("committed", "aborted"):
                     return bool(status == "committed")
             except DBAPIError as error:
-                if not (error.connection_invalidated or isinstance(translate(error), ConnectionLostError)):
-                    raise UnavailableError(f"What became of a commit is not known: {translate(error)}") from error
+                if not (error.connection_invalidated or isinstance(translate(error), UnavailableError)):
+                    raise
             if monotonic() > deadline:
-                raise UnavailableError("The connection broke during the commit; whether it happened is not known")
+                if self._undo:
+                    self.unknown = Unknown(self._number, self._undo)
+                raise UnavailableError(
+                    "The connection broke during the commit; whether it happened is not known"
+                    + (", and it will be undone" if self._undo else "")
+                )
             sleep(_PAUSE)
 
     def rollback(self) -> None:
@@ -176,6 +208,8 @@ class Store:
         self._pool = ConnectionPool(engine, settings.pool_size, settings.pool_timeout)
         self._tails: TailCache = Cache(_CACHE_BYTES)
         self._names: NameCache = Cache(_CACHE_BYTES)
+        self._unknown: deque[Unknown] = deque()
+        self._settling = Lock()
 
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:
@@ -194,7 +228,30 @@ class Store:
                 work.commit()
             except BaseException:
                 work.rollback()
+                if work.unknown:
+                    self._unknown.append(work.unknown)
                 raise
+
+    def settle(self) -> None:
+        """Undoes what was committed although its caller could not be told. Raises UnavailableError."""
+        with self._settling:
+            while self._unknown:
+                number, undo = self._unknown[0]
+                with self.transaction() as work:
+                    outcome = work.outcome(number)
+                    if outcome == "in progress":
+                        return
+                    if outcome == "committed":
+                        undo(work)
+                self._unknown.popleft()
+
+    def answers(self) -> bool:
+        """Tells whether the database answers; costs a query a second at most."""
+        return self._pool.answers()
+
+    def refuse(self, reason: str) -> None:
+        """From now on, nobody gets a connection: UnavailableError with this text is raised instead."""
+        self._pool.refuse(reason)
 
     @property
     def connections_used(self) -> int:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NoReturn
 
+from metastore.transport.balance import Balance
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
 from metastore.transport.worker import CANNOT_START, run_worker, stop_listening
@@ -48,9 +49,11 @@ class _Process:
     ready: bool = False
     due: float = 0.0  # when it is to be started; of no meaning while it runs
     deaths: int = 0  # at once, in a row
+    bury: Callable[[], object] = lambda: None  # what is to be done when it has died
 
     def buried(self) -> float:
         """Notes its death; returns the seconds until another one is to start."""
+        self.bury()
         now = time.monotonic()
         early = not self.ready or now - self.born < _EARLY
         pause = min(_FIRST_PAUSE * 2 ** (self.deaths - 1), _LONGEST_PAUSE) if early and self.deaths else 0.0
@@ -81,10 +84,16 @@ class Supervisor:
         self._lifeline, self._lifeline_end = os.pipe()
         self._selector = selectors.DefaultSelector()
 
-        def run(worker: int, lifeline: int, report: int) -> int:
-            return run_worker(options, listener, lifeline, report, partial(make_application, worker))
+        balance = Balance(options.workers)
 
-        self._processes = [_Process("worker", partial(run, each), worker=True) for each in range(options.workers)]
+        def run(worker: int, lifeline: int, report: int) -> int:
+            make = partial(make_application, worker)
+            return run_worker(options, listener, lifeline, report, make, balance.of(worker))
+
+        self._processes = [
+            _Process("worker", partial(run, each), worker=True, bury=partial(balance.gone, each))
+            for each in range(options.workers)
+        ]
         for each in companions:
             self._processes.append(_Process(each.name, _without_report(each.run), worker=False))
         self._draining = False

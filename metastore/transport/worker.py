@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from metastore.transport import memory
+from metastore.transport.balance import Share
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Application
 from metastore.transport.worker_pool import WorkerPool
@@ -35,6 +36,7 @@ def run_worker(
     lifeline: int,
     report: int,
     make_application: Callable[[], Application],
+    share: Share,
 ) -> int:
     """Serves until `lifeline` ends, then drains; returns the exit status.
 
@@ -50,13 +52,15 @@ def run_worker(
     pool = WorkerPool(options, application.open_session)
     pool.start()
     draining = threading.Event()
-    threading.Thread(target=_accept, args=(listener, pool, draining), name="accept", daemon=True).start()
+    threading.Thread(target=_accept, args=(listener, pool, draining, share), name="accept", daemon=True).start()
     with contextlib.suppress(BrokenPipeError):  # the supervisor is gone: so is the lifeline
         os.write(report, b"1")
 
     while not select.select([lifeline], [], [], _LOOK)[0]:
         pool.look_after()
-        application.observe(**pool.figures())
+        figures = pool.figures()
+        share.tell(figures["connections"])
+        application.observe(**figures)
     draining.set()
     signal.alarm(math.ceil(options.drain_timeout) + _GRACE)
     stop_listening(listener)
@@ -76,14 +80,15 @@ def stop_listening(listener: socket.socket) -> None:
             raise
 
 
-def _accept(listener: socket.socket, pool: WorkerPool, draining: threading.Event) -> None:
-    """Accepts until the listener is shut down.
+def _accept(listener: socket.socket, pool: WorkerPool, draining: threading.Event, share: Share) -> None:
+    """Accepts until the listener is shut down, when it is this worker's turn.
 
-    Blocking, because Linux wakes the processes that wait in accept() in turn, and so shares the connections among them;
-    of those that wait on an epoll it prefers one.
+    Blocking, because Linux wakes the processes that wait in accept() in turn; of those that wait on an epoll it prefers
+    one. Of many connections at once, the one that runs would take them all, whatever the kernel does.
     """
     while not draining.is_set():
         try:
+            share.wait(pool.connections)
             sock, address = listener.accept()
             pool.admit(sock, _name_of(address))
         except OSError as error:

@@ -59,10 +59,15 @@ class WorkerPool:
         self._threads += 1
         self._start_thread()
 
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._connections)
+
     def figures(self) -> dict[str, int]:
         """What an application is told (`Application.observe`)."""
         return {
-            "connections": len(self._connections),
+            "connections": self.connections,
             "calls": self._admission.calls,
             "waiting": self._queued,
             "resident": self._memory.resident(),

@@ -1,4 +1,7 @@
-"""The journal of file operations, of which retired locations are a part."""
+"""The journal of file operations, of which retired locations are a part.
+
+Servers of before know the table of retired locations only: until the upgrade is finished, each table follows the other.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,40 @@ depends_on = None
 
 _NAME = sa.Text(collation="C")
 _TIME = TIMESTAMP(timezone=True)
+_TO_JOURNAL = """
+    BEGIN
+        IF TG_OP <> 'INSERT' THEN
+            DELETE FROM file_operations WHERE kind = 'remove' AND reason = 'replaced' AND location = OLD.location;
+        END IF;
+        IF TG_OP <> 'DELETE' THEN
+            INSERT INTO file_operations (kind, location, places, table_id, root, decided_at, reason, query_id)
+            VALUES ('remove', NEW.location, '{}', NEW.table_id, NEW.root, NEW.retired_at, 'replaced', NEW.query_id)
+            ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
+                table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
+                reason = excluded.reason, query_id = excluded.query_id;
+        END IF;
+        RETURN NULL;
+    END
+"""
+_TO_RETIRED = """
+    BEGIN
+        IF TG_OP <> 'INSERT' AND OLD.kind = 'remove' AND OLD.reason = 'replaced' THEN
+            DELETE FROM retired_locations WHERE location = OLD.location;
+        END IF;
+        IF TG_OP <> 'DELETE' AND NEW.kind = 'remove' AND NEW.reason = 'replaced' THEN
+            INSERT INTO retired_locations (location, table_id, root, retired_at, reason, query_id)
+            VALUES (NEW.location, NEW.table_id, NEW.root, NEW.decided_at, 'replaced', NEW.query_id)
+            ON CONFLICT (location) DO UPDATE SET
+                table_id = excluded.table_id, root = excluded.root, retired_at = excluded.retired_at,
+                reason = excluded.reason, query_id = excluded.query_id;
+        END IF;
+        RETURN NULL;
+    END
+"""
 
 
 def upgrade() -> None:
-    """Adds the table; retired locations move there."""
+    """Adds the table, with the retired locations that there are and all that come."""
     op.create_table(
         "file_operations",
         sa.Column("id", sa.BigInteger, sa.Identity(always=True), nullable=False),
@@ -52,6 +85,19 @@ def upgrade() -> None:
     )
     op.execute("""
         INSERT INTO file_operations (kind, location, places, table_id, root, decided_at, reason, query_id)
-        SELECT 'remove', location, '{}', table_id, root, retired_at, reason, query_id FROM retired_locations
+        SELECT 'remove', location, '{}', table_id, root, retired_at, 'replaced', query_id FROM retired_locations
     """)
-    op.drop_table("retired_locations")
+    for table, follow in (("retired_locations", _TO_JOURNAL), ("file_operations", _TO_RETIRED)):
+        op.execute(f"CREATE FUNCTION follow_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ {follow} $$")
+        op.execute(f"""
+            CREATE TRIGGER followed AFTER INSERT OR UPDATE OR DELETE ON {table}
+            FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION follow_{table}()
+        """)
+
+
+def finish() -> None:
+    """Removes what servers of before needed."""
+    op.execute("DROP TABLE IF EXISTS retired_locations")
+    op.execute("DROP TRIGGER IF EXISTS followed ON file_operations")
+    for table in ("retired_locations", "file_operations"):
+        op.execute(f"DROP FUNCTION IF EXISTS follow_{table}()")

@@ -24,7 +24,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("app",),
         ("cli",),
     ],
-    "migrations": [("versions",), ("runner",), ("env",)],
+    "migrations": [("versions", "servers"), ("runner",), ("env",)],
     "spark_client": [
         ("errors",),
         ("context",),

@@ -17,6 +17,7 @@ from thrift.transport.TTransport import TTransportException
 
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import READY, Server, connected
+from thrift_idl.gen.fb303.ttypes import fb_status
 from thrift_idl.gen.hive_metastore.ttypes import MetaException
 
 Start = Callable[..., Server]
@@ -70,6 +71,19 @@ def test_a_worker_that_dies_without_its_database_is_replaced(
     assert server.process.poll() is None
     proxy.restore()
     assert eventually(lambda: answers(server))
+
+
+def test_the_status_says_whether_the_database_answers(
+    database_url: str, start_metastore: Start, proxied: Proxied
+) -> None:
+    proxy = proxied(database_url)
+    with connected(start_metastore(proxy.url)) as client:
+        assert client.getStatus() == fb_status.ALIVE
+        proxy.cut()
+        assert eventually(lambda: client.getStatus() == fb_status.WARNING)
+        assert client.getStatusDetails() == "the database does not answer"
+        proxy.restore()
+        assert eventually(lambda: client.getStatus() == fb_status.ALIVE)
 
 
 def test_serve_waits_for_its_database(database_url: str, proxied: Proxied, tmp_path: Path) -> None:

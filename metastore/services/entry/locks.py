@@ -47,6 +47,7 @@ class LockService:
             if found and _gives_up(request, found):
                 return _refused(found)
             lock = work.locks.insert(holder, wanted, found)
+            work.undo_if_unknown(lambda later: later.locks.release(lock, self._timeout))
             if holder.transaction is not None:
                 work.transaction_writes.add(holder.transaction, written(request))
         return _response(lock, found)

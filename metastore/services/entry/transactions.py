@@ -61,6 +61,7 @@ class TransactionService:
         holder = (request.user or "", request.hostname or "", request.agentInfo or "")
         with self._store.transaction() as work:
             opened = work.transactions.open(min(count, _BATCH), kind, *holder)
+            work.undo_if_unknown(lambda later: abort(later, opened))
             if kind != TransactionType.READ_ONLY:
                 work.record(events.open_transactions(opened[0], opened[-1]))
             return opened

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from metastore.encoding.binary import fields_of
 from metastore.storage.mapping.layout import Fields, Tail, join_tail, some_fields
@@ -59,6 +59,10 @@ class Descriptor:
     @cached_property
     def digest(self) -> bytes:
         return digest_of(self.columns.digest + self.format.digest + self.skew.digest)
+
+
+DIGEST_BYTES: Final = 32
+"""Of SHA-256. What is about to be removed has more: `repositories.shared_descriptors`."""
 
 
 def digest_of(content: bytes) -> bytes:

@@ -248,6 +248,12 @@ def _include_ours(folder: Path) -> None:
         configuration.write("include_if_exists = 'metastore.conf'\n")
 
 
+def programs() -> Path:
+    """The folder of PostgreSQL's programs that came with the wheel."""
+    server = _package().postgres_server
+    return Path(server.POSTGRES_VERSIONS[server.TARGET_POSTGRES_VERSION])
+
+
 def _handle(folder: Path) -> Any:
     return _package().get_server(folder, cleanup_mode=None, start=False)
 

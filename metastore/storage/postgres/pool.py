@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from metastore.context import caller
 from metastore.errors import UnavailableError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _FOR_READS: Final = 4  # one connection of so many is never a writer's
 _USED_UP: Final = re.compile(r"too many|connection slots")
 _PAUSE: Final = 0.05  # seconds before one asks again for a connection that PostgreSQL had not
+_FRESH: Final = 1.0  # seconds that it is known whether PostgreSQL answers
 _SECONDS_BETWEEN_ATTEMPTS: Final = 0.2
 
 
@@ -36,7 +37,11 @@ class ConnectionPool:
         self._size = size
         self._any = _tokens(size)
         self._for_writers = _tokens(max(1, size - size // _FOR_READS))
-        _Attempts().watch(engine)
+        self._asking = threading.Lock()
+        self._asked = float("-inf")
+        self._answered = True
+        self._attempts = _Attempts()
+        self._attempts.watch(engine)
         event.listen(engine, "before_cursor_execute", _note)
 
     @contextmanager
@@ -60,6 +65,35 @@ class ConnectionPool:
         finally:
             if writes:
                 self._for_writers.put(None)
+
+    def answers(self) -> bool:
+        """Tells whether PostgreSQL answers: asked once a second at most, by one thread at a time."""
+        if time.monotonic() - self._asked > _FRESH and self._asking.acquire(blocking=False):
+            try:
+                self._answered = self._ask()
+                self._asked = time.monotonic()
+            finally:
+                self._asking.release()
+        return self._answered
+
+    def _ask(self) -> bool:
+        try:
+            self._any.get_nowait()
+        except Empty:
+            return self._answered  # all are at work
+        try:
+            with self._engine.connect() as connection:
+                connection.exec_driver_sql("SELECT 1")
+            return True
+        except (DBAPIError, UnavailableError):
+            return False
+        finally:
+            self._any.put(None)
+
+    def refuse(self, reason: str) -> None:
+        """From now on, whoever asks gets UnavailableError with this text."""
+        self._attempts.refused = reason
+        self._engine.dispose()
 
     def _take(self, tokens: SimpleQueue[None]) -> None:
         try:
@@ -102,11 +136,14 @@ class _Attempts:
         self._trying = False
         self._failure = ""
         self._failed = 0.0
+        self.refused = ""
 
     def watch(self, engine: Engine) -> None:
         event.listen(engine, "do_connect", self._connect)
 
     def _connect(self, dialect: Any, _record: Any, arguments: Any, parameters: Any) -> Any:
+        if self.refused:
+            raise UnavailableError(self.refused)
         with self._lock:
             recent = time.monotonic() - self._failed < _SECONDS_BETWEEN_ATTEMPTS
             if self._failure and (self._trying or recent):

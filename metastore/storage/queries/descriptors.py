@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.storage.cache import Cache
-from metastore.storage.mapping.descriptors import B, Descriptor, Shared
+from metastore.storage.mapping.descriptors import DIGEST_BYTES, B, Descriptor, Shared
 from metastore.storage.mapping.layout import Fields, Tail
 from metastore.storage.schema import (
     column_lists,
@@ -79,8 +79,8 @@ class Descriptors:
             old_id, format_id, format_digest, format_encoded, skew_id, skew_digest, skew_encoded = row
             descriptor = Descriptor(
                 columns=columns,
-                format=Shared(bytes(format_digest), Fields(bytes(format_encoded)), dict),
-                skew=Shared(bytes(skew_digest), Fields(bytes(skew_encoded)), dict),
+                format=Shared(bytes(format_digest)[:DIGEST_BYTES], Fields(bytes(format_encoded)), dict),
+                skew=Shared(bytes(skew_digest)[:DIGEST_BYTES], Fields(bytes(skew_encoded)), dict),
                 skew_values=(),
             )
             new[old_id] = _row(descriptor, columns_id, format_id, skew_id)

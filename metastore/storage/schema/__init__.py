@@ -24,6 +24,7 @@ from metastore.storage.schema.partitions import partitions
 from metastore.storage.schema.privileges import privileges
 from metastore.storage.schema.properties import metastore_properties
 from metastore.storage.schema.roles import role_grants, roles
+from metastore.storage.schema.servers import servers
 from metastore.storage.schema.tables import skewed_locations, tables
 from metastore.storage.schema.tokens import delegation_tokens, master_keys
 from metastore.storage.schema.transactions import transaction_components, transaction_counter, transactions
@@ -64,6 +65,7 @@ __all__ = [
     "privileges",
     "role_grants",
     "roles",
+    "servers",
     "skew_specifications",
     "skew_values",
     "skewed_locations",

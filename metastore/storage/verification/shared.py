@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from metastore.encoding.binary import decode_strictly
-from metastore.storage.mapping.descriptors import columns_row, digest_of, format_row, skew_row
+from metastore.storage.mapping.descriptors import DIGEST_BYTES, columns_row, digest_of, format_row, skew_row
 from metastore.storage.mapping.layout import Fields, closed_fields, join_tail
 from metastore.storage.schema import (
     column_lists,
@@ -36,12 +36,17 @@ def _skew(row: Any) -> dict[str, Any]:
 
 def _descriptor(row: Any) -> dict[str, Any]:
     parts = [Fields(bytes(part)) for part in (row.skew_encoded, row.columns_encoded, row.format_encoded)]
-    digests = bytes(row.columns_digest) + bytes(row.format_digest) + bytes(row.skew_digest)
-    return {"encoded": join_tail(*parts), "digest": digest_of(digests)}
+    digests = (bytes(each)[:DIGEST_BYTES] for each in (row.columns_digest, row.format_digest, row.skew_digest))
+    return {"encoded": join_tail(*parts), "digest": digest_of(b"".join(digests)) + _retired(row)}
 
 
 def _digest(row: Any) -> dict[str, Any]:
-    return {"digest": digest_of(row.encoded)}
+    return {"digest": digest_of(row.encoded) + _retired(row)}
+
+
+def _retired(row: Any) -> bytes:
+    """What stands behind the digest of what is about to be removed: its id."""
+    return row.id.to_bytes(8, "big") if len(row.digest) > DIGEST_BYTES else b""
 
 
 def _number(row: Any) -> str:

@@ -1,0 +1,38 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from metastore.settings import PREFIX, Settings
+
+_TYPES: Final[dict[Callable[[str], Any], Any]] = {int: int, float: float, Path: click.Path(path_type=Path)}
+
+
+def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option for each field of Settings, or for those named. What is not given comes from the environment."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for each in reversed([each for each in fields(Settings) if not names or each.name in names]):
+            default = "" if each.default in (None, "", Path()) else f"; {each.default}"
+            text = f"{each.metadata['help']}  [{PREFIX}{each.name.upper()}{default}]"
+            kind = bool if each.default is False else _TYPES.get(each.metadata["parse"], str)
+            command = click.option("--" + each.name.replace("_", "-"), each.name, type=kind, help=text)(command)
+        return command
+
+    return decorate
+
+
+uri_option = click.option(
+    "--uri",
+    envvar=f"{PREFIX}URI",
+    default="thrift://127.0.0.1:9083",
+    show_default=True,
+    show_envvar=True,
+    help="a running metastore; several, with commas between, are tried in turn",
+)

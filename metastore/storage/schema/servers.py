@@ -1,0 +1,21 @@
+"""The servers that run on this database: a row a worker, renewed now and then, removed at its end."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Integer, Table, Text, Uuid
+
+from metastore.storage.schema.base import Name, metadata, time_column
+
+servers = Table(
+    "servers",
+    metadata,
+    Column("server", Uuid, primary_key=True),
+    Column("worker", Integer, primary_key=True, autoincrement=False),
+    Column("version", Text, nullable=False),
+    Column("revision", Name, nullable=False),  # of the schema that it was written for
+    Column("host", Text, nullable=False),
+    Column("port", Integer, nullable=False),  # 0: any free one
+    Column("pid", Integer, nullable=False),
+    time_column("started_at", nullable=False),
+    time_column("seen_at", nullable=False),
+)

@@ -1,0 +1,51 @@
+"""Which servers are on a database, by what they say of themselves and by their connections."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, text
+
+_GONE: Final = 60  # seconds; who was not seen for so long has ended, as something that was killed
+
+_REGISTERED: Final = text("""
+    SELECT host, port, version, revision, count(*), extract(epoch FROM clock_timestamp() - max(seen_at))
+    FROM servers WHERE seen_at > clock_timestamp() - make_interval(secs => :gone)
+    GROUP BY server, host, port, version, revision ORDER BY revision, host, port
+""")
+# Servers that register themselves name their connections otherwise (`Registration.application_name`).
+_UNREGISTERED: Final = text("""
+    SELECT coalesce(host(client_addr), 'this host'), count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'metastore' GROUP BY 1 ORDER BY 1
+""")
+
+
+class RunningServer(NamedTuple):
+    """A server. `revision`: of the schema that it was written for; empty: of a time when servers did not tell."""
+
+    address: str
+    version: str
+    revision: str
+    workers: int  # of one without a revision, its connections to the database
+    seen: float | None  # seconds ago
+
+    def __str__(self) -> str:
+        if not self.revision:
+            return f"an older server at {self.address} ({self.workers} connections)"
+        return f"{self.address} of version {self.version} ({self.revision}, seen {self.seen:.0f} s ago)"
+
+
+def running(connection: Connection) -> list[RunningServer]:
+    """Lists the servers on this database, the oldest first."""
+    found = [
+        RunningServer(host, "", "", connections, None) for host, connections in connection.execute(_UNREGISTERED).all()
+    ]
+    if connection.scalar(text("SELECT to_regclass('servers') IS NOT NULL")):
+        for host, port, version, revision, workers, seen in connection.execute(_REGISTERED, {"gone": _GONE}).all():
+            found.append(RunningServer(f"{host}:{port}", version, revision, workers, float(seen)))
+    return found
+
+
+def older(connection: Connection, revision: str) -> list[RunningServer]:
+    """Lists those that were written for the schema of an older revision than this one."""
+    return [each for each in running(connection) if each.revision < revision]

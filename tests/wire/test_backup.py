@@ -1,0 +1,89 @@
+"""A backup of a running metastore, restored into another database, is the same metastore."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from metastore.app import Application
+from metastore.cli.commands import run
+from metastore.storage.schema import metadata
+from tests.fixtures.application import called
+from tests.wire.builders import partition, table
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+Capture = pytest.CaptureFixture[str]
+OneLine = Callable[..., str]
+
+
+def db(command: str, file: Path, url: str) -> int:
+    return run(["db", command, str(file), "--database-url", url])
+
+
+@pytest.fixture
+def fails(capsys: Capture) -> OneLine:
+    """Runs a command that must fail; returns the one line that it says."""
+
+    def once(command: str, file: Path, url: str) -> str:
+        assert db(command, file, url) == 1
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        return said
+
+    return once
+
+
+def test_what_was_backed_up_comes_back(
+    application: Application,
+    database_url: str,
+    empty_database_url: str,
+    tmp_path: Path,
+    capsys: Capture,
+) -> None:
+    called(application, "create_database", Database("db", "Ümläute; \\. and 'quotes'\n\t"))
+    called(application, "create_table", table("db", "t", [("ds", "string")]))
+    called(application, "add_partition", partition("db", "t", ["1"]))
+    file = tmp_path / "backup"
+    assert db("backup", file, database_url) == 0
+    assert re.search(r"revision \d+: .*, \d+ bytes", capsys.readouterr().out)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    called(application, "drop_table", "db", "t", True)
+    assert db("restore", file, empty_database_url) == 0
+    assert "is as it was" in capsys.readouterr().out
+    assert run(["db", "verify", "--database-url", empty_database_url]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"tables\t1\t0", shown)
+    assert re.search(r"partitions\t1\t0", shown)
+    assert run(["db", "servers", "--database-url", empty_database_url]) == 0
+
+
+def test_a_database_that_is_not_empty_is_not_filled(database_url: str, tmp_path: Path, fails: OneLine) -> None:
+    file = tmp_path / "backup"
+    assert db("backup", file, database_url) == 0
+    assert "restore into an empty database" in fails("restore", file, database_url)
+    assert f"{file} is there already" in fails("backup", file, database_url)
+
+
+def test_what_is_no_backup_changes_nothing(
+    empty_database_url: str, database_url: str, tmp_path: Path, fails: OneLine, capsys: Capture
+) -> None:
+    file = tmp_path / "backup"
+    assert "there is nothing to back up" in fails("backup", file, empty_database_url)
+    assert "is not there" in fails("restore", file, empty_database_url)
+    file.write_text("rubbish")
+    assert "does not appear to be a valid archive" in fails("restore", file, empty_database_url)
+    file.unlink()
+    assert db("backup", file, database_url) == 0
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    fails("restore", file, empty_database_url)
+    assert run(["db", "current", "--database-url", empty_database_url]) == 0
+    assert "revision none" in capsys.readouterr().out
+
+
+def test_everything_but_who_is_running_is_in_it() -> None:
+    assert {name for name in metadata.tables if name.startswith("server")} == {"servers"}
