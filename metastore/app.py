@@ -47,10 +47,13 @@ from metastore.handlers.truncation import TruncationHandlers
 from metastore.handlers.types import TypeHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
+from metastore.identity import Identity
 from metastore.monitoring.board import Board, Place
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
+from metastore.security.certificates import Certificates
+from metastore.security.gate import Gate
 from metastore.services.entry.catalogs import CatalogService
 from metastore.services.entry.cleaning import CleaningService
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
@@ -144,6 +147,7 @@ class Application:
         )
         self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
         handlers = self._handlers(settings, warehouse, timeout)
+        self.gate = Gate(Certificates(settings.tls_user), {})
         self._records = CallRecords(settings.slow_call, place)
         self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version(), self._store.answers), self._records)
 
@@ -161,8 +165,8 @@ class Application:
         for timer in self._timers:
             timer.start()
 
-    def open_session(self, peer: str) -> CallSession:
-        return self._dispatcher.open_session(peer)
+    def open_session(self, peer: str, identity: Identity | None = None) -> CallSession:
+        return self._dispatcher.open_session(peer, identity)
 
     def observe(self, *, connections: int, calls: int, waiting: int, resident: int) -> None:
         """Shows on the board what this worker has."""

@@ -36,6 +36,10 @@ def _seconds(default: float, what: str, low: float = 0.1) -> Any:
     return _setting(default, f"seconds {what}", parse=float, low=low, high=86_400)
 
 
+def _file(what: str) -> Any:
+    return _setting(None, what, parse=Path)
+
+
 def _boolean(text: str) -> bool:
     """Raises ValueError."""
     if text.lower() not in ("true", "false"):
@@ -49,6 +53,26 @@ class Settings:
 
     host: str = _setting("127.0.0.1", "address to listen on (0.0.0.0: all)")
     port: int = _setting(9083, "TCP port (0: any free one)", parse=int, low=0, high=65535)
+    listen: str = _setting(
+        "",
+        "several addresses in place of the two above, with blanks between, each with what it asks where that differs: "
+        "0.0.0.0:9083 127.0.0.1:9084?tls=off&authentication=none",
+    )
+    tls: str = _setting("off", "off, allowed or required: whether clients speak TLS")
+    tls_certificate: Path | None = _file("PEM file of the server's certificate, with its chain")  # noqa: RUF009 - a field
+    tls_key: Path | None = _file("PEM file of its key (unset: in the same file)")  # noqa: RUF009 - a field
+    tls_client_certificates: str = _setting("off", "off, optional or required: whether clients show certificates")
+    tls_client_authorities: Path | None = _file("PEM file of the authorities that sign these")  # noqa: RUF009 - a field
+    tls_user: str = _setting(
+        r"(?:.*,)?CN=([^,+\\]+)(?:,.*)?",
+        "regular expression that matches a client's certificate's subject (CN=alice,O=Example); its group is the user",
+    )
+    authentication: str = _setting(
+        "none", "none, or how clients may prove who they are: tls-certificate, kerberos, token, password, jwt"
+    )
+    password_without_tls: bool = _setting(
+        default=False, help_text="whether passwords are taken without TLS, too: true or false", parse=_boolean
+    )
     database_url: str | None = _setting(
         None,
         "PostgreSQL as postgresql://user:password@host:port/database (unset: embedded, in the data folder)",

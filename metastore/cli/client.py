@@ -23,7 +23,7 @@ def connected(uris: str, timeout: float = _TIMEOUT) -> Iterator[Any]:
     try:
         with connect(uris, connect_timeout=_TIMEOUT, timeout=timeout) as client:
             yield client.methods
-    except errors.InvalidAddressError as error:
+    except (errors.InvalidAddressError, errors.CredentialsError) as error:
         raise ConfigurationError(str(error)) from error
     except errors.NoSuchObjectError as error:
         raise NotFoundError(str(error)) from error

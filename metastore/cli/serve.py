@@ -6,6 +6,7 @@ import logging
 import signal
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import partial
@@ -24,14 +25,17 @@ from metastore.monitoring.exposition import Figures
 from metastore.monitoring.logs import configure
 from metastore.monitoring.pages import Pages
 from metastore.protocol.methods import served
+from metastore.security.listeners import listeners, warnings
 from metastore.settings import Settings
 from metastore.storage.figures import read_figures
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.servers import Registration
+from metastore.transport.door import Door
 from metastore.transport.listener import BindError, listen
 from metastore.transport.options import TransportOptions
 from metastore.transport.server import serve as serve_sockets
 from metastore.transport.supervisor import Companion
+from metastore.transport.tls import Certificate, CertificateError
 from metastore.warehouse.filesystem import Warehouse
 from migrations import runner
 
@@ -51,6 +55,7 @@ def serve(settings: Settings) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # until the sockets are there: as Ctrl-C, tidying up
     configure(settings.log_level, settings.log_format)
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    transport = _transport(settings)
     Warehouse(settings.warehouse, settings.roots).check()
     with opened(settings) as (url, postgres):
         _wait_for_schema(settings, url)
@@ -62,7 +67,7 @@ def serve(settings: Settings) -> int:
                 if http:
                     companions.append(Companion("HTTP port", partial(_show, settings, url, board, http)))
                 ready = partial(_ready, settings, http)
-                return serve_sockets(_transport(settings), application, ready, companions)
+                return serve_sockets(transport, application, ready, companions)
         except BindError as error:
             raise ConfigurationError(str(error)) from error
 
@@ -122,14 +127,40 @@ def _upgrade(url: str) -> None:
 
 
 def _transport(settings: Settings) -> TransportOptions:
+    """Raises ConfigurationError."""
     shared = {each.name for each in fields(TransportOptions)} & {each.name for each in fields(Settings)}
-    return TransportOptions(**{name: getattr(settings, name) for name in shared})
+    return TransportOptions(**{name: getattr(settings, name) for name in shared}, doors=_doors(settings))
 
 
-def _ready(settings: Settings, http: socket.socket | None, host: str, port: int) -> None:
+def _doors(settings: Settings) -> tuple[Door, ...]:
+    """What is listened on. Raises ConfigurationError."""
+    found = listeners(settings)
+    for warning in warnings(found):
+        log.warning("%s", warning)
+    certificate = None
+    if settings.tls_certificate and any(each.tls != "off" for each in found):
+        try:
+            certificate = Certificate(settings.tls_certificate, settings.tls_key, settings.tls_client_authorities)
+        except CertificateError as error:
+            raise ConfigurationError(str(error)) from error
+    return tuple(
+        Door(
+            host=each.host,
+            port=each.port,
+            tls=each.tls,
+            authentication=each.authentication,
+            client_certificates=each.tls_client_certificates,
+            certificate=certificate if each.tls != "off" else None,
+        )
+        for each in found
+    )
+
+
+def _ready(settings: Settings, http: socket.socket | None, found: Sequence[tuple[str, int]]) -> None:
     pages = f", figures on http://{_address(*http.getsockname()[:2])}/metrics" if http else ""
+    uris = ",".join(f"thrift://{_address(*each)}" for each in found)
     click.echo(
-        f"metastore is ready on thrift://{_address(host, port)} with {settings.workers} workers, "
+        f"metastore is ready on {uris} with {settings.workers} workers, "
         f"database {settings.safe_url}, warehouse {settings.warehouse}{pages}"
     )
 

@@ -5,5 +5,6 @@
 
 from metastore.client.client import MetastoreClient, connect
 from metastore.client.connection import Address, parse_uris
+from metastore.client.credentials import Credentials
 
-__all__ = ["Address", "MetastoreClient", "connect", "parse_uris"]
+__all__ = ["Address", "Credentials", "MetastoreClient", "connect", "parse_uris"]

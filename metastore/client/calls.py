@@ -13,6 +13,7 @@ from thrift.Thrift import TApplicationException
 
 from metastore.client import errors
 from metastore.client.connection import BROKEN, Address, Connection, NoAnswerError, NotSentError, describe, parse_uris
+from metastore.client.credentials import Credentials
 
 Faults = Mapping[type[TExceptionBase], type[errors.ClientError]]
 
@@ -27,12 +28,17 @@ class Calls:
         connect_timeout: float = 5.0,
         timeout: float = 120.0,
         user: str | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
-        """`uris` as in `hive.metastore.uris`; timeouts in seconds. Nothing is connected before the first call."""
+        """`uris` as in `hive.metastore.uris`; timeouts in seconds. Nothing is connected before the first call.
+
+        Without `credentials`, those of the environment are shown. Raises InvalidAddressError, CredentialsError.
+        """
         self.addresses = parse_uris(uris)
         self._connect_timeout = connect_timeout
         self._timeout = timeout
-        self._user = user or _user_name()
+        self.credentials = Credentials.from_environment() if credentials is None else credentials
+        self._user = user or (None if self.credentials.name_a_user else _user_name())
         self._idle: deque[Connection] = deque()
         self._preferred = 0
 
@@ -101,7 +107,11 @@ class Calls:
             address: Address = self.addresses[index]
             try:
                 connection = Connection(
-                    address, connect_timeout=self._connect_timeout, timeout=self._timeout, user=self._user
+                    address,
+                    connect_timeout=self._connect_timeout,
+                    timeout=self._timeout,
+                    user=self._user,
+                    credentials=self.credentials,
                 )
             except BROKEN as error:
                 failures.append(f"{address} ({describe(error)})")

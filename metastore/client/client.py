@@ -8,6 +8,7 @@ from typing import Any
 
 from metastore.client import convert, errors, structs
 from metastore.client.calls import Calls, Faults
+from metastore.client.credentials import Credentials
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
@@ -26,14 +27,20 @@ _CHANGING = ("get_delegation_token", "get_lock_materialization_rebuild")  # but 
 
 
 def connect(
-    uris: str | Sequence[str], *, connect_timeout: float = 5.0, timeout: float = 120.0, user: str | None = None
+    uris: str | Sequence[str],
+    *,
+    connect_timeout: float = 5.0,
+    timeout: float = 120.0,
+    user: str | None = None,
+    credentials: Credentials | None = None,
 ) -> MetastoreClient:
     """Returns a client of the metastore at `thrift://host:port[,thrift://host2:port2]`; as a context, it hangs up.
 
-    Timeouts in seconds: to reach an address, and for an answer. `user`: as whom it calls, else the one of this process.
-    Nothing is connected before the first call. Raises InvalidAddressError.
+    Timeouts in seconds: to reach an address, and for an answer. `user`: as whom it calls, else the one of this process,
+    or the one that the credentials prove. `credentials`: else those of the environment (METASTORE_CLIENT_…).
+    Nothing is connected before the first call. Raises InvalidAddressError, CredentialsError.
     """
-    return MetastoreClient(uris, connect_timeout=connect_timeout, timeout=timeout, user=user)
+    return MetastoreClient(uris, connect_timeout=connect_timeout, timeout=timeout, user=user, credentials=credentials)
 
 
 class MetastoreClient(Calls):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import select
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,10 @@ from thrift.Thrift import TApplicationException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
-from metastore.client.errors import InvalidAddressError
+from metastore.client.credentials import Credentials
+from metastore.client.errors import AuthenticationError, InvalidAddressError
+from metastore.client.sasl import SaslTransport, mechanism_of
+from thrift_idl.gen.hive_metastore.ttypes import MetaException
 from thrift_idl.gen.metastore import Metastore
 
 # Thrift logs what it also raises, and without a handler Python would print it.
@@ -84,26 +89,63 @@ def describe(error: Exception) -> str:
 class Connection:
     """A connection that is used by one thread at a time."""
 
-    def __init__(self, address: Address, *, connect_timeout: float, timeout: float, user: str) -> None:
-        """Connects and says who is there. Timeouts in seconds. Raises one of BROKEN."""
+    def __init__(
+        self,
+        address: Address,
+        *,
+        connect_timeout: float,
+        timeout: float,
+        user: str | None,
+        credentials: Credentials,
+    ) -> None:
+        """Connects and says who is there: by the credentials, and as `user`, where that is given.
+
+        Timeouts in seconds. Raises one of BROKEN, or AuthenticationError.
+        """
         self.address = address
         self._socket = TSocket(address.host, address.port, socket_keepalive=True)
         self._socket.setTimeout(connect_timeout * 1000)
-        transport = TBufferedTransport(self._socket, _BUFFER_BYTES)
-        transport.open()
-        self._socket.setTimeout(timeout * 1000)
-        self._client = Metastore.Client(TBinaryProtocolAccelerated(transport))
+        self._tls = credentials.context() if credentials.tls else None
+        mechanism = mechanism_of(credentials, address.host)
         try:
-            self._client.set_ugi(user, [user])
+            self._socket.open()
+            if self._tls:
+                self._shake_hands(self._tls)
+            transport = TBufferedTransport(self._socket, _BUFFER_BYTES)
+            if mechanism:
+                sasl = SaslTransport(transport, mechanism)
+                sasl.open()
+                transport = TBufferedTransport(sasl, _BUFFER_BYTES)
+            self._client = Metastore.Client(TBinaryProtocolAccelerated(transport))
+            if user is not None:
+                self._client.set_ugi(user, [user])
         except TApplicationException:
             pass  # A server that does not want to know who calls.
+        except MetaException as error:
+            self.close()
+            raise AuthenticationError(f"{address}: {error.message}") from None
+        except AuthenticationError as error:
+            self.close()
+            raise AuthenticationError(f"{address}: {error}") from error
         except BaseException:
             self.close()
             raise
+        self._socket.setTimeout(timeout * 1000)
+
+    def _shake_hands(self, context: ssl.SSLContext) -> None:
+        """Raises AuthenticationError for a certificate that is not accepted, OSError."""
+        try:
+            self._socket.setHandle(context.wrap_socket(self._socket.handle, server_hostname=self.address.host))
+        except ssl.SSLCertVerificationError as error:
+            raise AuthenticationError(f"the server's certificate is not accepted: {error.verify_message}") from error
+        except ssl.SSLError as error:
+            raise OSError(f"TLS: {error.reason or error}; does the server speak it (METASTORE_TLS)?") from error
 
     @property
     def is_alive(self) -> bool:
         """False if the server has hung up meanwhile."""
+        if self._tls and self._socket.handle:  # cannot be looked into without reading: nothing should be there
+            return not select.select([self._socket.handle], [], [], 0)[0]
         return bool(self._socket.isOpen())
 
     def call(self, method: str, *args: Any) -> Any:

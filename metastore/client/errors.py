@@ -15,6 +15,14 @@ class MetastoreRefusedError(ClientError):
     """The metastore answered with an error that has no kind of its own here. The text is the server's."""
 
 
+class AuthenticationError(MetastoreRefusedError):
+    """The metastore does not take the credentials, or its certificate is not taken. The text says which."""
+
+
+class CredentialsError(ClientError, ValueError):
+    """Credentials that cannot be used: a file that is missing, two that exclude each other."""
+
+
 class AnswerLostError(ClientError):
     """A change was sent whole, but the connection broke before the answer: whether it happened is not known."""
 

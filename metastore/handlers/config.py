@@ -16,7 +16,9 @@ class ConfigHandlers:
 
     def set_ugi(self, user: str, groups: list[str] | None) -> list[str]:
         current = caller.get()
-        if current is not None and not current.authentication:
+        if current is not None and current.authentication:
+            return [*current.groups, current.user or ""]
+        if current is not None:
             current.user, current.groups = user, list(groups or [])
         return list(groups or [])
 

@@ -13,6 +13,7 @@ from thrift.Thrift import TApplicationException, TMessageType, TType
 
 from metastore.context import Caller, caller
 from metastore.errors import ConnectionLostError, InvalidInputError, MetastoreError, UnavailableError
+from metastore.identity import Identity
 from metastore.protocol.call_record import REFUSED, CallRecords, let_go, outcome_of, subject_of
 from metastore.protocol.encoding import write_result
 from metastore.protocol.exceptions import Declared, undeclared
@@ -82,8 +83,12 @@ class Dispatcher:
             for name, method in served().items()
         }
 
-    def open_session(self, peer: str) -> CallSession:
-        return CallSession(self, Caller(peer, connection=next(self._connections)))
+    def open_session(self, peer: str, identity: Identity | None = None) -> CallSession:
+        """Begins a connection; `identity`: who it is, where that was asked."""
+        found = Caller(peer, connection=next(self._connections))
+        if identity:
+            found.user, found.authentication, found.real_user = identity.user, identity.method, identity.real_user
+        return CallSession(self, found)
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, refusal: str | None = None) -> None:
         """Reads one message and answers it; with `refusal`, only that. What cannot be read raises, and the connection

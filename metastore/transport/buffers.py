@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import socket
 import struct
+from collections.abc import Callable, Iterable
 from io import BytesIO
-from typing import Final
+from typing import Final, Protocol
 
 from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
@@ -18,6 +18,23 @@ _PIECE: Final = 2**16  # of a large message that is decoded before memory is loo
 _SEND_AT: Final = 2**18  # an unframed reply begins to leave whenever this much of it is there
 _IOV_MAX: Final = os.sysconf("SC_IOV_MAX")
 FRAME_HEADER: Final = struct.Struct("!i")
+
+Head = Callable[[int], bytes]
+"""What stands before a reply of so many bytes, where replies have something before them."""
+
+
+class Source(Protocol):
+    """Where bytes arrive: a non-blocking socket, or a layer over one."""
+
+    def recv(self, size: int, /) -> bytes:
+        """As a socket's."""
+
+
+class Sink(Protocol):
+    """Where bytes leave."""
+
+    def sendmsg(self, chunks: Iterable[bytes | memoryview], /) -> int:
+        """As a socket's."""
 
 
 class IncompleteError(TTransportException):  # type: ignore[misc]
@@ -33,9 +50,9 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
     Raises TTransportException: SIZE_LIMIT for what is larger than `limit` bytes or than its frame; IncompleteError.
     """
 
-    def __init__(self, sock: socket.socket, *, limit: int, memory: Memory) -> None:
-        self._socket = sock
-        self._limit = limit
+    def __init__(self, source: Source, *, limit: int, memory: Memory) -> None:
+        self._source = source
+        self.limit = limit
         self._memory = memory
         self._store = BytesIO()
         self._size = 0  # of the store
@@ -44,7 +61,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._shown = self._store  # what the decoder reads: the store itself, or a piece of it
         self._shown_end = 0  # where in the store the piece ends
         self._shown_size = 0
-        self._framed = False
+        self._head = 0  # bytes in front of the message that belong to its envelope; 0: it has none
         self._mark = 0
 
     @property
@@ -77,7 +94,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
     def receive(self) -> int | None:
         """Takes what the socket has, without waiting: the number of bytes; None: nothing; 0: the peer is gone."""
         try:
-            data = self._socket.recv(CHUNK if self._size < CHUNK else _LARGE_CHUNK)
+            data = self._source.recv(CHUNK if self._size < CHUNK else _LARGE_CHUNK)
         except BlockingIOError:
             return None
         except OSError:
@@ -92,18 +109,25 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
             self.replace(data)
         return len(data)
 
+    def through(self, source: Source) -> bytes:
+        """What arrives, arrives through that from now on. Returns what has arrived and has not been read."""
+        self._source = source
+        left = self._store.read()
+        self.replace(b"")
+        return left
+
     def replace(self, data: bytes) -> None:
         """Forgets what has arrived; these bytes have, and a message begins with them."""
         self._store = self._shown = BytesIO(data)
-        self._size, self._start, self._end, self._framed = len(data), 0, None, False
+        self._size, self._start, self._end, self._head = len(data), 0, None, 0
 
     def begin(self) -> None:
         """A message starts here."""
-        self._start, self._end, self._framed = self.position, None, False
+        self._start, self._end, self._head = self.position, None, 0
 
     def check_size(self) -> None:
         """Raises TTransportException when the message is too large."""
-        if self._end is None and self._size - self._start > self._limit:
+        if self._end is None and self._size - self._start > self.limit:
             raise self._too_large()
 
     def frame(self) -> bool:
@@ -114,14 +138,21 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         view.release()
         if length is None:
             return False
-        if not 0 < length <= self._limit - FRAME_HEADER.size:
-            text = f"a frame of {length} bytes; allowed are 1 to {self._limit}"
+        return self.envelope(FRAME_HEADER.size, length)
+
+    def envelope(self, head: int, length: int) -> bool:
+        """Whether the message of `length` bytes behind `head` others is there; then it is the next that is read.
+
+        Raises TTransportException for a length that is not allowed.
+        """
+        if not 0 < length <= self.limit - head:
+            text = f"a frame of {length} bytes; allowed are 1 to {self.limit}"
             raise TTransportException(TTransportException.SIZE_LIMIT, text)
-        if there < FRAME_HEADER.size + length:
+        if self._size - self._start < head + length:
             return False
-        self._framed = True
-        self.complete(self._start + FRAME_HEADER.size + length)
-        self._read_from(self._start + FRAME_HEADER.size)
+        self._head = head
+        self.complete(self._start + head + length)
+        self._read_from(self._start + head)
         return True
 
     def complete(self, end: int) -> None:
@@ -142,11 +173,11 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
     def again(self) -> None:
         """Goes back to the begin of the message."""
         self._shown = self._store
-        self._store.seek(self._start + (FRAME_HEADER.size if self._framed else 0))
+        self._store.seek(self._start + self._head)
 
     def end(self) -> None:
         """Ends a message and forgets its bytes. Raises TTransportException when its frame did not end with it."""
-        excess = self._end - self.position if self._framed and self._end is not None else 0
+        excess = self._end - self.position if self._head and self._end is not None else 0
         if excess:
             raise TTransportException(message=f"a frame and its message differ by {abs(excess)} bytes")
         self.forget()
@@ -194,7 +225,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         """A new buffer of `reqlen` bytes or more that begins with `partialread`, the end of the old one."""
         missing = reqlen - len(partialread)
         if self._end is None:
-            if self._size - self._start + missing > self._limit:
+            if self._size - self._start + missing > self.limit:
                 raise self._too_large()
             raise IncompleteError(TTransportException.END_OF_FILE, "closed by the peer inside a message")
         if self.position + missing > self._end or self._shown is self._store:
@@ -215,7 +246,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._shown_end, self._shown, self._shown_size = self._store.tell(), BytesIO(data), len(data)
 
     def _too_large(self) -> TTransportException:
-        what = "its frame" if self._framed else f"the {self._limit} bytes allowed"
+        what = "its frame" if self._head else f"the {self.limit} bytes allowed"
         return TTransportException(TTransportException.SIZE_LIMIT, f"a message larger than {what}")
 
 
@@ -226,9 +257,9 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
     what the socket does not take stays `pending`, for `send`.
     """
 
-    def __init__(self, sock: socket.socket, *, framed: bool) -> None:
-        self._socket = sock
-        self._framed = framed
+    def __init__(self, sink: Sink | None, *, framed: bool) -> None:
+        self._sink = sink  # none: a class with its own `send`
+        self._head: Head | None = FRAME_HEADER.pack if framed else None
         self._chunks: list[bytes | memoryview] = []
         self._new = 0  # bytes written since the last attempt to send
         self.pending = 0  # bytes that are to be sent
@@ -248,16 +279,17 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
         self._chunks.append(buf)
         self.pending += len(buf)
         self._new += len(buf)
-        if self._new >= _SEND_AT and not self._framed:
+        if self._new >= _SEND_AT and self._head is None:
             self._new = 0
             self.send()
 
     def flush(self) -> None:
         """The reply is whole: sends of it what the socket takes. Raises TTransportException when the peer is gone."""
         self._new = 0
-        if self._framed and self.pending and not self.sent:
-            self._chunks.insert(0, FRAME_HEADER.pack(self.pending))
-            self.pending += FRAME_HEADER.size
+        if self._head is not None and self.pending and not self.sent:
+            head = self._head(self.pending)
+            self._chunks.insert(0, head)
+            self.pending += len(head)
         self.send()
 
     def send(self) -> None:
@@ -265,7 +297,7 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
         at = 0
         try:
             while at < len(self._chunks):
-                sent = self._socket.sendmsg(self._chunks[at : at + _IOV_MAX])
+                sent = self._sink.sendmsg(self._chunks[at : at + _IOV_MAX])  # type: ignore[union-attr]
                 self.pending -= sent
                 self.sent += sent
                 while at < len(self._chunks) and sent >= len(self._chunks[at]):

@@ -13,11 +13,14 @@ from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
 from thrift.transport.TTransport import TTransportException
 
 from metastore.transport.buffers import CHUNK, FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
+from metastore.transport.door import Door
+from metastore.transport.layers import LayeredWriter
 from metastore.transport.memory import Memory, OverBudgetError
 from metastore.transport.message_end import MessageEnd, method_name
+from metastore.transport.opening import Opening, TurnedAwayError
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Session, SessionFactory
-from metastore.transport.wire_format import PEEKED, WireFormat, detect
+from metastore.transport.wire_format import WireFormat
 
 logger = logging.getLogger("metastore.transport")
 _PEER_LEFT = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
@@ -53,7 +56,13 @@ class Connection:
     """
 
     def __init__(
-        self, sock: socket.socket, peer: str, options: TransportOptions, open_session: SessionFactory, memory: Memory
+        self,
+        sock: socket.socket,
+        peer: str,
+        options: TransportOptions,
+        open_session: SessionFactory,
+        memory: Memory,
+        door: Door | None = None,
     ) -> None:
         self.socket = sock
         self.busy = False
@@ -64,9 +73,12 @@ class Connection:
         self._open_session = open_session
         self._memory = memory
         self._reader = MessageReader(sock, limit=options.max_message_bytes, memory=memory)
+        self._opening = Opening(sock, self._reader, door or Door())
+        self._bare = False  # Thrift is spoken on the socket itself, by somebody who may
         self._dialogue: _Dialogue | None = None
         self._message_end: MessageEnd | None = None  # while a message is collected that has not arrived at once
-        self._begun = 0.0  # when the first byte of the message that is collected arrived; 0: there is none
+        # When the first byte of the message that is collected arrived, or a client came that has to say who it is;
+        self._begun = time.monotonic() if door and door.asks else 0.0  # 0: there is none
         self._replied = 0.0  # when the reply that is sent began; 0: there is none
         self._moved = 0.0  # when the client last took some of it
         self._lingers = False  # what still arrives is dropped: its call has been refused
@@ -75,12 +87,18 @@ class Connection:
     @property
     def held(self) -> int:
         """Bytes of messages and replies that are kept for this client."""
-        return self._reader.size + (self._dialogue.writer.pending if self._dialogue else 0)
+        held = self._reader.size + (self._dialogue.writer.pending if self._dialogue else 0)
+        return held + self._opening.layer.held if self._opening.layer else held
 
     @property
     def collecting(self) -> bool:
         """Whether a part of a message has arrived."""
         return self._begun > 0
+
+    @property
+    def silent(self) -> bool:
+        """Whether it has not begun to call, or may not."""
+        return self._dialogue is None or self._opening.refusal is not None
 
     @property
     def sending(self) -> bool:
@@ -96,7 +114,7 @@ class Connection:
     @property
     def method(self) -> bytes:
         """The method that is called, where it can be seen without decoding."""
-        return method_name(self._reader.peek(64))
+        return method_name(self._reader.peek(64)) if self._dialogue else b"SASL"
 
     def stalled(self, now: float) -> float:
         """Seconds since the client took something of the reply that it is sent."""
@@ -114,6 +132,9 @@ class Connection:
 
     def receive(self) -> Step:
         """Takes what has arrived."""
+        return self._guarded(self._receive)
+
+    def _receive(self) -> Step:
         got = self._reader.receive()
         if self._lingers:
             self._reader.replace(b"")
@@ -122,7 +143,7 @@ class Connection:
             if self.collecting or self._doom:
                 self._ended("closed by the peer inside a message", logging.INFO)
             return Step.CLOSE
-        return self._guarded(self._collect)
+        return self._collect()
 
     def collect(self) -> Step:
         """What is to be done with what has arrived."""
@@ -171,6 +192,8 @@ class Connection:
     def _guarded(self, work: Callable[[], Step]) -> Step:
         try:
             return work()
+        except TurnedAwayError as error:
+            return self._turn_away(error)
         except (TTransportException, TProtocolException, EOFError) as error:
             peer_left = isinstance(error, TTransportException) and error.type in _PEER_LEFT
             self._ended(str(error), logging.INFO if peer_left else logging.WARNING)
@@ -182,12 +205,15 @@ class Connection:
         reader = self._reader
         there = reader.size - reader.start
         if not there:
-            self._begun = 0.0
+            self._begun = 0.0 if self._bare else self._since()
             return Step.READ
         self._begun = self._begun or time.monotonic()
-        dialogue = self._dialogue or self._open(there)
+        dialogue = self._dialogue
         if dialogue is None:
-            return Step.READ
+            dialogue = self._open()
+            if dialogue is None:
+                return Step.CALL if self._opening.due else Step.READ
+            there = reader.size - reader.start
         if dialogue.wire_format.framed:
             if reader.frame():
                 return Step.CALL
@@ -202,26 +228,54 @@ class Connection:
         reader.check_size()
         return Step.READ if there < CHUNK or self._memory.allows(CHUNK) else Step.MEMORY
 
-    def _open(self, there: int) -> _Dialogue | None:
-        first = self._reader.peek(PEEKED)
-        if there < PEEKED:
+    def _since(self) -> float:
+        """Since when something is awaited of a client that has sent nothing that can be read; 0: nothing is."""
+        opening = self._opening
+        known = self._dialogue and not opening.refusal
+        awaited = opening.layer and opening.layer.held if known else opening.awaited
+        return (self._begun or time.monotonic()) if awaited else 0.0
+
+    def _open(self) -> _Dialogue | None:
+        """What is spoken with this client, once that is known."""
+        opening = self._opening
+        wire_format = opening.collect()
+        if wire_format is None:
             return None
-        wire_format = detect(first)
-        writer = ReplyWriter(self.socket, framed=wire_format.framed)
+        if opening.refusal:
+            logger.warning("connection from %s: its calls are refused: %s", self.peer, opening.refusal)
+        self._bare = not (opening.refusal or opening.layer)
+        head = FRAME_HEADER.pack if wire_format.framed else None
+        writer = (
+            LayeredWriter(opening.layer, head) if opening.layer else ReplyWriter(self.socket, framed=wire_format.framed)
+        )
         limits = (self._options.max_message_bytes, self._options.max_container_length)
         iprot, oprot = wire_format.protocol(self._reader, *limits), wire_format.protocol(writer, *limits)
-        self._dialogue = _Dialogue(wire_format, self._open_session(self.peer), writer, iprot, oprot)
+        session = self._open_session(self.peer, opening.identity)
+        self._dialogue = _Dialogue(wire_format, session, writer, iprot, oprot)
         return self._dialogue
+
+    def _turn_away(self, error: TurnedAwayError) -> Step:
+        """Tells a client in its own protocol why it may not go on, then waits for it to leave."""
+        self._ended(str(error), logging.WARNING)
+        if not self._opening.tell(error.answer):
+            return Step.CLOSE
+        self._shut_down(socket.SHUT_WR)
+        self._reader.replace(b"")
+        self._lingers = True
+        self._begun = self._begun or time.monotonic()
+        return Step.READ
 
     def _call(self) -> Step:
         dialogue, reader = self._dialogue, self._reader
-        assert dialogue is not None  # noqa: S101 - for the types: no call comes before its first bytes
+        if dialogue is None:
+            self._opening.answer()
+            return self._collect()
         length = reader.known_length
         most = self._options.max_container_length
         dialogue.iprot.container_length_limit = most if length is None else min(most, length)
         dialogue.writer.begin()
         try:
-            dialogue.session.handle(dialogue.iprot, dialogue.oprot)
+            dialogue.session.handle(dialogue.iprot, dialogue.oprot, self._opening.refusal)
         except IncompleteError:
             reader.again()
             self._message_end = MessageEnd(dialogue.wire_format, reader.start)
@@ -250,7 +304,9 @@ class Connection:
 
     def _refuse(self, reason: str) -> Step:
         dialogue, reader = self._dialogue, self._reader
-        if dialogue is None or not self._whole_or_its_head(dialogue.wire_format):
+        if dialogue is None:
+            raise self._opening.refused(reason)
+        if not self._whole_or_its_head(dialogue.wire_format):
             return Step.CLOSE
         dialogue.writer.begin()
         dialogue.session.handle(dialogue.iprot, dialogue.oprot, reason)

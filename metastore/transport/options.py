@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from metastore.transport.door import Door
+
 
 @dataclass(frozen=True, kw_only=True)
 class TransportOptions:
@@ -12,6 +14,7 @@ class TransportOptions:
     Attributes:
         host: name or address to listen on; "0.0.0.0" or "::" for all.
         port: TCP port; 0 takes any free one (`serve` tells which).
+        doors: what is listened on, in place of these two.
         workers: processes.
         max_connections: connections a worker keeps; one more is accepted and closed at once.
         max_connections_per_address: the same, of one address.
@@ -32,6 +35,7 @@ class TransportOptions:
 
     host: str = "127.0.0.1"
     port: int = 9083
+    doors: tuple[Door, ...] = ()
     workers: int = 2
     max_connections: int = 10_000
     max_connections_per_address: int = 8_000

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import resource
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
+from metastore.transport.door import Door
 from metastore.transport.listener import listen
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
@@ -21,13 +23,14 @@ _OTHER_FILES: Final = 256  # database connections, logs, modules
 def serve(
     options: TransportOptions,
     make_application: ApplicationFactory,
-    ready: Callable[[str, int], None] | None = None,
+    ready: Callable[[Sequence[tuple[str, int]]], None] | None = None,
     companions: Sequence[Companion] = (),
 ) -> int:
     """Listens, forks `options.workers` processes, supervises them, drains on SIGTERM, SIGINT and SIGHUP. Linux only.
 
     Call it in the main thread of a process that has no other thread and no database connection yet.
-    `make_application` is called in each worker; `ready(host, port)` in this process, once all workers are ready.
+    `make_application` is called in each worker; `ready` in this process, once all workers are ready, with host and port
+    of each door.
 
     `companions` run beside the workers, and are replaced as they are.
 
@@ -35,11 +38,13 @@ def serve(
     they had not ended in time, or after a second signal.
     Raises BindError when the address cannot be listened on.
     """
-    with listen(options.host, options.port) as listener:
-        host, port = listener.getsockname()[:2]
+    with ExitStack() as stack:
+        doors = options.doors or (Door(host=options.host, port=options.port),)
+        listeners = [(stack.enter_context(listen(door.host, door.port)), door) for door in doors]
+        addresses = [listener.getsockname()[:2] for listener, _ in listeners]
         _allow_open_files(options.max_connections)
-        all_ready = partial(ready, host, port) if ready else lambda: None
-        return Supervisor(options, listener, make_application, all_ready, companions).run()
+        all_ready = partial(ready, addresses) if ready else lambda: None
+        return Supervisor(options, listeners, make_application, all_ready, companions).run()
 
 
 def _allow_open_files(connections: int) -> None:

@@ -7,6 +7,9 @@ from typing import Protocol
 
 from thrift.protocol.TProtocol import TProtocolBase
 
+from metastore.identity import Identity
+from metastore.transport.door import Gate
+
 
 class Session(Protocol):
     """One connection's view of the service. Used by one thread at a time, not always the same one."""
@@ -27,8 +30,13 @@ class Session(Protocol):
 class Application(Protocol):
     """The service in one worker process. Made after the fork, so it may hold threads and database connections."""
 
-    def open_session(self, peer: str) -> Session:
-        """A session for the client at `peer` ("host:port"), called when its first bytes have arrived."""
+    @property
+    def gate(self) -> Gate:
+        """Who knows the users. Asked where a door has authentication."""
+
+    def open_session(self, peer: str, identity: Identity | None = None) -> Session:
+        """A session for the client at `peer` ("host:port"), called when its first bytes have arrived, and it is known
+        who it is, where that is asked."""
 
     def observe(self, *, connections: int, calls: int, waiting: int, resident: int) -> None:
         """Is told now and then what the worker has: connections, calls in flight and waiting, bytes of memory."""
@@ -37,6 +45,6 @@ class Application(Protocol):
         """The worker is ending; no call is in flight any more, unless the time to drain was over."""
 
 
-SessionFactory = Callable[[str], Session]
+SessionFactory = Callable[[str, Identity | None], Session]
 ApplicationFactory = Callable[[int], Application]
 """Is given the worker's number, from 0; the one that replaces a dead worker has the same."""

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final, NoReturn
 
 from metastore.transport.balance import Balance
+from metastore.transport.door import Door
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
 from metastore.transport.worker import CANNOT_START, run_worker, stop_listening
@@ -74,12 +75,12 @@ class Supervisor:
     def __init__(
         self,
         options: TransportOptions,
-        listener: socket.socket,
+        listeners: Sequence[tuple[socket.socket, Door]],
         make_application: ApplicationFactory,
         ready: Callable[[], None],
         companions: Sequence[Companion] = (),
     ) -> None:
-        self._listener = listener
+        self._listeners = listeners
         self._ready: Callable[[], None] | None = ready
         self._lifeline, self._lifeline_end = os.pipe()
         self._selector = selectors.DefaultSelector()
@@ -88,7 +89,7 @@ class Supervisor:
 
         def run(worker: int, lifeline: int, report: int) -> int:
             make = partial(make_application, worker)
-            return run_worker(options, listener, lifeline, report, make, balance.of(worker))
+            return run_worker(options, listeners, lifeline, report, make, balance.of(worker))
 
         self._processes = [
             _Process("worker", partial(run, each), worker=True, bury=partial(balance.gone, each))
@@ -213,7 +214,8 @@ class Supervisor:
         if self._draining:
             return
         self._draining = True
-        stop_listening(self._listener)
+        for listener, _ in self._listeners:
+            stop_listening(listener)
         os.close(self._lifeline_end)
         self._kill([each for each in self._running() if each.worker and not each.ready])
 

@@ -11,11 +11,13 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from metastore.transport import memory
 from metastore.transport.balance import Share
+from metastore.transport.door import Door
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Application
 from metastore.transport.worker_pool import WorkerPool
@@ -32,7 +34,7 @@ _PAUSE: Final = 0.1  # seconds between attempts to accept when the process has n
 
 def run_worker(
     options: TransportOptions,
-    listener: socket.socket,
+    listeners: Sequence[tuple[socket.socket, Door]],
     lifeline: int,
     report: int,
     make_application: Callable[[], Application],
@@ -52,7 +54,10 @@ def run_worker(
     pool = WorkerPool(options, application.open_session)
     pool.start()
     draining = threading.Event()
-    threading.Thread(target=_accept, args=(listener, pool, draining, share), name="accept", daemon=True).start()
+    for listener, door in listeners:
+        through = replace(door, gate=application.gate) if door.authentication else door
+        arguments = (listener, through, pool, draining, share)
+        threading.Thread(target=_accept, args=arguments, name="accept", daemon=True).start()
     with contextlib.suppress(BrokenPipeError):  # the supervisor is gone: so is the lifeline
         os.write(report, b"1")
 
@@ -63,7 +68,8 @@ def run_worker(
         application.observe(**figures)
     draining.set()
     signal.alarm(math.ceil(options.drain_timeout) + _GRACE)
-    stop_listening(listener)
+    for listener, _ in listeners:
+        stop_listening(listener)
     left = pool.drain(options.drain_timeout)
     if left:
         logger.warning("%d calls were cut: not done after %g s", left, options.drain_timeout)
@@ -80,8 +86,8 @@ def stop_listening(listener: socket.socket) -> None:
             raise
 
 
-def _accept(listener: socket.socket, pool: WorkerPool, draining: threading.Event, share: Share) -> None:
-    """Accepts until the listener is shut down, when it is this worker's turn.
+def _accept(listener: socket.socket, door: Door, pool: WorkerPool, draining: threading.Event, share: Share) -> None:
+    """Accepts until the listener is shut down.
 
     Blocking, because Linux wakes the processes that wait in accept() in turn; of those that wait on an epoll it prefers
     one. Of many connections at once, the one that runs would take them all, whatever the kernel does.
@@ -90,7 +96,7 @@ def _accept(listener: socket.socket, pool: WorkerPool, draining: threading.Event
         try:
             share.wait(pool.connections)
             sock, address = listener.accept()
-            pool.admit(sock, _name_of(address))
+            pool.admit(sock, _name_of(address), door)
         except OSError as error:
             if error.errno == errno.EINVAL:
                 return

@@ -12,6 +12,7 @@ from typing import Final
 
 from metastore.transport.admission import Admission
 from metastore.transport.connection import Connection, Step
+from metastore.transport.door import Door
 from metastore.transport.fair_queue import Address, FairQueue
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
@@ -73,10 +74,10 @@ class WorkerPool:
             "resident": self._memory.resident(),
         }
 
-    def admit(self, sock: socket.socket, peer: str) -> None:
+    def admit(self, sock: socket.socket, peer: str, door: Door) -> None:
         """Takes an accepted connection; closes it at once when there are too many, or when draining."""
         sock.settimeout(0)
-        connection = Connection(sock, peer, self._options, self._open_session, self._memory)
+        connection = Connection(sock, peer, self._options, self._open_session, self._memory, door)
         with self._lock:
             address = self._address(connection)
             full = self._admission.connections_used_up(len(self._connections), address)
@@ -85,6 +86,8 @@ class WorkerPool:
                 self._connections[sock.fileno()] = connection
                 self._addresses[address.host] = address
                 address.connections += 1
+                if connection.collecting:  # its time runs from now on
+                    self._underway.add(connection)
         if admitted:
             self._epoll.register(sock, _EVENTS[Step.READ])
             return
@@ -120,7 +123,7 @@ class WorkerPool:
         with self._none_left:
             self._draining = True
             for connection in self._connections.values():
-                if not connection.busy and connection not in self._underway:
+                if not connection.busy and (connection.silent or connection not in self._underway):
                     connection.stop_reading()
         while self._connections and time.monotonic() < deadline:
             self.look_after()

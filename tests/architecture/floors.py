@@ -8,9 +8,9 @@ from __future__ import annotations
 
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     "metastore": [
-        ("errors", "context", "structs"),
+        ("errors", "context", "identity", "structs"),
         ("domain", "settings"),
-        ("encoding", "warehouse", "transport", "client", "monitoring"),
+        ("encoding", "warehouse", "transport", "client", "monitoring", "security"),
         ("storage.schema", "storage.cache", "storage.references", "storage.postgres"),
         ("storage.mapping",),
         ("storage.queries",),

@@ -24,7 +24,7 @@ from thrift_idl.gen.hive_metastore.ThriftHiveMetastore import add_partitions_req
 
 
 class EchoSession:
-    def __init__(self, peer: str) -> None:
+    def __init__(self, peer: str, _identity: object = None) -> None:
         self.peer = peer
         self.calls = 0
 
@@ -77,7 +77,9 @@ class EchoSession:
 
 
 class EchoApplication:
-    def open_session(self, peer: str) -> EchoSession:
+    gate: Any = None
+
+    def open_session(self, peer: str, _identity: object = None) -> EchoSession:
         return EchoSession(peer)
 
     def observe(self, **figures: int) -> None:
@@ -104,7 +106,7 @@ def main() -> int:
         return EchoApplication()
 
     try:
-        return serve(TransportOptions(**given), make_application, lambda _, port: print(port, flush=True))  # noqa: T201
+        return serve(TransportOptions(**given), make_application, lambda found: print(found[0][1], flush=True))  # noqa: T201
     except BindError as error:
         sys.exit(str(error))
 

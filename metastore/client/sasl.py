@@ -1,0 +1,256 @@
+"""SASL from the client's side: PLAIN for passwords and JWTs, DIGEST-MD5 for delegation tokens, GSSAPI for Kerberos."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+import struct
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from thrift.transport.TTransport import TTransportBase, TTransportException
+
+from metastore.client.credentials import Credentials
+from metastore.client.errors import AuthenticationError, CredentialsError
+
+_START, _OK, _BAD, _ERROR, _COMPLETE = 1, 2, 3, 4, 5
+_HEAD: Final = struct.Struct("!BI")
+_LENGTH: Final = struct.Struct("!I")
+_MOST: Final = 2**16  # bytes of a message of the exchange
+_OFFERED: Final = {1: "authentication", 2: "integrity", 4: "privacy"}
+
+
+class Mechanism(Protocol):
+    """One exchange, seen from the client."""
+
+    name: str
+    done: bool
+    wraps: bool
+
+    def step(self, challenge: bytes | None) -> bytes:
+        """What to say; the first time there is no challenge."""
+
+    def wrap(self, data: bytes) -> bytes: ...
+
+    def unwrap(self, data: bytes) -> bytes: ...
+
+
+class SaslTransport(TTransportBase):  # type: ignore[misc]
+    """Thrift's bytes through SASL: after the exchange, each piece has its length in front."""
+
+    def __init__(self, below: Any, mechanism: Mechanism) -> None:
+        self._below = below
+        self._mechanism = mechanism
+        self._out: list[bytes] = []
+        self._in = b""
+        self._at = 0
+
+    def open(self) -> None:
+        """Authenticates over the transport below, which is open. Raises AuthenticationError, TTransportException."""
+        mechanism = self._mechanism
+        self._say(_START, mechanism.name.encode())
+        answer = mechanism.step(None)
+        self._say(_COMPLETE if mechanism.done else _OK, answer)
+        while True:
+            status, payload = self._hear()
+            if status == _COMPLETE:
+                if not mechanism.done:
+                    mechanism.step(payload)
+                return
+            answer = mechanism.step(payload)
+            self._say(_COMPLETE if mechanism.done else _OK, answer)
+
+    def read(self, sz: int) -> bytes:
+        while self._at >= len(self._in):
+            length = _LENGTH.unpack(self._below.readAll(_LENGTH.size))[0]
+            piece = self._below.readAll(length) if length else b""
+            self._in, self._at = (self._mechanism.unwrap(piece) if self._mechanism.wraps else piece), 0
+        data = self._in[self._at : self._at + sz]
+        self._at += len(data)
+        return data
+
+    def write(self, buf: bytes) -> None:
+        self._out.append(buf)
+
+    def flush(self) -> None:
+        data, self._out = b"".join(self._out), []
+        if self._mechanism.wraps:
+            data = self._mechanism.wrap(data)
+        self._below.write(_LENGTH.pack(len(data)) + data)
+        self._below.flush()
+
+    def _say(self, status: int, payload: bytes) -> None:
+        self._below.write(_HEAD.pack(status, len(payload)) + payload)
+        self._below.flush()
+
+    def _hear(self) -> tuple[int, bytes]:
+        status, length = _HEAD.unpack(self._below.readAll(_HEAD.size))
+        if length > _MOST or status not in (_OK, _BAD, _ERROR, _COMPLETE):
+            raise TTransportException(message="the server does not speak SASL: set no credentials, or another port")
+        payload = self._below.readAll(length) if length else b""
+        if status in (_BAD, _ERROR):
+            raise AuthenticationError(payload.decode(errors="replace"))
+        return status, payload
+
+
+class _Bare:
+    """A mechanism that protects nothing after it."""
+
+    done = False
+    wraps = False
+
+    def wrap(self, data: bytes) -> bytes:
+        return data
+
+    unwrap = wrap
+
+
+class Plain(_Bare):
+    """RFC 4616."""
+
+    name = "PLAIN"
+
+    def __init__(self, user: str, password: str) -> None:
+        self._answer = f"\0{user}\0{password}".encode()
+
+    def step(self, _challenge: bytes | None) -> bytes:
+        self.done = True
+        return self._answer
+
+
+class DigestMd5(_Bare):
+    """RFC 2831 with quality auth, as Hadoop's delegation tokens have it."""
+
+    name = "DIGEST-MD5"
+
+    def __init__(self, user: str, password: str) -> None:
+        self._user, self._password = user, password
+        self._expected = ""
+
+    def step(self, challenge: bytes | None) -> bytes:
+        if challenge is None:
+            return b""
+        if self._expected:
+            if f"rspauth={self._expected}".encode() not in challenge:
+                raise AuthenticationError("the server does not know the token's password")
+            self.done = True
+            return b""
+        fields = directives(challenge.decode())
+        realm, nonce = fields.get("realm", ""), fields.get("nonce", "")
+        cnonce, uri = secrets.token_hex(16), "null/default"
+        response = digest(self._user, realm, self._password, nonce, cnonce, f"AUTHENTICATE:{uri}")
+        self._expected = digest(self._user, realm, self._password, nonce, cnonce, f":{uri}")
+        return (
+            f'charset=utf-8,username="{self._user}",realm="{realm}",nonce="{nonce}",nc=00000001,cnonce="{cnonce}",'
+            f'digest-uri="{uri}",maxbuf=65536,response={response},qop=auth'
+        ).encode()
+
+
+def directives(text: str) -> dict[str, str]:
+    """The directives of a challenge or response (RFC 2831, 7.1)."""
+    found, rest = {}, text
+    while rest:
+        name, _, rest = rest.partition("=")
+        if rest.startswith('"'):
+            value, _, rest = rest[1:].partition('"')
+            rest = rest.partition(",")[2]
+        else:
+            value, _, rest = rest.partition(",")
+        found[name.strip(" ,")] = value
+    return found
+
+
+def digest(user: str, realm: str, password: str, nonce: str, cnonce: str, a2: str) -> str:
+    """The response of RFC 2831, 2.1.2.1, in hexadecimal; for one exchange (nc=1) of quality auth."""
+
+    def md5(data: bytes) -> Any:
+        return hashlib.md5(data, usedforsecurity=False)
+
+    a1 = md5(f"{user}:{realm}:{password}".encode()).digest() + f":{nonce}:{cnonce}".encode()
+    inner = f"{nonce}:00000001:{cnonce}:auth:{md5(a2.encode()).hexdigest()}"
+    return str(md5(f"{md5(a1).hexdigest()}:{inner}".encode()).hexdigest())
+
+
+class Gssapi:
+    """RFC 4752: Kerberos, with the ticket that the process has. Needs the package gssapi."""
+
+    name = "GSSAPI"
+
+    def __init__(self, service: str) -> None:
+        """`service`: the server's principal. Raises CredentialsError without the package."""
+        try:
+            import gssapi
+        except ImportError:
+            raise CredentialsError(
+                "Kerberos needs the package gssapi: run  pip install 'metastore[kerberos]'"
+            ) from None
+        self._gssapi = gssapi
+        kind = gssapi.NameType.kerberos_principal if "/" in service else gssapi.NameType.hostbased_service
+        flags = gssapi.RequirementFlag.mutual_authentication | gssapi.RequirementFlag.out_of_sequence_detection
+        flags |= gssapi.RequirementFlag.integrity | gssapi.RequirementFlag.confidentiality
+        self._context = gssapi.SecurityContext(name=gssapi.Name(service, kind), flags=flags, usage="initiate")
+        self.done = False
+        self.wraps = False
+        self._encrypts = False
+
+    def step(self, challenge: bytes | None) -> bytes:
+        """Raises AuthenticationError: no ticket, another service's …"""
+        try:
+            if not self._context.complete:
+                return self._context.step(challenge or None) or b""
+            return self._choose(self._context.unwrap(challenge or b"").message)
+        except self._gssapi.exceptions.GSSError as error:
+            raise AuthenticationError(f"Kerberos: {' '.join(error.gen_message().split())}") from error
+
+    def _choose(self, offer: bytes) -> bytes:
+        """Takes the strongest protection that is offered."""
+        chosen = max((bit for bit in _OFFERED if offer[0] & bit), default=0)
+        if not chosen:
+            raise AuthenticationError("No common protection layer between client and server")
+        self.wraps, self._encrypts, self.done = chosen > 1, chosen == 4, True
+        return bytes(self._context.wrap(bytes([chosen]) + offer[1:4], encrypt=False).message)
+
+    def wrap(self, data: bytes) -> bytes:
+        return bytes(self._context.wrap(data, encrypt=self._encrypts).message)
+
+    def unwrap(self, data: bytes) -> bytes:
+        try:
+            return bytes(self._context.unwrap(data).message)
+        except self._gssapi.exceptions.GSSError as error:
+            raise TTransportException(message=f"Kerberos: {error}") from error
+
+
+def mechanism_of(credentials: Credentials, host: str) -> Mechanism | None:
+    """What these credentials are shown with; none: without SASL. Raises CredentialsError."""
+    if credentials.password:
+        return Plain(credentials.user or "", credentials.password)
+    if credentials.jwt:
+        return Plain(credentials.user or "jwt", credentials.jwt)
+    if credentials.token:
+        return DigestMd5(*_of_token(credentials.token))
+    if credentials.kerberos:
+        service = credentials.kerberos.replace("_HOST", host.lower())
+        return Gssapi(service if "/" in service else f"{service}@{host}")
+    return None
+
+
+def _of_token(text: str) -> tuple[str, str]:
+    """User and password of a delegation token (Hadoop's Token: two byte strings, each with its length)."""
+    read: Callable[[bytes], tuple[bytes, bytes]] = _length_and_bytes
+    try:
+        identifier, rest = read(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        password, _ = read(rest)
+    except (ValueError, IndexError) as error:
+        raise CredentialsError("the token is no delegation token; get one with  get_delegation_token") from error
+    return base64.b64encode(identifier).decode(), base64.b64encode(password).decode()
+
+
+def _length_and_bytes(data: bytes) -> tuple[bytes, bytes]:
+    """Hadoop's variable-length number, as many bytes as it says, and what is behind them."""
+    first = data[0] - 256 if data[0] > 127 else data[0]
+    size = 0 if first >= -112 else -112 - first
+    length = int.from_bytes(data[1 : 1 + size], "big") if size else first
+    if not 0 <= length <= len(data) - 1 - size:
+        raise ValueError(length)
+    return data[1 + size : 1 + size + length], data[1 + size + length :]

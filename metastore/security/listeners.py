@@ -1,0 +1,123 @@
+"""What is listened on, and what each listener asks: the settings that belong together, looked at before the start."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+from metastore.errors import ConfigurationError
+from metastore.identity import CERTIFICATE, METHODS, PASSWORD
+from metastore.settings import Settings
+
+_OWN: Final = ("tls", "authentication", "tls_client_certificates")
+_TLS: Final = ("off", "allowed", "required")
+_CERTIFICATES: Final = ("off", "optional", "required")
+NONE: Final = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listener:
+    """An address, and what is asked there."""
+
+    host: str
+    port: int
+    tls: str
+    authentication: frozenset[str]
+    tls_client_certificates: str
+
+    @property
+    def exposed(self) -> bool:
+        """Whether other machines reach it."""
+        try:
+            return not ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host != "localhost"
+
+
+def listeners(settings: Settings) -> tuple[Listener, ...]:
+    """The listeners of METASTORE_LISTEN, else the one of METASTORE_HOST and METASTORE_PORT. Raises ConfigurationError.
+
+    One is `host:port`, with settings of its own behind a question mark: `127.0.0.1:9084?tls=off&authentication=none`.
+    """
+    texts = settings.listen.split() or [f"{_bracketed(settings.host)}:{settings.port}"]
+    found = tuple(_listener(settings, text) for text in texts)
+    for each in found:
+        _check(settings, each)
+    return found
+
+
+def warnings(found: tuple[Listener, ...]) -> Iterator[str]:
+    """What an administrator should hear of before anybody comes."""
+    for each in found:
+        where = f"{_bracketed(each.host)}:{each.port}"
+        if each.exposed and not each.authentication:
+            yield (
+                f"{where} can be reached from other machines and asks nobody who they are: set METASTORE_AUTHENTICATION"
+            )
+        elif each.exposed and each.tls != "required":
+            yield f"{where} can be reached without encryption: METASTORE_TLS={each.tls}"
+
+
+def methods(text: str) -> frozenset[str]:
+    """The methods of METASTORE_AUTHENTICATION: none, or some with commas between. Raises ConfigurationError."""
+    named = {each.strip() for each in text.split(",") if each.strip()}
+    unknown = named - {NONE, *METHODS}
+    if unknown or (NONE in named and len(named) > 1):
+        raise ConfigurationError(
+            f"authentication is {text!r}, but must be none, or some of {', '.join(METHODS)} with commas between"
+        )
+    return frozenset(named - {NONE})
+
+
+def _listener(settings: Settings, text: str) -> Listener:
+    address, _, query = text.partition("?")
+    try:
+        url = urlsplit(f"//{address}")
+        host, port = url.hostname, url.port
+    except ValueError:
+        host = port = None
+    if not host or port is None or url.path or "@" in address:
+        raise ConfigurationError(f"listen: {text!r} is no address; write host:port, or host:port?tls=off")
+    own = {name.replace("-", "_"): value for name, value in parse_qsl(query, keep_blank_values=True)}
+    if unknown := set(own) - set(_OWN):
+        raise ConfigurationError(
+            f"listen: a listener has no setting {', '.join(sorted(unknown))}; it may have {', '.join(_OWN)}"
+        )
+    values = {name: own.get(name, getattr(settings, name)) for name in _OWN}
+    return Listener(
+        host=host,
+        port=port,
+        tls=_one_of("tls", values["tls"], _TLS),
+        authentication=methods(values["authentication"]),
+        tls_client_certificates=_one_of("tls_client_certificates", values["tls_client_certificates"], _CERTIFICATES),
+    )
+
+
+def _check(settings: Settings, listener: Listener) -> None:
+    certificates = listener.tls_client_certificates
+    if listener.tls != "off" and settings.tls_certificate is None:
+        raise ConfigurationError(f"tls is {listener.tls}, which needs the server's certificate: set tls_certificate")
+    if certificates != "off" and (listener.tls == "off" or settings.tls_client_authorities is None):
+        raise ConfigurationError(
+            f"tls_client_certificates is {certificates}, which needs tls, and tls_client_authorities"
+        )
+    if CERTIFICATE in listener.authentication and certificates == "off":
+        raise ConfigurationError(f"authentication by {CERTIFICATE} needs tls_client_certificates=optional or required")
+    if PASSWORD in listener.authentication and listener.tls == "off" and not settings.password_without_tls:
+        raise ConfigurationError(
+            "authentication by password needs tls=allowed or required; passwords in plain text are taken only with "
+            "password_without_tls=true"
+        )
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise ConfigurationError(f"{name} is {value!r}, but must be {', '.join(allowed[:-1])} or {allowed[-1]}")
+    return value
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

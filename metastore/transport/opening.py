@@ -1,0 +1,153 @@
+"""The begin of a connection: its first bytes say whether it is TLS, SASL or Thrift, and what lies between."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+from metastore.identity import CERTIFICATE, Identity, Mechanism, RefusedError
+from metastore.transport import sasl
+from metastore.transport.buffers import MessageReader
+from metastore.transport.door import Door
+from metastore.transport.layers import Layer, Wire
+from metastore.transport.sasl import Exchange, Sasl
+from metastore.transport.tls import FIRST_BYTES, OFF, REFUSED, REQUIRED, Tls
+from metastore.transport.wire_format import PEEKED, WireFormat, detect
+
+_MOST: Final = 2**16  # bytes of a message of somebody who is not known
+
+
+class TurnedAwayError(Exception):
+    """A client is refused. The text is for the log; `answer` are the bytes that tell the client, in its protocol."""
+
+    def __init__(self, text: str, answer: bytes) -> None:
+        super().__init__(text)
+        self.answer = answer
+
+
+class Opening:
+    """What a connection goes through, as its bytes arrive. Nothing here waits but `answer`.
+
+    Attributes:
+        layer: what lies between socket and Thrift; none: nothing.
+        identity: who is there, once that is proved.
+        refusal: why calls of this client are not worked on; none: they are. Known when Thrift is spoken.
+        due: whether a message is there that `answer` is to be called for.
+    """
+
+    def __init__(self, sock: socket.socket, reader: MessageReader, door: Door) -> None:
+        self.layer: Layer | None = None
+        self.identity: Identity | None = None
+        self.refusal: str | None = None
+        self.due = False
+        self._socket = sock
+        self._reader = reader
+        self._door = door
+        self._tls: Tls | None = None
+        self._exchange: Exchange | None = None
+        self._limit = reader.limit
+        if door.asks:
+            reader.limit = min(reader.limit, _MOST)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the client has to go on: it has begun something, or has not said who it is."""
+        return self._door.asks or self._exchange is not None or bool(self._tls and not self._tls.established)
+
+    def collect(self) -> WireFormat | None:
+        """The wire format, once Thrift is spoken; none: more has to arrive, or an answer is due.
+
+        Raises TurnedAwayError, TTransportException, TProtocolException.
+        """
+        reader = self._reader
+        while self._exchange is None:
+            if reader.unread < PEEKED:
+                return None
+            first = reader.peek(PEEKED)
+            if first[:2] == FIRST_BYTES and self._tls is None:
+                self._begin_tls()
+            elif sasl.begins(first):
+                self._exchange = Exchange(self._mechanism)
+            else:
+                return self._thrift(first)
+        if self._exchange.done:
+            return self._thrift(reader.peek(PEEKED)) if reader.unread >= PEEKED else None
+        try:
+            self.due = self._exchange.arrived(reader)
+        except RefusedError as error:
+            raise TurnedAwayError(str(error), sasl.refusal(str(error))) from error
+        return None
+
+    def answer(self) -> None:
+        """Answers the message of the exchange that is there; may take its time. Raises TurnedAwayError."""
+        exchange, self.due = self._exchange, False
+        if exchange is None:
+            return
+        try:
+            answer = exchange.answer(self._reader)
+        except RefusedError as error:
+            raise TurnedAwayError(str(error), sasl.refusal(str(error))) from error
+        if exchange.mechanism is None or not exchange.done:
+            self.tell(answer)
+            return
+        self.identity = exchange.mechanism.identity
+        self.tell(answer)
+        self._go_through(Sasl(self.layer or Wire(self._socket), exchange.mechanism, self._limit))
+
+    def refused(self, reason: str) -> TurnedAwayError:
+        """The refusal of a client that has not begun to call."""
+        return TurnedAwayError(reason, sasl.refusal(reason) if self._exchange else b"")
+
+    def tell(self, data: bytes) -> bool:
+        """Sends a few bytes; false: the peer does not take them."""
+        layer = self.layer or Wire(self._socket)
+        try:
+            layer.put(data)
+            layer.flush()
+        except OSError:
+            return False
+        return True
+
+    def _begin_tls(self) -> None:
+        door = self._door
+        if door.tls == OFF or door.certificate is None:
+            raise TurnedAwayError("it speaks TLS, which is off here (METASTORE_TLS=off)", REFUSED)
+        context = door.certificate.context(door.client_certificates)
+        self._tls = Tls(Wire(self._socket), context)
+        self._go_through(self._tls)
+
+    def _go_through(self, layer: Tls | Sasl) -> None:
+        """What has arrived and is not read, and what arrives from now on, comes through the layer."""
+        self.layer = layer
+        layer.first = self._reader.through(layer)
+        if layer.first:
+            self._reader.receive()
+
+    def _thrift(self, first: bytes) -> WireFormat:
+        wire_format = detect(first)
+        try:
+            self._look_at_certificate()
+            self.refusal = self._door.refusal(self.identity, encrypted=self._tls is not None) or None
+        except RefusedError as error:
+            self.refusal = str(error)
+        if self.refusal is None:
+            self._reader.limit = self._limit
+        return wire_format
+
+    def _look_at_certificate(self) -> None:
+        door = self._door
+        if self._tls and self.identity is None and door.gate and CERTIFICATE in door.authentication:
+            certificate = self._tls.peer_certificate
+            if certificate:
+                self.identity = door.gate.certificate(certificate)
+
+    def _mechanism(self, name: str) -> Mechanism:
+        door, encrypted = self._door, self._tls is not None
+        if door.tls == REQUIRED and not encrypted:
+            raise RefusedError(door.refusal(None, encrypted=False))
+        if door.gate is None:
+            raise RefusedError(
+                "This metastore asks for no authentication (METASTORE_AUTHENTICATION=none): "
+                "set hive.metastore.sasl.enabled=false"
+            )
+        return door.gate.mechanism(name, door.authentication, encrypted=encrypted)

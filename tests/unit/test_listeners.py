@@ -1,0 +1,101 @@
+"""What is listened on, and which settings do not go together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.errors import ConfigurationError
+from metastore.security.certificates import Certificates, subject
+from metastore.security.listeners import listeners, warnings
+from metastore.settings import Settings
+
+PEM: dict[str, Any] = {"tls_certificate": Path("chain.pem"), "tls_client_authorities": Path("ca.pem")}
+
+
+def test_one_listener_by_default() -> None:
+    (found,) = listeners(Settings(port=1234))
+    assert (found.host, found.port, found.tls, found.authentication) == ("127.0.0.1", 1234, "off", frozenset())
+
+
+def test_several_with_settings_of_their_own() -> None:
+    text = "0.0.0.0:9083 [::1]:9084?tls=off&authentication=none"
+    outer, inner = listeners(Settings(listen=text, tls="required", authentication="password,jwt", **PEM))
+    assert (outer.host, outer.port, outer.tls) == ("0.0.0.0", 9083, "required")
+    assert outer.authentication == {"password", "jwt"}
+    assert (inner.host, inner.port, inner.tls, inner.authentication) == ("::1", 9084, "off", frozenset())
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"listen": "nonsense"}, "is no address"),
+        ({"listen": "host:99999"}, "is no address"),
+        ({"listen": "host:1/path"}, "is no address"),
+        ({"listen": "host:1?color=red"}, "no setting color"),
+        ({"listen": "host:1?tls=maybe"}, "off, allowed or required"),
+        ({"tls": "required"}, "set tls_certificate"),
+        ({"authentication": "magic"}, "must be none, or some of"),
+        ({"authentication": "none,jwt"}, "must be none, or some of"),
+        ({"authentication": "tls-certificate", "tls": "required", **PEM}, "tls_client_certificates=optional"),
+        ({"authentication": "password"}, "password_without_tls"),
+        ({"tls_client_certificates": "required"}, "needs tls"),
+    ],
+)
+def test_what_does_not_go_together_is_told(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigurationError, match=text):
+        listeners(Settings(**settings))
+
+
+@pytest.mark.parametrize(
+    ("listen", "authentication", "heard"),
+    [
+        ("127.0.0.1:1", "none", []),
+        ("localhost:1", "none", []),
+        ("[::1]:1", "none", []),
+        ("0.0.0.0:1", "none", ["METASTORE_AUTHENTICATION"]),
+        ("host.example:1", "jwt", ["METASTORE_TLS"]),
+        ("0.0.0.0:1?tls=required", "jwt", []),
+    ],
+)
+def test_who_listens_to_others_without_asking_is_warned(listen: str, authentication: str, heard: list[str]) -> None:
+    found = listeners(Settings(listen=listen, authentication=authentication, **PEM))
+    told = list(warnings(found))
+    assert len(told) == len(heard)
+    assert all(name in text for name, text in zip(heard, told, strict=True))
+
+
+def certificate(*names: tuple[str, str]) -> dict[str, Any]:
+    return {"subject": tuple(((each),) for each in names), "notAfter": "Jan  1 00:00:00 2100 GMT"}
+
+
+@pytest.mark.parametrize(
+    ("names", "written"),
+    [
+        ((("countryName", "DE"), ("commonName", "alice")), "CN=alice,C=DE"),
+        ((("commonName", "a,CN=root"),), r"CN=a\,CN\=root"),
+        ((("commonName", " a+b "),), r"CN=\ a\+b\ "),
+    ],
+)
+def test_subjects_are_written_as_rfc_4514_has_them(names: tuple[tuple[str, str], ...], written: str) -> None:
+    assert subject(certificate(*names)) == written
+
+
+def test_a_name_that_looks_like_a_subject_is_nobodys() -> None:
+    from metastore.identity import RefusedError
+
+    rule = Certificates(Settings().tls_user)
+    assert rule.identity(certificate(("commonName", "alice"), ("organizationalUnitName", "x"))).user == "alice"
+    for name in ("a,CN=root", "x+CN=root", ""):
+        with pytest.raises(RefusedError):
+            rule.identity(certificate(("commonName", name)))
+    with pytest.raises(RefusedError, match="expired"):
+        rule.identity({**certificate(("commonName", "alice")), "notAfter": "Jan  1 00:00:00 2020 GMT"})
+
+
+@pytest.mark.parametrize("rule", ["(", "CN=.*", "(a)(b)"])
+def test_a_rule_that_cannot_be_used_is_told(rule: str) -> None:
+    with pytest.raises(ConfigurationError, match="tls_user"):
+        Certificates(rule)

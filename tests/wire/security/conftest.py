@@ -1,0 +1,100 @@
+"""Certificates, servers that ask who calls, and clients that say so."""
+
+from __future__ import annotations
+
+import datetime
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from metastore.client import Credentials, MetastoreClient, connect
+from tests.fixtures.server import Server, running
+
+PATIENCE = 15.0  # seconds that anything may take that should happen at once
+
+
+@dataclass(frozen=True)
+class Pem:
+    """A certificate and its key as files."""
+
+    chain: Path
+    key: Path
+
+
+class Authority:
+    """A certificate authority that signs what a test needs."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._folder = folder
+        self._ca = trustme.CA()
+        self.pem = folder / "ca.pem"
+        self._ca.cert_pem.write_to_path(str(self.pem))
+
+    def issue(self, *names: str, user: str | None = None, expired: bool = False) -> Pem:
+        """Signs a certificate for hosts, or for a user."""
+        past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
+        more = {"not_before": past - datetime.timedelta(days=1), "not_after": past} if expired else {}
+        issued = self._ca.issue_cert(*names, common_name=user, organization_name="Example", **more)
+        name = f"{user or names[0]}{'-expired' if expired else ''}-{id(issued)}"
+        pem = Pem(self._folder / f"{name}.pem", self._folder / f"{name}.key")
+        pem.chain.write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
+        issued.private_key_pem.write_to_path(str(pem.key))
+        return pem
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("pki") / "ours")
+
+
+@pytest.fixture(scope="session")
+def strange_authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("pki") / "strange")
+
+
+@pytest.fixture(scope="session")
+def host_pem(authority: Authority) -> Pem:
+    return authority.issue("localhost", "127.0.0.1")
+
+
+@pytest.fixture(scope="session")
+def tls_options(host_pem: Pem, authority: Authority) -> list[str]:
+    """What a server with a certificate is told, also to look at clients' ones."""
+    files = ["--tls-certificate", str(host_pem.chain), "--tls-key", str(host_pem.key)]
+    return [*files, "--tls-client-authorities", str(authority.pem)]
+
+
+@pytest.fixture(scope="module")
+def start(
+    make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Server]]:
+    """Servers of a module's own, all on one database."""
+    database = make_database()
+    with ExitStack() as servers:
+        yield lambda *options: servers.enter_context(running(database, tmp_path_factory.mktemp("secure"), *options))
+
+
+def client_of(
+    server: Server, *, user: str | None = None, host: str = "localhost", **credentials: Any
+) -> MetastoreClient:
+    """Our own client, which says so much."""
+    uri = f"thrift://{host}:{server.port}"
+    return connect(uri, timeout=PATIENCE, user=user, credentials=Credentials(**credentials))
+
+
+@contextmanager
+def raw(server: Server, port: int | None = None) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", port or server.port), PATIENCE) as sock:
+        yield sock
+
+
+def who(client: MetastoreClient) -> str:
+    """As whom the server sees the client: the owner of what it makes."""
+    return str(client.methods.set_ugi("nobody", ["nothing"])[-1])
