@@ -15,6 +15,7 @@ from metastore.background.recovery import recovery
 from metastore.background.registration import registration as register
 from metastore.background.timeouts import timeouts
 from metastore.background.timer import Timer
+from metastore.domain.privileges import Admins
 from metastore.errors import UnavailableError
 from metastore.handlers.catalogs import CatalogHandlers
 from metastore.handlers.cleaning import CleaningHandlers
@@ -52,8 +53,10 @@ from metastore.monitoring.board import Board, Place
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
+from metastore.protocol.rights.guard import Guard
 from metastore.security.certificates import Certificates
 from metastore.security.gate import Gate
+from metastore.services.authorization.authorization import Authorization
 from metastore.services.entry.catalogs import CatalogService
 from metastore.services.entry.cleaning import CleaningService
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
@@ -131,7 +134,12 @@ class Application:
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.journal = Journal(self._store, warehouse, on_step)
         self.databases = DatabaseService(self._store, self.journal, warehouse, _now)
-        self.tables = TableService(self._store, self.journal, warehouse, _now)
+        rights = self._rights = (
+            Authorization(self._store, Admins.parsed(settings.admins), warehouse.roots)
+            if settings.authorization == "grants"
+            else None
+        )
+        self.tables = TableService(self._store, self.journal, warehouse, _now, rights)
         self.partitions = PartitionReadService(self._store)
         self.notifications = NotificationService(self._store, settings.event_time_to_live)
         self.cleaning = CleaningService(self._store, self.journal, warehouse, timedelta(seconds=settings.clean_grace))
@@ -149,7 +157,8 @@ class Application:
         handlers = self._handlers(settings, warehouse, timeout)
         self.gate = Gate(Certificates(settings.tls_user), {})
         self._records = CallRecords(settings.slow_call, place)
-        self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version(), self._store.answers), self._records)
+        guard = Guard(rights, read_only=settings.read_only)
+        self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version(), self._store.answers), self._records, guard)
 
     def start(self) -> None:
         """Makes what every metastore has, as soon as the database is there; begins what happens without a call."""

@@ -9,9 +9,23 @@ from __future__ import annotations
 class MetastoreError(Exception):
     """Base of every error that is a client's or an administrator's business. Its text is shown as it is."""
 
+    is_refusal = False  # true: by rights, which is audited
+
 
 class NotFoundError(MetastoreError):
     """A catalog, database, table, partition or other object is not there."""
+
+
+class HiddenError(NotFoundError):
+    """An object is there, and not for this caller: told as one that is not there."""
+
+    is_refusal = True
+
+
+class PermissionDeniedError(MetastoreError):
+    """The caller sees an object, but may not do this to it."""
+
+    is_refusal = True
 
 
 class AlreadyExistsError(MetastoreError):

@@ -124,6 +124,11 @@ class Settings:
     dependencies_schema_change: str = _setting(
         "propagate", "what a change of a table's columns does to its dependent tables: propagate or refuse"
     )
+    authorization: str = _setting("off", "off, or grants: what is not granted is refused, and not shown")
+    admins: str = _setting("", "users, and groups with @ before them, with commas between, who have the role admin")
+    read_only: bool = _setting(
+        default=False, help_text="whether calls that change anything are refused: true or false", parse=_boolean
+    )
     http_host: str = _setting("127.0.0.1", "address of the HTTP port (0.0.0.0: all)")
     http_port: int | None = _setting(
         None, "HTTP port for /metrics and /health (0: any free one; unset: none)", parse=int, low=0, high=65535
@@ -153,6 +158,8 @@ class Settings:
             raise ConfigurationError(
                 f"dependencies_schema_change is {self.dependencies_schema_change!r}, but must be propagate or refuse"
             )
+        if self.authorization not in ("off", "grants"):
+            raise ConfigurationError(f"authorization is {self.authorization!r}, but must be off or grants")
         if self.log_format not in ("text", "json"):
             raise ConfigurationError(f"log_format is {self.log_format!r}, but must be text or json")
         if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):

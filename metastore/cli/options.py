@@ -22,7 +22,8 @@ def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[...
             default = "" if each.default in (None, "", Path()) else f"; {each.default}"
             text = f"{each.metadata['help']}  [{PREFIX}{each.name.upper()}{default}]"
             kind = bool if each.default is False else _TYPES.get(each.metadata["parse"], str)
-            command = click.option("--" + each.name.replace("_", "-"), each.name, type=kind, help=text)(command)
+            flag: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if kind is bool else {}
+            command = click.option("--" + each.name.replace("_", "-"), each.name, type=kind, help=text, **flag)(command)
         return command
 
     return decorate

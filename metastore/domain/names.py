@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from metastore.errors import InvalidInputError, InvalidObjectError
@@ -59,6 +60,14 @@ class TableName:
         return DatabaseName(self.catalog, self.database)
 
 
+class NamesOf(list[str]):
+    """Names of tables of several databases: without their databases, as some methods answer. `tables` has both."""
+
+    def __init__(self, tables: Iterable[TableName]) -> None:
+        self.tables = list(tables)
+        super().__init__(each.name for each in self.tables)
+
+
 def fold(name: str | None) -> str:
     """Returns the form in which names are stored and looked up: trimmed, lower case. None is the empty name."""
     return "" if name is None else name.strip().lower()
@@ -80,6 +89,17 @@ def split_database(name: str | None) -> tuple[str | None, str | None]:
     if not database:
         return fold(catalog), None
     return fold(catalog), "" if database == _EMPTY_DATABASE else fold(database)
+
+
+def database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
+    """Returns a database argument, with `@catalog#` before it or the catalog apart."""
+    prefix, name = split_database(database)
+    return DatabaseName(prefix or fold(catalog) or DEFAULT_CATALOG, name or "")
+
+
+def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
+    """Returns a table's whole name."""
+    return database_name(database, catalog).table(fold(table))
 
 
 def is_object_name(name: str) -> bool:

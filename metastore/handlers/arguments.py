@@ -6,21 +6,12 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold, pattern_regex, split_database
+from metastore.domain.names import database_name as database_name
+from metastore.domain.names import table_name as table_name
 from metastore.errors import InvalidInputError, NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, GrantRevokeType
 
 T = TypeVar("T")
-
-
-def database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
-    """Returns a database argument, with `@catalog#` before it or the catalog apart."""
-    prefix, name = split_database(database)
-    return DatabaseName(prefix or fold(catalog) or DEFAULT_CATALOG, name or "")
-
-
-def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
-    """Returns a table's whole name."""
-    return database_name(database, catalog).table(fold(table))
 
 
 def given_table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:

@@ -11,6 +11,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     GrantRevokePrivilegeResponse,
     HiveObjectPrivilege,
     HiveObjectRef,
+    HiveObjectType,
     PrincipalPrivilegeSet,
     PrivilegeBag,
 )
@@ -65,7 +66,7 @@ def _object(ref: HiveObjectRef) -> ObjectName:
         ref.objectType,
         database.catalog,
         None if ref.dbName is None else database.name,
-        folded(ref.objectName),
+        ref.objectName if ref.objectType == HiveObjectType.GLOBAL else folded(ref.objectName),
         tuple(ref.partValues or ()),
         folded(ref.columnName),
     )

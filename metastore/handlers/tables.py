@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from metastore.domain.names import is_object_name, pattern_regex
+from metastore.domain.names import NamesOf, TableName, is_object_name, pattern_regex
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import InvalidOperationError
 from metastore.handlers.arguments import (
@@ -99,7 +99,7 @@ class TableHandlers:
             return self._tables.names(name, pattern_regex(pattern), kind or None)
         catalog, databases = database_pattern(database)
         found = self._tables.metas(catalog, databases, pattern_regex(pattern), [kind] if kind else [])
-        return [each.name for each in found]
+        return NamesOf(TableName(catalog, each.database, each.name) for each in found)
 
     def get_tables_ext(self, request: GetTablesExtRequest) -> list[ExtendedTableInfo]:
         database = database_name(request.database, request.catalog)

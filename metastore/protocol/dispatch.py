@@ -20,6 +20,7 @@ from metastore.protocol.exceptions import Declared, undeclared
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.methods import Method, served
 from metastore.protocol.reading import read_arguments
+from metastore.protocol.rights.guard import Guard
 
 
 class Call:
@@ -74,12 +75,19 @@ class Call:
 class Dispatcher:
     """The method table of one process. `handlers`: by domain, as in `protocol.methods`."""
 
-    def __init__(self, handlers: Mapping[str, Any], base: FacebookHandlers, records: CallRecords) -> None:
+    def __init__(
+        self, handlers: Mapping[str, Any], base: FacebookHandlers, records: CallRecords, guard: Guard | None = None
+    ) -> None:
+        """Raises ConfigurationError where a served method declares no rights."""
+        guard = guard or Guard()
         self._base = base
         self._records = records
         self._connections = itertools.count(1)
         self._calls = {
-            name: Call(method, getattr(base if method.domain == "base" else handlers[method.domain], name))
+            name: Call(
+                method,
+                guard.guarded(method, getattr(base if method.domain == "base" else handlers[method.domain], name)),
+            )
             for name, method in served().items()
         }
 

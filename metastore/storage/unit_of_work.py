@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from threading import Lock
 from time import monotonic, sleep
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -19,6 +20,7 @@ from metastore.storage.cache import Cache
 from metastore.storage.postgres.exceptions import translate, translated
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.queries.descriptors import Descriptors, TailCache
+from metastore.storage.repositories.access import VERSION, Access
 from metastore.storage.repositories.catalogs import Catalogs
 from metastore.storage.repositories.column_statistics import ColumnStatistics
 from metastore.storage.repositories.compactions import Compactions
@@ -119,11 +121,21 @@ class UnitOfWork:
         self._undo: Undo | None = None
         self._events: list[Event] = []
         self._listed: set[int] = set()  # tables whose partitions are changed
-        descriptors = Descriptors(connection, tails)
+        self._privileges_change = False
+        descriptors = self._descriptors = Descriptors(connection, tails)
         self.tables = Tables(connection, descriptors)
         self.partitions = Partitions(connection, descriptors)
         self.partitions_write = PartitionsWrite(connection, descriptors, self._listed)
         self.partition_names = PartitionNames(connection, names)
+
+    @cached_property
+    def access(self) -> Access:
+        """What rights are decided by."""
+        return Access(self._connection, self._descriptors)
+
+    def change_privileges(self) -> None:
+        """What somebody has on more than one table is about to change: told to everybody with the commit."""
+        self._privileges_change = True
 
     def claim(self, job: str) -> bool:
         """Whether nobody else, on any server, is at this job; nobody will be, before this transaction ends."""
@@ -160,7 +172,8 @@ class UnitOfWork:
         if not self._in_transaction:
             return
         # In one message, so that what others wait for is locked no longer than PostgreSQL needs: the log last.
-        last = [*([RAISE] if self._listed else []), *([APPEND] if self._events else []), "COMMIT"]
+        changes = ((RAISE, self._listed), (VERSION, self._privileges_change), (APPEND, self._events))
+        last = [*(statement for statement, is_needed in changes if is_needed), "COMMIT"]
         given = appended(self._events) | {"listed": sorted(self._listed)}
         try:
             self._connection.execute(text("; ".join(last)), given)

@@ -18,7 +18,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("storage.unit_of_work", "storage.verification", "storage.figures"),
         ("services.clock", "services.rules"),
         ("services.files",),
-        ("services.cascade",),
+        ("services.cascade", "services.authorization"),
         ("services.entry",),
         ("handlers", "protocol", "background"),
         ("app",),

@@ -1,4 +1,4 @@
-"""Privileges: granted, revoked and told. As in a Hive metastore without an authorizer, nobody is refused anything."""
+"""Privileges: granted, revoked and told. Whether somebody may is for `services.authorization` to say."""
 
 from __future__ import annotations
 
@@ -71,6 +71,8 @@ class PrivilegeService:
             (target,) = found_targets(work, [name])
             if target is None:
                 return
+            if target.is_wide:
+                work.change_privileges()
             new = {_without_time(each): each for each in grants_of(work, wanted, self._clock())}
             old = {_without_time(each.grant): each.id for each in work.privileges.granted_by(authorizer, target)}
             work.privileges.delete([number for grant, number in old.items() if grant not in new])

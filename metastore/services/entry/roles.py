@@ -38,6 +38,7 @@ class RoleService:
         if name in (ADMIN, PUBLIC):
             raise InvalidOperationError(f"{PUBLIC},{ADMIN} roles can't be dropped.")
         with self._store.transaction() as work:
+            work.change_privileges()
             work.privileges.delete_of_role(name)
             work.roles.delete(name)
 
@@ -69,6 +70,7 @@ class RoleService:
                             f"Cannot grant role {principal} to {role} as {role} already belongs to the role "
                             f"{principal}. (no cycles allowed)"
                         )
+                work.change_privileges()
                 work.roles.grant(grant)
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Principal {principal} already has the role {role}") from None
@@ -83,6 +85,7 @@ class RoleService:
         with self._store.transaction() as work:
             if role not in work.roles.exist([role]):
                 raise NotFoundError(f"{role} role can not be found.")
+            work.change_privileges()
             if not option_only:
                 work.roles.revoke(role, principal, kind)
             elif not work.roles.revoke_option(role, principal, kind):

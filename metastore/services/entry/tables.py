@@ -10,6 +10,7 @@ from metastore.domain.filters import parse_filter
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError
+from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.acid_tables import forget_dropped
 from metastore.services.cascade.dependencies import check_unmarked, droppable
 from metastore.services.clock import Clock
@@ -36,7 +37,16 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 class TableService:
     """Rules of tables. Catalog and database names come folded."""
 
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        warehouse: Warehouse,
+        clock: Clock,
+        rights: Authorization | None = None,
+    ) -> None:
+        """With `rights`, `get` reads only what its caller may see."""
+        self._rights = rights
         self._store = store
         self._journal = journal
         self._warehouse = warehouse
@@ -91,7 +101,7 @@ class TableService:
     def get(self, table: TableName) -> EncodedStruct[Table]:
         """Reads a table. Raises NotFoundError."""
         with self._store.read() as work:
-            return get_table(work, table).encoded
+            return self._rights.read_table(work, table) if self._rights else get_table(work, table).encoded
 
     def get_many(self, database: DatabaseName, names: Sequence[str]) -> list[Table]:
         """Returns those that are there; unknown names are left out."""

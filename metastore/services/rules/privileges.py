@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from metastore.domain.names import fold
 from metastore.domain.partition_names import checked_name
+from metastore.domain.privileges import Right
 from metastore.errors import InvalidObjectError, NotFoundError
 from metastore.storage.repositories.privileges import Grant, TableIds, Target
 from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalType, Table
 
 DATABASE, TABLE, PARTITION, COLUMN = (
@@ -55,6 +57,8 @@ def grants_of(work: UnitOfWork, wanted: Sequence[Wanted], now: int) -> list[Gran
         if target is None:
             raise NotFoundError(f"{name} not found")
         grants += list(_grants(each.privilege, target, now))
+    if any(each.target.is_wide for each in grants):
+        work.change_privileges()
     return grants
 
 
@@ -83,7 +87,7 @@ def _partition(name: ObjectName, ids: TableIds | None) -> tuple[int, str] | None
 
 def _target(name: ObjectName, ids: TableIds | None, partition: int | None, of_partition: bool) -> Target | None:
     if name.kind == HiveObjectType.GLOBAL:
-        return Target(HiveObjectType.GLOBAL)
+        return Target(HiveObjectType.GLOBAL, scope=_scope(name.table))
     if name.kind is None or name.kind not in (DATABASE, TABLE, PARTITION, COLUMN):
         raise InvalidObjectError(f"Privileges are not kept for objects of type {name.kind}")
     if ids is None or (name.kind != DATABASE and ids.table_id is None) or (of_partition and partition is None):
@@ -93,6 +97,24 @@ def _target(name: ObjectName, ids: TableIds | None, partition: int | None, of_pa
     if name.kind == PARTITION and not of_partition:
         raise InvalidObjectError(f"A privilege on a partition of {name} needs the partition's values")
     return Target(name.kind, None, ids.table_id, partition, name.column if name.kind == COLUMN else None)
+
+
+def _scope(name: str | None) -> str | None:
+    """Returns what a privilege on everything is limited to: a place, normalised, or the name of a catalog."""
+    if not name or not name.strip():
+        return None
+    return paths.normalise(name.strip()) if ":" in name or "/" in name else fold(name)
+
+
+def _check_place(target: Target, privilege: str) -> None:
+    """Raises InvalidObjectError for LOCATION on what is no place, and for anything else on a place."""
+    is_place = target.scope is not None and ":" in target.scope
+    if is_place and privilege.upper() != Right.LOCATION:
+        raise InvalidObjectError(f"{privilege} is no privilege on a place such as {target.scope}: grant LOCATION")
+    if privilege.upper() == Right.LOCATION and (
+        target.kind != HiveObjectType.GLOBAL or (target.scope and not is_place)
+    ):
+        raise InvalidObjectError("LOCATION is granted on places: on GLOBAL with the beginning of a URI as its name")
 
 
 def _grants(wanted: HiveObjectPrivilege, target: Target, now: int) -> Iterator[Grant]:
@@ -105,6 +127,7 @@ def _grants(wanted: HiveObjectPrivilege, target: Target, now: int) -> Iterator[G
     if not privileges:
         raise InvalidObjectError(f"No privilege is named for {wanted.principalName}")
     for privilege in privileges:
+        _check_place(target, privilege)
         yield Grant(
             target=target,
             principal_type=wanted.principalType,

@@ -13,7 +13,7 @@ def object_privilege(row: Any) -> HiveObjectPrivilege:
         hiveObject=HiveObjectRef(
             objectType=row.object_type,
             dbName=row.database,
-            objectName=row.table,
+            objectName=row.scope if row.table is None else row.table,
             partValues=row.partition_values,
             columnName=row.column_name,
             catName=row.catalog,

@@ -21,6 +21,7 @@ def table_row(table: Table) -> dict[str, Any]:
         "name": table.tableName,
         "type": table.tableType,
         "owner": table.owner,
+        "owner_type": table.ownerType,
         "create_time": table.createTime,
         "last_access_time": table.lastAccessTime or 0,
         "location": table.sd.location,

@@ -63,7 +63,7 @@ class Prepared:
         self._name = name
         self._prepare = f"PREPARE {name} AS {compiled}"
         self._order = compiled.positiontup or ()
-        self._execute = f"EXECUTE {name} ({', '.join(['%s'] * len(self._order))})"
+        self._execute = f"EXECUTE {name}" + (f" ({', '.join(['%s'] * len(self._order))})" if self._order else "")
 
     def rows(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
         """What the query gives, values as psycopg2 has them. Raises DBAPIError."""

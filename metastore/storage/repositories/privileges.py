@@ -29,6 +29,12 @@ class Target(NamedTuple):
     table_id: int | None = None
     partition_id: int | None = None
     column: str | None = None
+    scope: str | None = None  # of everything: a catalog, or a place
+
+    @property
+    def is_wide(self) -> bool:
+        """Tells whether it is more than one table."""
+        return self.table_id is None
 
 
 class Grant(NamedTuple):
@@ -58,6 +64,7 @@ _TARGET = {
     "table_id": "bigint",
     "partition_id": "bigint",
     "column_name": "text",
+    "scope": "text",
 }
 _COLUMNS = _TARGET | {
     "principal_type": "int",
@@ -86,6 +93,7 @@ _FIND = text(f"""
           AND COALESCE(one.table_id, 0) = COALESCE(wanted.table_id, 0)
           AND COALESCE(one.partition_id, 0) = COALESCE(wanted.partition_id, 0)
           AND COALESCE(one.column_name, '') = COALESCE(wanted.column_name, '')
+          AND COALESCE(one.scope, '') = COALESCE(wanted.scope, '')
           AND one.principal_type = wanted.principal_type AND one.principal = wanted.principal
           AND one.privilege = wanted.privilege
         ORDER BY one.grantor IS NOT DISTINCT FROM wanted.grantor DESC, one.id LIMIT 1
@@ -214,6 +222,8 @@ def _within(target: Target) -> Any:
         condition &= privileges.c.partition_id == target.partition_id
     elif target.table_id is not None:
         condition &= privileges.c.partition_id.is_(None)
+    if target.scope is not None:
+        condition &= privileges.c.scope == target.scope
     return condition if target.column is None else condition & (privileges.c.column_name == target.column)
 
 
@@ -224,6 +234,7 @@ def _on(target: Target) -> Any:
         & (func.coalesce(privileges.c.database_id, literal(0, BigInteger)) == (target.database_id or 0))
         & (func.coalesce(privileges.c.table_id, literal(0, BigInteger)) == (target.table_id or 0))
         & (func.coalesce(privileges.c.partition_id, literal(0, BigInteger)) == (target.partition_id or 0))
+        & (func.coalesce(privileges.c.scope, "") == (target.scope or ""))
     )
     return condition if target.column is None else condition & (privileges.c.column_name == target.column)
 

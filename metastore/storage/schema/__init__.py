@@ -21,7 +21,7 @@ from metastore.storage.schema.notifications import notification_log, notificatio
 from metastore.storage.schema.partition_events import partition_events
 from metastore.storage.schema.partition_lists import partition_lists
 from metastore.storage.schema.partitions import partitions
-from metastore.storage.schema.privileges import privileges
+from metastore.storage.schema.privileges import privileges, privileges_version
 from metastore.storage.schema.properties import metastore_properties
 from metastore.storage.schema.roles import role_grants, roles
 from metastore.storage.schema.servers import servers
@@ -63,6 +63,7 @@ __all__ = [
     "partition_lists",
     "partitions",
     "privileges",
+    "privileges_version",
     "role_grants",
     "roles",
     "servers",

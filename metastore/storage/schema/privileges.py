@@ -1,8 +1,8 @@
-"""Privileges: who may do what with which object. They are kept and told; nobody is refused anything by them."""
+"""Privileges: who may do what with which object."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, text
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, text
 
 from metastore.storage.schema.base import Name, id_column, metadata
 
@@ -25,6 +25,7 @@ privileges = Table(
     Column("grant_option", Boolean, nullable=False),
     Column("authorizer", Name),
     Column("create_time", Integer, nullable=False),
+    Column("scope", Name),  # of GLOBAL: a catalog, or a place and what lies below it; null is everything
     Index("privileges_partition_id_idx", "partition_id", postgresql_where=text("partition_id IS NOT NULL")),
     Index("privileges_principal_idx", "principal_type", "principal"),
 )
@@ -42,5 +43,16 @@ Index(
     privileges.c.privilege,
     text("COALESCE(grantor, '')"),
     text("COALESCE(authorizer, '')"),
+    text("COALESCE(scope, '')"),
     unique=True,
+)
+
+# One row. It rises with each change of roles, and of privileges on more than one table: what is known of those holds
+# for one version.
+privileges_version = Table(
+    "privileges_version",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),
+    CheckConstraint("id = 1", name="one_row"),
 )

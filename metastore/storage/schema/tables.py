@@ -35,7 +35,9 @@ tables = Table(
     encoded_column(),
     # What the ids of its writes begin with (`domain.query_ids`): there before the first, for readers that saw none.
     Column("write_token", Text, nullable=False, unique=True),
+    Column("owner_type", Integer),  # Hive's PrincipalType; null: a user
     UniqueConstraint("database_id", "name"),
+    Index("tables_database_id_owner_idx", "database_id", "owner"),
     indexed_location("tables"),
 )
 

@@ -1,0 +1,54 @@
+"""What of a call's arguments is not its caller's to choose: who owns what is new, who grants, who holds a lock.
+
+Administrators may say another's name: HiveServer2 and its like speak for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from metastore.domain.privileges import PrincipalKind, Standing
+from metastore.protocol.rights.named import Given
+from metastore.protocol.rights.rule import Amend
+
+
+def owned_by_caller(struct_of: Callable[[Given], Any], owner: str, kind: str | None = None) -> Amend:
+    """Gives what is new to the caller, unless one of the caller's groups or roles is to own it."""
+
+    def amend(standing: Standing, given: Given) -> None:
+        struct = struct_of(given)
+        if struct is None:
+            return
+        named = getattr(struct, owner)
+        its_kind = getattr(struct, kind) if kind else None
+        if (standing.is_admin and named) or (named and standing.is_principal(its_kind, named)):
+            return
+        setattr(struct, owner, standing.user)
+        if kind:
+            setattr(struct, kind, int(PrincipalKind.USER))
+
+    return amend
+
+
+def held_by_caller(struct_of: Callable[[Given], Any]) -> Amend:
+    """Writes the caller's name to what is kept until it is given back."""
+
+    def amend(standing: Standing, given: Given) -> None:
+        struct = struct_of(given)
+        if struct is not None and not (standing.is_admin and struct.user):
+            struct.user = standing.user or ""
+
+    return amend
+
+
+def granted_by_caller(bag_of: Callable[[Given], Any]) -> Amend:
+    """Writes down who really grants."""
+
+    def amend(standing: Standing, given: Given) -> None:
+        bag = bag_of(given)
+        for each in (bag.privileges if bag else None) or ():
+            if each is not None and each.grantInfo is not None and not standing.is_admin:
+                each.grantInfo.grantor, each.grantInfo.grantorType = standing.user, int(PrincipalKind.USER)
+
+    return amend

@@ -1,0 +1,116 @@
+"""Which objects a call names: read from its arguments as its handler reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from thrift.Thrift import TType
+
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, database_name, fold, table_name
+from metastore.protocol.methods import Method
+
+_DATABASE: Final = ("db_name", "dbname", "dbName", "databaseName", "database", "db", "name", "oldDbName")
+_TABLE: Final = ("tbl_name", "tblName", "table_name", "tableName", "tablename", "table", "name")
+_CATALOG: Final = ("catName", "catalogName", "catalog", "cat_name")
+
+
+class Given:
+    """The arguments of one call, by their names; and the limit that was taken from them, if one was."""
+
+    limit: int | None = None
+
+    def __init__(self, names: tuple[str, ...], values: list[Any]) -> None:
+        self.__dict__.update(zip(names, values, strict=True))
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+
+TableOf = Callable[[Given], TableName]
+DatabaseOf = Callable[[Given], DatabaseName]
+
+
+def named_table(method: Method) -> TableOf:
+    """Returns what reads the table that a call names, from its arguments or its one struct.
+
+    Raises LookupError where the method has no such arguments.
+    """
+    holder, fields = _holder(method, _DATABASE[:-2])
+    table = _field(fields, _TABLE)
+    if table is None:
+        raise LookupError(f"{method.name} names no table")
+    database, catalog = _field(fields, _DATABASE), _field(fields, _CATALOG)
+
+    def read(given: Given) -> TableName:
+        values = _held(given, holder)
+        return table_name(_value(values, database), _value(values, table), _value(values, catalog))
+
+    return read
+
+
+def named_database(method: Method) -> DatabaseOf:
+    """Returns what reads the database that a call names, as `named_table`."""
+    holder, fields = _holder(method, _DATABASE)
+    database, catalog = _field(fields, _DATABASE), _field(fields, _CATALOG)
+
+    def read(given: Given) -> DatabaseName:
+        values = _held(given, holder)
+        return database_name(_value(values, database), _value(values, catalog))
+
+    return read
+
+
+def request_of(method: Method) -> Callable[[Given], Any]:
+    """Returns what reads the first struct of a call."""
+    name = next(iter(method.structs))
+    return lambda given: getattr(given, name)
+
+
+def tables_of_all(structs: Iterable[Any]) -> Iterator[TableName]:
+    """Yields the tables that structs name: partitions, partition specs, tables, constraints, requests of ours."""
+    for each in structs:
+        if each is not None:
+            yield table_of_struct(each)
+
+
+def table_of_struct(struct: Any) -> TableName:
+    """Returns the table that a struct names."""
+    names = struct.__slots__
+    fields = (_field(names, some) for some in (_DATABASE[:-2], _TABLE[:-1], _CATALOG))
+    return table_name(*(_value(struct, each) for each in fields))
+
+
+def full_name(name: str) -> TableName:
+    """Returns a table that is written `database.table` (Hive's TxnUtils.getFullTableName)."""
+    database, _, table = (name or "").rpartition(".")
+    return table_name(database, table)
+
+
+def folded_catalog(name: str | None) -> str:
+    return fold(name) or DEFAULT_CATALOG
+
+
+def _holder(method: Method, databases: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """Returns the struct that names the object (None: the arguments do), and its fields."""
+    if _field(method.fields, databases):
+        return None, method.fields
+    for field in method.arguments.thrift_spec:
+        if field is not None and field[1] == TType.STRUCT:
+            fields = tuple(each[2] for each in field[3][0].thrift_spec if each is not None)
+            if _field(fields, databases):
+                return field[2], fields
+    raise LookupError(f"{method.name} names no database")
+
+
+def _held(given: Given, holder: str | None) -> Any:
+    return given if holder is None else getattr(given, holder)
+
+
+def _field(fields: Iterable[str], candidates: tuple[str, ...]) -> str | None:
+    known = set(fields)
+    return next((each for each in candidates if each in known), None)
+
+
+def _value(values: Any, name: str | None) -> Any:
+    return None if name is None else getattr(values, name)

@@ -1,0 +1,382 @@
+"""What calls need, by what they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from metastore.domain.lock_rules import LockType
+from metastore.domain.names import DatabaseName, TableName, database_name, fold, split_database, table_name
+from metastore.domain.permissions import (
+    AdminNeed,
+    AnyNeed,
+    DependentsNeed,
+    FunctionNeed,
+    GrantNeed,
+    Held,
+    Need,
+    OwnNeed,
+    PlaceNeed,
+    PrincipalNeed,
+    RoleNeed,
+    WriteNeed,
+)
+from metastore.domain.privileges import EVERYTHING, CatalogName, Everything, Right
+from metastore.protocol.methods import Method
+from metastore.protocol.rights.named import (
+    Given,
+    folded_catalog,
+    full_name,
+    named_database,
+    named_table,
+    request_of,
+    table_of_struct,
+)
+from metastore.protocol.rights.rule import Bound, NeedsOf
+from thrift_idl.gen.hive_metastore.ttypes import HiveObjectType
+from thrift_idl.gen.metastore.ttypes import PublishMode
+
+WRITING = (Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER, Right.DROP)
+
+
+def table(*any_of: Right) -> Bound:
+    """One of these rights on the table that the call names; none: it is seen."""
+
+    def bound(method: Method) -> NeedsOf:
+        read = named_table(method)
+        return lambda given: [Need(read(given), any_of)]
+
+    return bound
+
+
+def database(*any_of: Right) -> Bound:
+    """One of these rights on the database that the call names; none: it is seen."""
+
+    def bound(method: Method) -> NeedsOf:
+        read = named_database(method)
+        return lambda given: [Need(read(given), any_of)]
+
+    return bound
+
+
+def admin(_: Method) -> NeedsOf:
+    return lambda _given: [AdminNeed()]
+
+
+def given(needs: Callable[[Any], Iterable[AnyNeed]]) -> Bound:
+    """What follows from the arguments."""
+    return lambda _method: needs
+
+
+def request(needs: Callable[[Any], Iterable[AnyNeed]]) -> Bound:
+    """What follows from the one struct that is the call's argument."""
+
+    def bound(method: Method) -> NeedsOf:
+        read = request_of(method)
+        return lambda given: needs(read(given))
+
+    return bound
+
+
+def structs(field: str, *any_of: Right) -> Bound:
+    """One of these rights on all tables that the structs of an argument name."""
+    return lambda _method: lambda given: _of_structs(_many(given, field), any_of)
+
+
+def structs_in(field: str, *any_of: Right) -> Bound:
+    """As `structs`, of a field of the request."""
+    return request(lambda asked: _of_structs(getattr(asked, field) or [], any_of))
+
+
+def _of_structs(found: Iterable[Any], any_of: tuple[Right, ...]) -> list[AnyNeed]:
+    return [Need(each, any_of) for each in dict.fromkeys(table_of_struct(one) for one in found if one is not None)]
+
+
+def _many(given: Given, field: str) -> list[Any]:
+    found = getattr(given, field)
+    return found if isinstance(found, list) else [found]
+
+
+# Databases
+
+
+def new_database(asked: Any) -> Iterator[AnyNeed]:
+    """Of a Database, or a request that says the same."""
+    named = getattr(asked, "databaseName", None) or getattr(asked, "name", None)
+    name = database_name(named, asked.catalogName)
+    yield Need(CatalogName(name.catalog), (Right.CREATE,))
+    yield PlaceNeed(name, None, _texts(asked.locationUri, asked.managedLocationUri))
+
+
+def changed_database(name: str | None, new: Any) -> Iterator[AnyNeed]:
+    of = database_name(name, new.catalogName if new else None)
+    owner = (new.ownerName, new.ownerType) if new is not None and new.ownerName else None
+    yield Need(of, (Right.ALTER,), owner)
+    if new is not None:
+        yield PlaceNeed(of, None, _texts(new.locationUri, new.managedLocationUri))
+
+
+# Tables
+
+
+def new_table(new: Any) -> Iterator[AnyNeed]:
+    """Of a Table that is to be made."""
+    if new is None:
+        return
+    home = database_name(new.dbName, new.catName)
+    yield Need(home, (Right.CREATE,))
+    yield PlaceNeed(home, home.table(fold(new.tableName)), _places([new.sd]))
+    yield from sources(new.creationMetadata, home)
+
+
+def changed_table(name: TableName, new: Any) -> Iterator[AnyNeed]:
+    """Of a Table that is to replace the one of this name."""
+    owner = (new.owner, new.ownerType) if new is not None and new.owner else None
+    yield Need(name, (Right.ALTER,), owner)
+    if new is None:
+        return
+    yield PlaceNeed(name.parent, name, _places([new.sd]))
+    home = DatabaseName(name.catalog, database_name(new.dbName).name or name.database)
+    if home != name.parent:
+        yield Need(home, (Right.CREATE,))
+
+
+def sources(metadata: Any, home: DatabaseName) -> Iterator[AnyNeed]:
+    """Of a materialized view: what it is made of."""
+    if metadata is None:
+        return
+    catalog = metadata.catName or home.catalog
+    for each in metadata.sourceTables or ():
+        if each is not None and each.table is not None:
+            yield Need(
+                table_name(each.table.dbName, each.table.tableName, each.table.catName or catalog), (Right.SELECT,)
+            )
+    for text in metadata.tablesUsed or ():
+        parts = (text or "").split(".")
+        full = (catalog, metadata.dbName or home.name)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]
+        yield Need(TableName(*(fold(each) for each in full)), (Right.SELECT,))
+
+
+def new_constraints(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
+    """Of constraints, ALTER on the table that each is of, and SELECT on what foreign keys point to."""
+    for each in (one for some in lists for one in some or () if one is not None):
+        if hasattr(each, "fktable_db"):
+            yield Need(table_name(each.fktable_db, each.fktable_name, each.catName), (Right.ALTER,))
+        else:
+            yield Need(table_name(each.table_db, each.table_name, each.catName), (Right.ALTER,))
+    yield from parents(*lists)
+
+
+def parents(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
+    """Of foreign keys, SELECT on what they point to."""
+    for each in (one for some in lists for one in some or () if one is not None):
+        if getattr(each, "pktable_name", None) is not None:
+            yield Need(table_name(each.pktable_db, each.pktable_name, each.catName), (Right.SELECT,))
+
+
+# Partitions
+
+
+def partition_places(partitions: Iterable[Any], name: TableName | None = None) -> list[AnyNeed]:
+    """Where partitions are to lie."""
+    found: dict[TableName, list[Any]] = {}
+    for each in partitions or ():
+        if each is not None:
+            found.setdefault(name or table_of_struct(each), []).append(each.sd)
+    return [PlaceNeed(of.parent, of, places) for of, sds in found.items() if (places := _places(sds))]
+
+
+def partition_specs(specs: Iterable[Any]) -> list[AnyNeed]:
+    """Where partitions of partition specs are to lie, and INSERT on their tables."""
+    needs: list[AnyNeed] = []
+    for each in specs or ():
+        of = table_of_struct(each)
+        places = [each.rootPath]
+        shared, listed = each.sharedSDPartitionSpec, each.partitionList
+        if shared is not None:
+            root = shared.sd.location if shared.sd else ""
+            places += [root, *(f"{root or ''}{one.relativePath or ''}" for one in shared.partitions or ())]
+        sds = [one.sd for one in (listed.partitions or ())] if listed is not None else []
+        needs += [Need(of, (Right.INSERT,)), PlaceNeed(of.parent, of, _texts(*places, *_places(sds)))]
+    return needs
+
+
+def exchange(given: Any) -> list[AnyNeed]:
+    return [
+        Need(table_name(given.source_db, given.source_table_name), (Right.DELETE,)),
+        Need(table_name(given.dest_db, given.dest_table_name), (Right.INSERT,)),
+    ]
+
+
+# Functions
+
+
+def new_function(function: Any) -> list[AnyNeed]:
+    home = database_name(function.dbName, function.catName)
+    return [Need(home, (Right.CREATE,)), PlaceNeed(home, None, _resources(function))]
+
+
+def changed_function(database: str, name: str, new: Any) -> Iterator[AnyNeed]:
+    home = database_name(database)
+    yield FunctionNeed(home, fold(name), (Right.ALTER,))
+    if new is not None:
+        target = DatabaseName(home.catalog, database_name(new.dbName or database).name)
+        yield PlaceNeed(target, None, _resources(new))
+        if target != home:
+            yield Need(target, (Right.CREATE,))
+
+
+def _resources(function: Any) -> tuple[str, ...]:
+    return _texts(*(each.uri for each in function.resourceUris or () if each is not None))
+
+
+# Locks and transactions
+
+
+def locked(asked: Any) -> Iterator[AnyNeed]:
+    """To lock for reading, an object must be seen; otherwise one may write to it, or make it."""
+    for each in asked.component or ():
+        if each is None or not split_database(each.dbname)[1]:
+            continue
+        name = table_name(each.dbname, each.tablename)
+        any_of = () if each.type == LockType.SHARED_READ else (*WRITING, Right.CREATE)
+        yield Need(name, any_of, if_missing=(Right.CREATE,)) if name.name else Need(name.parent, any_of)
+    if asked.txnid:
+        yield own_transactions(asked.txnid)
+
+
+def own_locks(*ids: int | None) -> OwnNeed:
+    return OwnNeed(Held.LOCK, tuple(each for each in ids if each))
+
+
+def own_transactions(*ids: int | None) -> OwnNeed:
+    return OwnNeed(Held.TRANSACTION, tuple(each for each in ids if each))
+
+
+def own_range(asked: Any) -> list[AnyNeed]:
+    first, last = asked.min, asked.max
+    if first is None or last is None or not 0 <= last - first < 100_000:
+        return []  # refused by its service
+    return [own_transactions(*range(first, last + 1))]
+
+
+def heartbeat(asked: Any) -> list[AnyNeed]:
+    return [own_locks(asked.lockid), own_transactions(asked.txnid)]
+
+
+def full_names(names: Iterable[str]) -> list[AnyNeed]:
+    return [Need(full_name(each)) for each in names or ()]
+
+
+# Writes of ours, dependent tables, cleaning
+
+
+def publications(requests: Iterable[Any]) -> Iterator[AnyNeed]:
+    for each in requests or ():
+        name, entries = table_of_struct(each), [one for one in each.partitions or () if one is not None]
+        yield Need(name, (Right.INSERT,))
+        if any(one.mode == PublishMode.OVERWRITE for one in entries):
+            yield Need(name, (Right.DELETE,))
+        skewed = [place.location for one in entries for place in one.skewedLocations or () if place is not None]
+        yield PlaceNeed(name.parent, name, _texts(*(one.location for one in entries), *skewed))
+
+
+def write(query_id: str | None) -> list[AnyNeed]:
+    return [WriteNeed(query_id or "", (Right.INSERT,))]
+
+
+def dependent(asked: Any) -> Iterator[AnyNeed]:
+    name = table_of_struct(asked)
+    yield Need(name.parent, (Right.CREATE,))
+    yield Need(table_name(asked.baseDbName, asked.baseTableName, asked.catName), (Right.SELECT,))
+
+
+def changed_dependency(asked: Any) -> Iterator[AnyNeed]:
+    yield Need(table_of_struct(asked), (Right.ALTER,))
+    yield Need(table_name(asked.baseDbName, asked.baseTableName, asked.catName), (Right.SELECT,))
+
+
+def dependents(method: Method) -> NeedsOf:
+    """DROP on all that is dropped with a table: where nothing depends on it, that is nothing."""
+    read = named_table(method)
+    return lambda given: [DependentsNeed(read(given), (Right.DROP,))]
+
+
+def cleaned(asked: Any) -> Iterator[AnyNeed]:
+    """Of one table, of one database, or of all."""
+    name = table_name(asked.dbName, asked.tableName, asked.catName)
+    if name.name:
+        yield Need(name, (Right.ALTER,))
+    elif name.database:
+        yield Need(name.parent, (Right.ALTER,))
+    else:
+        yield AdminNeed()
+
+
+# Privileges and roles
+
+
+def privilege_object(ref: Any) -> TableName | DatabaseName | Everything:
+    """Returns what a privilege is on; of a column or partition, its table."""
+    home = database_name(ref.dbName, ref.catName)
+    if ref.objectType in (HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COLUMN):
+        return home.table(fold(ref.objectName))
+    return home if ref.objectType == HiveObjectType.DATABASE else EVERYTHING
+
+
+def granted(bag: Any) -> Iterator[AnyNeed]:
+    for each in (bag.privileges if bag else None) or ():
+        if each is not None and each.hiveObject is not None:
+            names = (each.grantInfo.privilege or "").split(",") if each.grantInfo else ()
+            yield GrantNeed(privilege_object(each.hiveObject), tuple(one.strip() for one in names if one.strip()))
+
+
+def role(name: str | None) -> list[AnyNeed]:
+    return [RoleNeed(name or "")]
+
+
+def principal(name: str | None, kind: int | None) -> list[AnyNeed]:
+    return [PrincipalNeed(name, kind)]
+
+
+def principals_on(ref: Any, user: str | None, groups: Iterable[str] | None) -> list[AnyNeed]:
+    of = privilege_object(ref) if ref is not None else None
+    seen = [Need(of)] if isinstance(of, TableName | DatabaseName) else []
+    return [*seen, PrincipalNeed(user, None, tuple(groups or ()), of)]
+
+
+# Catalogs
+
+
+def catalog(name: str | None) -> str:
+    return folded_catalog(name)
+
+
+def _places(sds: Iterable[Any]) -> tuple[str, ...]:
+    found: list[str | None] = []
+    for sd in sds:
+        if sd is not None:
+            found.append(sd.location)
+            found += list((sd.skewedInfo.skewedColValueLocationMaps or {}).values()) if sd.skewedInfo else []
+    return _texts(*found)
+
+
+def _texts(*texts: str | None) -> tuple[str, ...]:
+    return tuple(each for each in texts if each)
+
+
+# What the declarations say in passing
+
+
+def statistics(found: Iterable[Any] | None) -> list[AnyNeed]:
+    """Of column statistics, the right to change those of the tables that they describe."""
+    described = [each.statsDesc for each in found or () if each is not None and each.statsDesc is not None]
+    return _of_structs(described, (Right.INSERT, Right.ALTER))
+
+
+def scanned(scan: Any) -> list[AnyNeed]:
+    return [] if scan is None else [Need(table_of_struct(scan), (Right.SELECT,))]
+
+
+def dropped_function(database: str, name: str) -> list[AnyNeed]:
+    return [FunctionNeed(database_name(database), fold(name), (Right.DROP,))]

@@ -1,0 +1,281 @@
+"""What of an answer its caller sees. What is hidden is left out, as if it were not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from metastore.domain.names import DatabaseName, NamesOf, TableName, database_name, split_database, table_name
+from metastore.domain.privileges import ADMIN, Standing
+from metastore.errors import NotFoundError
+from metastore.protocol.rights.named import Given, folded_catalog, full_name
+from metastore.protocol.rights.needs import privilege_object
+from metastore.protocol.rights.rule import Amend, Sees, Shown, decoded
+from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant
+
+HIDDEN = "(hidden)"
+"""Stands where a name must be, and may not be told."""
+
+
+# Lists
+
+
+def tables(name_of: Callable[[Given, Any], TableName], field: str | None = None) -> Shown:
+    """Keeps what is of a table that is seen. `field`: where in the answer the list is."""
+
+    def shown(sees: Sees, given: Given, answer: Any) -> Any:
+        found = _list_in(answer, field)
+        if found is None:
+            return answer
+        names = [name_of(given, each) for each in found]
+        seen = sees.seen_tables(names)
+        kept = [each for each, name in zip(found, names, strict=True) if name in seen]
+        return _with(answer, field, kept)
+
+    return shown
+
+
+def of_database(given_database: Callable[[Given], DatabaseName]) -> Shown:
+    """Keeps names of tables of a database, or of several (`NamesOf`)."""
+
+    def shown(sees: Sees, given: Given, answer: Any) -> Any:
+        names = answer.tables if isinstance(answer, NamesOf) else [given_database(given).table(each) for each in answer]
+        seen = sees.seen_tables(names)
+        return [text for text, name in zip(answer, names, strict=True) if name in seen]
+
+    return shown
+
+
+def databases(catalog_of: Callable[[Given], str], field: str | None = None) -> Shown:
+    """Keeps databases that are seen: names, or structs."""
+
+    def shown(sees: Sees, given: Given, answer: Any) -> Any:
+        found = _list_in(answer, field) or []
+        catalog = catalog_of(given)
+        names = [DatabaseName(catalog, each if isinstance(each, str) else each.name) for each in found]
+        seen = sees.seen_databases(names)
+        return _with(answer, field, [each for each, name in zip(found, names, strict=True) if name in seen])
+
+    return shown
+
+
+def catalogs(sees: Sees, _given: Given, answer: Any) -> Any:
+    """Keeps catalogs in which something is seen."""
+    seen = sees.seen_catalogs(answer.names)
+    answer.names = [each for each in answer.names if each in seen]
+    return answer
+
+
+def one_catalog(sees: Sees, given: Given, answer: Any) -> Any:
+    """Raises NotFoundError, as its service does, for a catalog in which nothing is seen."""
+    name = folded_catalog(given.catName.name)
+    if name not in sees.seen_catalogs([name]):
+        raise NotFoundError(f"No catalog {name}")
+    return answer
+
+
+def functions(sees: Sees, _given: Given, answer: Any) -> Any:
+    """Keeps functions of databases that are seen."""
+    found = decoded(answer.functions) or []
+    names = [DatabaseName(each.catName, each.dbName) for each in found]
+    seen = sees.seen_databases(names)
+    answer.functions = [each for each, name in zip(found, names, strict=True) if name in seen]
+    return answer
+
+
+def if_seen(database_of: Callable[[Given], DatabaseName], empty: Callable[[Any], Any]) -> Shown:
+    """Answers with nothing where the database is not seen, as where it is not there."""
+
+    def shown(sees: Sees, given: Given, answer: Any) -> Any:
+        name = database_of(given)
+        return answer if name in sees.seen_databases([name]) else empty(answer)
+
+    return shown
+
+
+def _list_in(answer: Any, field: str | None) -> list[Any] | None:
+    found = decoded(answer if field is None else getattr(answer, field))
+    return None if found is None else list(found)
+
+
+def _with(answer: Any, field: str | None, kept: list[Any]) -> Any:
+    if field is None:
+        return kept
+    setattr(answer, field, kept)
+    return answer
+
+
+# Dependencies
+
+
+def dependencies(sees: Sees, given: Given, answer: Any) -> Any:
+    """A hidden base shows as hidden; what is hidden and depends on something is not there."""
+    catalog = folded_catalog(given.request.catName)
+    edges = [*answer.tables, *answer.partitions]
+    names = {table_name(each.dbName, each.tableName, catalog) for each in edges}
+    names |= {table_name(each.baseDbName, each.baseTableName, catalog) for each in edges}
+    seen = sees.seen_tables(names)
+    answer.tables, answer.partitions = (
+        [_edge(each, catalog, seen) for each in some if table_name(each.dbName, each.tableName, catalog) in seen]
+        for some in (answer.tables, answer.partitions)
+    )
+    return answer
+
+
+def _edge(edge: Any, catalog: str, seen: Iterable[TableName]) -> Any:
+    if table_name(edge.baseDbName, edge.baseTableName, catalog) not in seen:
+        edge.baseDbName = edge.baseTableName = HIDDEN
+        if hasattr(edge, "baseSpec"):
+            edge.baseSpec, edge.basePartitions = HIDDEN, None
+    return edge
+
+
+# Locks, transactions, compactions
+
+
+def locks(sees: Sees, _given: Given, answer: Any) -> Any:
+    """Keeps the caller's own, and those on what is seen."""
+    standing = sees.standing()
+    on_tables = [table_name(each.dbname, each.tablename) for each in answer.locks]
+    seen: set[Any] = set(sees.seen_tables(name for name in on_tables if name.name))
+    seen |= {each.table("") for each in sees.seen_databases(name.parent for name in on_tables if not name.name)}
+    answer.locks = [
+        each
+        for each, name in zip(answer.locks, on_tables, strict=True)
+        if name in seen or each.user == (standing.user or "")
+    ]
+    return answer
+
+
+def transactions(sees: Sees, _given: Given, answer: Any) -> Any:
+    """Does not tell who opened others' transactions."""
+    standing = sees.standing()
+    for each in answer.open_txns:
+        if not standing.is_admin and each.user != (standing.user or ""):
+            each.user = each.hostname = HIDDEN
+            each.agentInfo = None
+    return answer
+
+
+# Settings
+
+
+def configuration(sees: Sees, given: Given, answer: Any) -> Any:
+    """Settings are for administrators; others get what they would do without."""
+    return answer if sees.standing().is_admin else given.defaultValue or ""
+
+
+# Privileges and roles
+
+
+def privileges(sees: Sees, _given: Given, answer: Any) -> Any:
+    """Keeps the caller's own, and those on what the caller owns."""
+    standing = sees.standing()
+    if standing.is_admin:
+        return answer
+    objects = [privilege_object(each.hiveObject) for each in answer]
+    owned: Any = sees.owned([each for each in objects if isinstance(each, TableName | DatabaseName)])
+    return [
+        each
+        for each, of in zip(answer, objects, strict=True)
+        if of in owned or standing.is_principal(each.principalType, each.principalName)
+    ]
+
+
+def role_names(sees: Sees, _given: Given, answer: Any) -> Any:
+    """Keeps the caller's roles; administrators see all."""
+    standing = sees.standing()
+    return answer if standing.is_admin else [each for each in answer if each in standing.roles]
+
+
+def database_in_argument(name: str) -> Callable[[Given], DatabaseName]:
+    return lambda given: database_name(getattr(given, name))
+
+
+def catalog_in_argument(name: str) -> Callable[[Given], str]:
+    return lambda given: split_database(getattr(given, name))[0] or folded_catalog(None)
+
+
+def written_in_full(_given: Given, each: Any) -> TableName:
+    return full_name(each.fullTableName)
+
+
+def list_of_roles(sees: Sees, given: Given, answer: Any) -> Any:
+    """The role of administrators is told of the caller if the settings give it: what was granted of it is nothing."""
+    standing = sees.standing()
+    roles = [each for each in answer if each.roleName != ADMIN]
+    is_mine = given.principal_type == PrincipalType.USER and given.principal_name == standing.user
+    return [*roles, Role(ADMIN, 0, ADMIN)] if standing.is_admin and is_mine else roles
+
+
+def role_grants(sees: Sees, given: Given, answer: Any) -> Any:
+    """As `list_of_roles`, with who granted them."""
+    standing, asked = sees.standing(), given.request
+    grants = [each for each in answer.principalGrants if each.roleName != ADMIN]
+    if standing.is_admin and asked.principal_type == PrincipalType.USER and asked.principal_name == standing.user:
+        grants.append(RolePrincipalGrant(ADMIN, standing.user, PrincipalType.USER, grantOption=False, grantTime=0))
+    answer.principalGrants = grants
+    return answer
+
+
+# Limits, which count what is seen
+
+
+def unlimited(argument: str, field: str | None = None) -> Amend:
+    """Keeps a limit for `limited`: what the service lists is cut after what is hidden."""
+
+    def amend(_: Standing, given: Given) -> None:
+        holder = given if field is None else getattr(given, argument)
+        name = field or argument
+        given.limit = getattr(holder, name)
+        setattr(holder, name, -1)
+
+    return amend
+
+
+def limited(shown: Shown, *, zero_is_all: bool = False) -> Shown:
+    """Cuts what is seen."""
+
+    def cut(sees: Sees, given: Given, answer: Any) -> Any:
+        kept = shown(sees, given, answer)
+        limit = given.limit
+        return kept if limit is None or limit < 0 or (zero_is_all and limit == 0) else kept[:limit]
+
+    return cut
+
+
+# Constraints
+
+
+def all_constraints(sees: Sees, _given: Given, answer: Any) -> Any:
+    """Leaves out foreign keys to what is hidden."""
+    lists = answer.allTableConstraints
+    lists.foreignKeys = _foreign_keys(sees, decoded(lists.foreignKeys) or [])
+    return answer
+
+
+def foreign_keys(sees: Sees, _given: Given, answer: Any) -> Any:
+    """Leaves out those of hidden tables, and those to hidden tables."""
+    answer.foreignKeys = _foreign_keys(sees, decoded(answer.foreignKeys) or [])
+    return answer
+
+
+def _foreign_keys(sees: Sees, keys: Iterable[Any]) -> list[Any]:
+    ends = [
+        (
+            table_name(each.pktable_db, each.pktable_name, each.catName),
+            table_name(each.fktable_db, each.fktable_name, each.catName),
+        )
+        for each in keys
+    ]
+    seen = sees.seen_tables(name for pair in ends for name in pair)
+    return [each for each, pair in zip(keys, ends, strict=True) if seen >= set(pair)]
+
+
+def no_functions(answer: Any) -> Any:
+    """Empties an answer that lists functions, or their names."""
+    if answer.functions is not None:
+        answer.functions = []
+    else:
+        answer.function_names = []
+    return answer

@@ -1,0 +1,92 @@
+"""Rights, as the method table and the services ask for them: one transaction-less look at the database a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.permissions import Needs
+from metastore.domain.privileges import Admins, Standing, rights, sees
+from metastore.encoding.binary import EncodedStruct
+from metastore.errors import HiddenError
+from metastore.services.authorization.permission import Permission
+from metastore.services.authorization.standings import Standings, unsettled
+from metastore.services.rules.lookup import missing_table
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse.roots import Roots
+from thrift_idl.gen.hive_metastore.ttypes import Table
+
+_TRIES: Final = 10
+
+
+class Authorization:
+    """Decides what the caller of this call may do and see."""
+
+    def __init__(self, store: Store, admins: Admins, roots: Roots) -> None:
+        self._store = store
+        self._standings = Standings(admins)
+        self._roots = roots
+
+    def standing(self) -> Standing:
+        """Returns what the caller has."""
+        with self._store.read() as work:
+            return self._standings.current(work)
+
+    def permit(self, needs: Needs) -> Standing:
+        """Returns what the caller has, if it is enough. Raises PermissionDeniedError, NotFoundError."""
+        with self._store.read() as work:
+            standing = self._standings.current(work)
+            Permission(work, standing, self._roots).check(needs)
+        return standing
+
+    def read_table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
+        """Reads a table that the caller may see, in one statement: nothing is asked as often. Raises NotFoundError."""
+        standing, grantees = self._standings.known(work)
+        for _ in range(_TRIES):
+            read = work.access.read_table(name, grantees)
+            if read is None:
+                raise missing_table(name)
+            if standing.is_admin or read.version == standing.version:
+                if not sees(standing, read.found):
+                    raise HiddenError(str(missing_table(name)))
+                return read.encoded
+            standing, grantees = self._standings.renewed(work)
+        raise unsettled()
+
+    def seen_tables(self, names: Iterable[TableName]) -> set[TableName]:
+        """Returns those that the caller may see; all of them, of whoever sees everything."""
+        given = set(names)
+        with self._store.read() as work:
+            standing = self._standings.current(work)
+            return given if standing.sees_everything else work.access.seen_tables(given, standing)
+
+    def seen_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
+        """Returns those that the caller may see."""
+        given = set(names)
+        with self._store.read() as work:
+            standing = self._standings.current(work)
+            return given if standing.sees_everything else work.access.seen_databases(given, standing)
+
+    def seen_catalogs(self, names: Iterable[str]) -> set[str]:
+        """Returns those in which the caller may see something."""
+        given = set(names)
+        with self._store.read() as work:
+            standing = self._standings.current(work)
+            if standing.sees_everything:
+                return given
+            return given & (work.access.seen_catalogs(standing) | standing.catalogs.keys())
+
+    def owned(self, names: Iterable[TableName | DatabaseName]) -> set[TableName | DatabaseName]:
+        """Returns those that the caller owns, or whose database is the caller's."""
+        given = list(dict.fromkeys(names))
+        with self._store.read() as work:
+            standing = self._standings.current(work)
+            found = work.access.find(given, standing)
+        return {
+            name
+            for name, each in zip(given, found, strict=True)
+            if each is not None
+            and (each.table_id is not None or isinstance(name, DatabaseName))
+            and "OWNERSHIP" in rights(standing, each)
+        }

@@ -1,0 +1,312 @@
+"""What a caller's rights are decided by. Each method is one statement, however many objects it is asked about."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, bindparam, select, text, union
+
+from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.privileges import ADMIN, ANYWHERE, PUBLIC, Found, Right, Standing, inherited
+from metastore.encoding.binary import EncodedStruct
+from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
+from metastore.storage.postgres.arrays import array_literal
+from metastore.storage.postgres.driver import Prepared
+from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.schema import (
+    databases,
+    functions,
+    locks,
+    partitions,
+    privileges_version,
+    skewed_locations,
+    tables,
+    transactions,
+)
+from thrift_idl.gen.hive_metastore.ttypes import Function, HiveObjectType, Table
+
+VERSION: Final = "UPDATE privileges_version SET version = version + 1"
+"""Tells everybody that what `Access.standing` reads has changed."""
+
+# Membership in the role admin is the settings' to give: what is granted of it counts for nothing.
+_STANDING: Final = text(f"""
+    WITH RECURSIVE mine(role, option) AS (
+        SELECT role, grant_option FROM role_grants
+        WHERE role <> '{ADMIN}' AND (
+            principal_type = 1 AND principal = :user OR principal_type = 3 AND principal = ANY (cast(:groups AS text[]))
+        )
+        UNION
+        SELECT g.role, g.grant_option FROM role_grants AS g
+        JOIN mine ON g.principal_type = 2 AND g.principal = mine.role
+        WHERE g.role <> '{ADMIN}'
+    ), who(kind, name) AS (
+        SELECT 1, cast(:user AS text) UNION SELECT 3, unnest(cast(:groups AS text[]))
+        UNION SELECT 2, role FROM mine UNION SELECT 2, '{PUBLIC}'
+    )
+    SELECT version, NULL::bigint AS database_id, NULL AS scope, NULL AS role, NULL AS privilege, false AS option
+    FROM privileges_version
+    UNION ALL SELECT NULL, NULL, NULL, role, NULL, option FROM mine
+    UNION ALL
+    SELECT NULL, p.database_id, p.scope, NULL, upper(p.privilege), p.grant_option
+    FROM privileges AS p JOIN who ON p.principal_type = who.kind AND p.principal = who.name
+    WHERE p.object_type IN ({HiveObjectType.GLOBAL}, {HiveObjectType.DATABASE})
+""")  # noqa: S608 - constants
+
+_VERSION = "(SELECT version FROM privileges_version)"
+_GRANTED = f"""ARRAY(
+    SELECT CASE WHEN p.object_type <> {HiveObjectType.TABLE} THEN '.'
+                WHEN p.grant_option THEN upper(p.privilege) || '+' ELSE upper(p.privilege) END
+    FROM privileges AS p
+    WHERE p.table_id = {{table}}.id AND p.principal_type || ':' || p.principal = ANY (cast({{grantees}} AS text[]))
+)"""  # noqa: S608 - constants
+_GRANTED_TO_ME = _GRANTED.format(table="t", grantees=":grantees")
+
+# What one owns as a user, a group, or a role.
+_OWNED = "coalesce({table}.owner_type, 1) || ':' || {table}.owner = ANY (cast(:grantees AS text[]))"
+_TABLE_IS_SEEN = f"""(
+    {_OWNED.format(table="t")}
+    OR EXISTS (SELECT FROM privileges AS p WHERE p.table_id = t.id
+               AND p.principal_type || ':' || p.principal = ANY (cast(:grantees AS text[])))
+)"""
+_WITHIN = f"""(
+    EXISTS (SELECT FROM tables AS t WHERE t.database_id = d.id AND t.owner = ANY (cast(:owners AS text[]))
+            AND {_OWNED.format(table="t")})
+    OR EXISTS (SELECT FROM privileges AS p JOIN tables AS t ON t.id = p.table_id
+               JOIN unnest(cast(:kinds AS int[]), cast(:owners AS text[])) AS mine(kind, name)
+                 ON p.principal_type = mine.kind AND p.principal = mine.name
+               WHERE t.database_id = d.id)
+)"""  # noqa: S608 - constants
+
+_FIND = text(f"""
+    SELECT wanted.number, d.catalog, d.id, d.owner, d.owner_type, t.id, t.owner, t.owner_type,
+           CASE WHEN t.id IS NOT NULL THEN {_GRANTED_TO_ME} ELSE '{{}}' END,
+           wanted.name IS NULL AND {_WITHIN}
+    FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
+         WITH ORDINALITY AS wanted(catalog, database, name, number)
+    LEFT JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
+    LEFT JOIN tables AS t ON t.database_id = d.id AND t.name = wanted.name
+    ORDER BY wanted.number
+""")  # noqa: S608 - constants
+
+# Databases in which one sees all: by what is granted on them, or because they are one's own.
+_WHOLE = f"""(
+    d.id = ANY (cast(:seen_databases AS bigint[])) OR d.catalog = ANY (cast(:seen_catalogs AS text[]))
+    OR (coalesce(d.owner_type, 1) || ':' || d.owner = ANY (cast(:grantees AS text[]))
+        AND NOT (d.owner_type = 2 AND d.owner = '{PUBLIC}'))
+)"""
+_SEEN_TABLES = text(f"""
+    SELECT wanted.number FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
+         WITH ORDINALITY AS wanted(catalog, database, name, number)
+    JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
+    JOIN tables AS t ON t.database_id = d.id AND t.name = wanted.name
+    WHERE {_WHOLE} OR {_TABLE_IS_SEEN}
+""")  # noqa: S608 - constants
+_SEEN_DATABASES = text(f"""
+    SELECT wanted.number FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]))
+         WITH ORDINALITY AS wanted(catalog, database, number)
+    JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
+    WHERE {_WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN}
+""")  # noqa: S608 - constants
+_SEEN_CATALOGS = text(f"""
+    SELECT c.name FROM catalogs AS c WHERE EXISTS (
+        SELECT FROM databases AS d WHERE d.catalog = c.name
+        AND ({_WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN})
+    )
+""")  # noqa: S608 - constants
+
+
+class ReadTable(NamedTuple):
+    """A table with what decides whether it may be seen, as they were at the same moment."""
+
+    encoded: EncodedStruct[Table]
+    found: Found
+    version: int
+
+
+_READ: Final = Prepared(
+    "read_table",
+    select(
+        tables.c.descriptor_id,
+        tables.c.encoded,
+        databases.c.catalog,
+        databases.c.id,
+        databases.c.owner,
+        databases.c.owner_type,
+        tables.c.id,
+        tables.c.owner,
+        tables.c.owner_type,
+        text(_GRANTED.format(table="tables", grantees=":grantees")),
+        text(_VERSION),
+    )
+    .select_from(tables.join(databases, databases.c.id == tables.c.database_id))
+    .where(
+        databases.c.catalog == bindparam("catalog"),
+        databases.c.name == bindparam("database"),
+        tables.c.name == bindparam("name"),
+    ),
+)
+
+
+_VERSION_ALONE: Final = Prepared("version_of_privileges", select(privileges_version.c.version))
+
+
+class Access:
+    """Queries on rights. `grantees` are a caller's principals, as `Standing.grantees` lists them."""
+
+    def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
+        self._connection = connection
+        self._descriptors = descriptors
+
+    def standing(self, user: str | None, groups: Collection[str]) -> Standing:
+        """Reads what somebody has that does not depend on one table."""
+        given = {"user": user, "groups": sorted(groups)}
+        version, everywhere, places = -1, set(), set()
+        roles, administered = {PUBLIC}, set()
+        catalogs: dict[str, set[str]] = defaultdict(set)
+        on_databases: dict[int, set[str]] = defaultdict(set)
+        for row in self._connection.execute(_STANDING, given):
+            if row.version is not None:
+                version = row.version
+            elif row.role is not None:
+                roles.add(row.role)
+                administered |= {row.role} if row.option else set()
+            else:
+                privilege = f"{row.privilege}+" if row.option else row.privilege
+                if row.privilege == Right.LOCATION and row.database_id is None:
+                    places.add(row.scope or ANYWHERE)
+                elif row.database_id is not None:
+                    on_databases[row.database_id].add(privilege)
+                elif row.scope is None:
+                    everywhere.add(privilege)
+                else:
+                    catalogs[row.scope].add(privilege)
+        return Standing(
+            user=user,
+            groups=frozenset(groups),
+            roles=frozenset(roles),
+            everywhere=frozenset(everywhere),
+            catalogs={name: frozenset(held) for name, held in catalogs.items()},
+            databases={number: frozenset(held) for number, held in on_databases.items()},
+            places=frozenset(places),
+            administered=frozenset(administered),
+            version=version,
+        )
+
+    def version(self) -> int:
+        """Returns that of all standings."""
+        version: int = _VERSION_ALONE.rows(self._connection)[0][0]
+        return version
+
+    @staticmethod
+    def text(standing: Standing) -> str:
+        """Returns the grantees as `read_table` takes them."""
+        return array_literal(standing.grantees)
+
+    def find(self, names: Sequence[TableName | DatabaseName], standing: Standing) -> list[Found | None]:
+        """Looks up databases and tables, in order; None for what is not there.
+
+        Of a missing table whose database is there, the database is found.
+        """
+        given = _named(names) | {"grantees": standing.grantees, **_owners(standing)}
+        rows = self._connection.execute(_FIND, given) if names else ()
+        return [None if row[2] is None else Found(*row[1:]) for row in rows]
+
+    def owners_of_locks(self, ids: Sequence[int]) -> dict[int, str]:
+        """Returns who made these locks, by id."""
+        query = select(locks.c.id, locks.c.user_name).where(locks.c.id.in_(list(ids)))
+        return {row.id: row.user_name for row in self._connection.execute(query)}
+
+    def owners_of_transactions(self, ids: Sequence[int]) -> dict[int, str]:
+        """Returns who opened these transactions, by id."""
+        query = select(transactions.c.id, transactions.c.user_name).where(transactions.c.id.in_(list(ids)))
+        return {row.id: row.user_name for row in self._connection.execute(query)}
+
+    def places_of_table(self, table_id: int, locations: Sequence[str]) -> set[str]:
+        """Returns those of the locations at which partitions or skewed values of a table lie already."""
+        query = union(
+            select(partitions.c.location).where(
+                partitions.c.table_id == table_id, partitions.c.location.in_(list(locations))
+            ),
+            select(skewed_locations.c.location).where(
+                skewed_locations.c.table_id == table_id, skewed_locations.c.location.in_(list(locations))
+            ),
+        )
+        return set(self._connection.execute(query).scalars())
+
+    def table_of_token(self, token: str) -> TableName | None:
+        """Returns the table the ids of whose writes begin with the token."""
+        query = select(databases.c.catalog, databases.c.name, tables.c.name.label("table")).where(
+            tables.c.write_token == token, databases.c.id == tables.c.database_id
+        )
+        row = self._connection.execute(query).one_or_none()
+        return TableName(row.catalog, row.name, row.table) if row else None
+
+    def owner_of_function(self, database: DatabaseName, name: str) -> tuple[str | None, int | None] | None:
+        """Returns name and kind of who owns a function, or None without one."""
+        query = select(functions.c.encoded).where(
+            functions.c.database_id == databases.c.id,
+            databases.c.catalog == database.catalog,
+            databases.c.name == database.name,
+            functions.c.name == name,
+        )
+        encoded = self._connection.execute(query).scalar_one_or_none()
+        if encoded is None:
+            return None
+        function = whole(Function, Fields(bytes(encoded))).decode()
+        return function.ownerName, function.ownerType
+
+    def read_table(self, name: TableName, grantees: str) -> ReadTable | None:
+        """Reads a table, or None: what `Tables.find` and `find` do, in one statement. `grantees`: an array's text."""
+        rows = _READ.rows(
+            self._connection, catalog=name.catalog, database=name.database, name=name.name, grantees=grantees
+        )
+        if not rows:
+            return None
+        descriptor_id, encoded, *found, version = rows[0]
+        tail = self._descriptors.tails([descriptor_id])[descriptor_id]
+        return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Found(*found), version)
+
+    def seen_tables(self, names: Iterable[TableName], standing: Standing) -> set[TableName]:
+        """Returns those of the tables that are there and may be seen."""
+        given = sorted(set(names))
+        asked = _named(given) | _seeing(standing, tables=True)
+        rows = self._connection.execute(_SEEN_TABLES, asked) if given else ()
+        return {given[number - 1] for (number,) in rows}
+
+    def seen_databases(self, names: Iterable[DatabaseName], standing: Standing) -> set[DatabaseName]:
+        """Returns those of the databases that are there and may be seen."""
+        given = sorted(set(names))
+        rows = (
+            self._connection.execute(_SEEN_DATABASES, _named(given) | _seeing(standing, tables=False)) if given else ()
+        )
+        return {given[number - 1] for (number,) in rows}
+
+    def seen_catalogs(self, standing: Standing) -> set[str]:
+        """Returns the catalogs in which something may be seen."""
+        return set(self._connection.execute(_SEEN_CATALOGS, _seeing(standing, tables=False)).scalars())
+
+
+def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:
+    return {
+        "catalogs": [each.catalog for each in names],
+        "databases": [each.database if isinstance(each, TableName) else each.name for each in names],
+        "names": [each.name if isinstance(each, TableName) else None for each in names],
+    }
+
+
+def _owners(standing: Standing) -> dict[str, Any]:
+    pairs = [each.split(":", 1) for each in standing.grantees]
+    return {"kinds": [int(kind) for kind, _ in pairs], "owners": [name for _, name in pairs]}
+
+
+def _seeing(standing: Standing, *, tables: bool) -> dict[str, Any]:
+    """Returns the parameters of what is seen. `tables`: by what is granted on a database, but not on it alone."""
+    on_databases = [each for each, held in standing.databases.items() if not tables or inherited(held)]
+    return {
+        "grantees": standing.grantees,
+        "seen_databases": on_databases,
+        "seen_catalogs": [each for each, held in standing.catalogs.items() if inherited(held)],
+        **_owners(standing),
+    }

@@ -1,0 +1,137 @@
+"""Who may do what, by grants and owners."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metastore.domain.names import TableName
+from metastore.domain.privileges import (
+    Admins,
+    Found,
+    PrincipalKind,
+    Right,
+    Standing,
+    denied,
+    expanded,
+    grantable,
+    inherited,
+    may_grant,
+    rights,
+    sees,
+)
+
+TABLE = Found("hive", 1, "home", PrincipalKind.USER, 2, "owner")
+DATABASE = Found("hive", 1, "home", PrincipalKind.USER)
+SELECT = frozenset(["SELECT"])
+PRIVILEGES = st.sampled_from(["SELECT", "INSERT+", "CREATE", "DROP", "ALL", "ALL+", "LOCATION", "LOCK", "."])
+
+
+def test_nothing_is_seen_without_a_grant() -> None:
+    stranger = Standing("stranger")
+    assert not sees(stranger, TABLE)
+    assert not sees(stranger, DATABASE)
+    assert sees(stranger, DATABASE._replace(within=True))
+    assert rights(stranger, DATABASE._replace(within=True)) == set()
+
+
+def test_what_is_granted_on_a_table_is_what_one_has() -> None:
+    assert rights(Standing("bob"), TABLE._replace(granted=["SELECT", "INSERT+"])) == {"SELECT", "INSERT"}
+
+
+def test_a_privilege_on_a_part_shows_the_table() -> None:
+    found = TABLE._replace(granted=["."])
+    assert sees(Standing("bob"), found)
+    assert not rights(Standing("bob"), found) & set(Right)
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        {"everywhere": frozenset(["SELECT"])},
+        {"catalogs": {"hive": frozenset(["SELECT"])}},
+        {"databases": {1: frozenset(["SELECT"])}},
+    ],
+)
+def test_rights_above_hold_below(above: dict[str, object]) -> None:
+    assert rights(Standing("bob", **above), TABLE) == {"SELECT"}  # type: ignore[arg-type] # one of three
+    assert rights(Standing("bob", **above), DATABASE) == {"SELECT"}  # type: ignore[arg-type]
+
+
+def test_rights_elsewhere_do_not() -> None:
+    elsewhere = Standing("bob", catalogs={"other": frozenset(["ALL"])}, databases={7: frozenset(["ALL"])})
+    assert rights(elsewhere, TABLE) == set()
+
+
+def test_create_is_about_one_object() -> None:
+    creator = Standing("bob", databases={1: frozenset(["CREATE"])})
+    assert rights(creator, DATABASE) == {"CREATE"}
+    assert not sees(creator, TABLE)
+    assert not sees(Standing("bob", everywhere=frozenset(["CREATE"])), DATABASE)
+
+
+@pytest.mark.parametrize(
+    ("standing", "on_table", "on_database"),
+    [
+        (Standing("owner"), True, False),
+        (Standing("home"), True, True),
+        (Standing("root", is_admin=True), True, True),
+        (Standing("bob", groups=frozenset(["owner"]), roles=frozenset(["home"])), False, False),
+    ],
+)
+def test_owners_have_all(standing: Standing, on_table: bool, on_database: bool) -> None:
+    assert (Right.OWNERSHIP in rights(standing, TABLE)) is on_table
+    assert (Right.OWNERSHIP in rights(standing, DATABASE)) is on_database
+    assert Right.LOCATION not in rights(standing, TABLE)
+
+
+def test_a_role_and_a_group_may_own() -> None:
+    owned = TABLE._replace(owner_kind=PrincipalKind.ROLE)
+    assert Right.DROP in rights(Standing("bob", roles=frozenset(["owner"])), owned)
+    assert not sees(Standing("owner"), owned)
+
+
+def test_what_public_owns_is_for_new_tables_only() -> None:
+    database = Found("hive", 1, "public", PrincipalKind.ROLE)
+    assert rights(Standing("bob"), database) == {"CREATE"}
+    assert not sees(Standing("bob"), database._replace(table_id=2, owner="alice"))
+
+
+def test_granting_on_needs_the_option() -> None:
+    found = TABLE._replace(granted=["SELECT", "INSERT+"])
+    bob = Standing("bob")
+    assert may_grant(bob, found, ["insert"])
+    assert not may_grant(bob, found, ["select"])
+    assert not may_grant(bob, found, ["INSERT", "SELECT"])
+    assert not may_grant(bob, TABLE._replace(granted=["ALL+"]), ["LOCATION"])
+    assert may_grant(bob, TABLE._replace(granted=["ALL+"]), ["ALL"])
+    assert not may_grant(Standing("bob", everywhere=frozenset(["ALL+"])), None, ["SELECT"])
+    assert may_grant(Standing("owner"), TABLE, ["ALL"])
+
+
+@given(st.sets(PRIVILEGES))
+def test_nothing_is_granted_on_that_one_does_not_have(privileges: set[str]) -> None:
+    assert grantable(privileges) <= expanded(privileges)
+    assert inherited(privileges) <= privileges
+    assert Right.OWNERSHIP not in expanded(privileges)
+
+
+@pytest.mark.parametrize(
+    ("user", "groups", "is_admin"),
+    [
+        ("ann", [], True),
+        ("bob", ["ops"], True),
+        ("ops", [], False),
+        ("@ops", [], False),
+        (None, [], False),
+        ("", [], False),
+    ],
+)
+def test_administrators_are_named(user: str | None, groups: list[str], is_admin: bool) -> None:
+    assert Admins.parsed(" ann, @ops ,,").include(user, groups) is is_admin
+
+
+def test_refusals_are_in_hives_words() -> None:
+    text = "Permission denied: user [bob] does not have [DROP] privilege on [sales/orders]"
+    assert denied("bob", Right.DROP, TableName("hive", "sales", "orders")) == text

@@ -1,0 +1,75 @@
+"""Arguments of any method, made from the IDL: all names are those of one database and one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from thrift.Thrift import TType
+
+from metastore.protocol.methods import Method
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, HiveObjectType
+
+_NUMBERS = (TType.BYTE, TType.I16, TType.I32, TType.I64)
+_DATABASES = ("db", "dbname", "database", "databasename", "olddbname", "dbnames", "dbpatterns")
+_PARTITIONS = ("partname", "partnames", "partitionname", "partitionnames")
+_PRINCIPALS = ("principal", "user", "owner", "group", "grantor")
+_NO_PLACE = ("location", "locationuri", "managedlocationuri", "rootpath", "relativepath", "datapath", "uri")
+
+
+class Names(NamedTuple):
+    """What the arguments name."""
+
+    database: str
+    table: str
+    user: str
+    value: str = "1"
+    token: str = "aaaaaaaaaaaaaaaa-1"
+
+    def text(self, method: str, field: str) -> str | None:
+        """Returns a text for a field of this name."""
+        name = field.lower().replace("_", "")
+        if name == "name" and "database" in method:
+            return self.database
+        return next((text for is_meant, text in self._meanings() if is_meant(name)), self.table)
+
+    def _meanings(self) -> list[tuple[Callable[[str], bool], str | None]]:
+        return [
+            (lambda name: name in _NO_PLACE or name.startswith("validwriteid"), None),
+            (lambda name: "cat" in name, "hive"),
+            (lambda name: name in ("fulltablenames", "tablesused"), f"{self.database}.{self.table}"),
+            (lambda name: name.endswith(_DATABASES), self.database),
+            (lambda name: any(each in name for each in _PRINCIPALS), self.user),
+            (lambda name: name == "privilege", "SELECT"),
+            (lambda name: name == "queryid", self.token),
+            (lambda name: "val" in name, self.value),
+            (lambda name: name.endswith(_PARTITIONS) or name == "names", f"ds={self.value}"),
+            (lambda name: "type" in name, "MANAGED_TABLE"),
+            (lambda name: "col" in name and "name" in name, "a"),
+        ]
+
+
+def arguments_of(method: Method, names: Names) -> list[Any]:
+    """Returns one value for each argument of a method."""
+    return [_value(names, method.name, *spec[1:4]) for spec in method.arguments.thrift_spec if spec is not None]
+
+
+def _value(names: Names, method: str, kind: int, field: str, details: Any, depth: int = 0) -> Any:
+    if kind == TType.STRUCT:
+        return None if depth > 6 or details[0] is EnvironmentContext else _struct(names, method, details[0], depth)
+    if kind == TType.STRING:
+        return b"" if details == "BINARY" else names.text(method, field)
+    if kind in (TType.LIST, TType.SET):
+        item = _value(names, method, details[0], field, details[1], depth + 1)
+        items = [] if item is None else [item]
+        return items if kind == TType.LIST else set(items)
+    if kind == TType.MAP:
+        return {"ds": names.value} if "part" in field.lower() else {}
+    if kind in _NUMBERS:
+        return HiveObjectType.TABLE if field == "objectType" else 1
+    return None if kind == TType.DOUBLE else False
+
+
+def _struct(names: Names, method: str, struct: Any, depth: int) -> Any:
+    specs = [spec for spec in struct.thrift_spec if spec is not None]
+    return struct(**{spec[2]: _value(names, method, *spec[1:4], depth + 1) for spec in specs})

@@ -1,0 +1,35 @@
+"""A server with rights on, and clients of several users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected, running
+
+ADMIN = "root"
+
+
+@pytest.fixture(scope="module")
+def guarded_server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for a module: names are each test's own."""
+    folder = tmp_path_factory.mktemp("guarded")
+    with running(make_database(), folder, "--authorization", "grants", "--admins", f"{ADMIN},@wheel") as server:
+        yield server
+
+
+@pytest.fixture
+def client_of(guarded_server: Server) -> Iterator[Callable[..., Any]]:
+    """`client_of(user, groups)`: a connection of its own."""
+    with ExitStack() as stack:
+
+        def connect(user: str | None, groups: list[str] | None = None) -> Any:
+            client = stack.enter_context(connected(guarded_server))
+            if user is not None:
+                client.set_ugi(user, groups or [])
+            return client
+
+        yield connect

@@ -1,0 +1,110 @@
+"""Every served method by every kind of caller, against the table of truth; arguments are generated from the IDL."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from metastore.app import Application, make_application
+from metastore.context import Caller, caller
+from metastore.errors import ConfigurationError, MetastoreError
+from metastore.protocol.methods import Method, served
+from metastore.protocol.rights.declared import rules
+from metastore.protocol.rights.guard import Guard
+from metastore.settings import Settings
+from tests.fixtures.application import called
+from tests.wire.authorization.arguments import Names, arguments_of
+from tests.wire.authorization.granting import bag, on_database, on_table
+from tests.wire.authorization.truth import CALLERS, RIGHTS, TRUTH, WHO
+from tests.wire.builders import partition, table
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+NAMES = Names("home_db", "t", "someone")
+
+
+class Reached(Exception):  # noqa: N818 - it is no error
+    """The handler was called."""
+
+
+@pytest.fixture(scope="module")
+def guarded(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    """A server without sockets: `home` owns the database, `owner` the table, on which each right is granted once."""
+    url, warehouse = make_database(), str(tmp_path_factory.mktemp("guarded"))
+    settings = Settings(warehouse=warehouse, database_url=url, authorization="grants", admins="admin")
+    application = make_application(settings, url)
+    with speaking("admin"):
+        called(application, "create_database", Database(name=NAMES.database, ownerName="home"))
+        called(application, "create_table", table(NAMES.database, NAMES.table, [("ds", "string")], owner="owner"))
+        called(application, "add_partition", partition(NAMES.database, NAMES.table, [NAMES.value]))
+        for right in RIGHTS:
+            called(application, "grant_privileges", bag(on_table(NAMES.database, NAMES.table), right, right))
+        called(application, "grant_privileges", bag(on_database(NAMES.database), "CREATE", "creator"))
+    yield application
+    application.close()
+
+
+class speaking:  # noqa: N801 - reads as a function
+    """What is called inside is called by this user."""
+
+    def __init__(self, user: str) -> None:
+        self._user = user
+
+    def __enter__(self) -> None:
+        self._token = caller.set(Caller("test", self._user))
+
+    def __exit__(self, *_: Any) -> None:
+        caller.reset(self._token)
+
+
+def reached(application: Application, method: Method) -> Callable[[str], bool]:
+    """Tells of users whether their calls get to the handler, and whether that reads what it is asked for."""
+    function: Callable[..., Any] = functools.partial(called, application, method.name)
+    if not rules()[method.name].in_service:
+        function = Guard(application._rights).guarded(method, _reached)
+
+    def reaches(user: str) -> bool:
+        try:
+            with speaking(user):
+                function(*arguments_of(method, NAMES))
+        except Reached:
+            return True
+        except MetastoreError:
+            return False
+        return True
+
+    return reaches
+
+
+def _reached(*_: Any) -> Any:
+    raise Reached
+
+
+@pytest.mark.parametrize(("who", "method"), [(who, name) for who, names in TRUTH.items() for name in names.split()])
+def test_who_may_call_what(guarded: Application, who: str, method: str) -> None:
+    function = reached(guarded, served()[method])
+    assert {user for user in CALLERS if function(user)} == WHO[who]
+
+
+def test_the_truth_is_told_of_every_method_once() -> None:
+    names = Counter(" ".join(TRUTH.values()).split())
+    assert names.keys() == served().keys()
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_method_without_a_declaration_does_not_start() -> None:
+    method = Method("new_method", "base", *_types("getName"))
+    with pytest.raises(ConfigurationError, match="No rights are declared for new_method"):
+        rules({**served(), "new_method": method})
+
+
+def test_a_declaration_without_its_method_does_not_start() -> None:
+    with pytest.raises(ConfigurationError, match="what is not served: getName"):
+        rules({name: method for name, method in served().items() if name != "getName"})
+
+
+def _types(name: str) -> tuple[Any, Any]:
+    return served()[name].arguments, served()[name].result

@@ -1,0 +1,263 @@
+"""Rights over the wire: what is hidden, what is refused, who may grant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.fixtures.server import Server, connected
+from tests.wire.authorization.conftest import ADMIN
+from tests.wire.authorization.granting import GROUP, ROLE, USER, everywhere, grant, on_database, on_table, revoke
+from tests.wire.builders import descriptor, partition, table, unique
+from thrift_idl.gen.hive_metastore.ttypes import (
+    CommitTxnRequest,
+    Database,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    OpenTxnRequest,
+    Role,
+)
+
+Clients = Callable[..., Any]
+
+
+@pytest.fixture
+def home(client_of: Clients) -> tuple[str, str]:
+    """A database of alice with a table of hers."""
+    root, alice = client_of(ADMIN), client_of("alice")
+    name = unique("db")
+    root.create_database(Database(name=name, ownerName="alice"))
+    alice.create_table(table(name, "t", [("ds", "string")]))
+    alice.add_partition(partition(name, "t", ["1"]))
+    return name, "t"
+
+
+def denied(right: str, what: str, user: str = "bob") -> str:
+    return rf"Permission denied: user \[{user}\] does not have \[{right}\] privilege on \[{what}\]"
+
+
+def test_what_nothing_is_granted_on_is_not_there(client_of: Clients, home: tuple[str, str]) -> None:
+    bob, (database, name) = client_of("bob"), home
+    with pytest.raises(NoSuchObjectException, match=f"{database}.{name} table not found"):
+        bob.get_table(database, name)
+    with pytest.raises(NoSuchObjectException, match=f"{database}.missing table not found"):
+        bob.get_table(database, "missing")
+    with pytest.raises(NoSuchObjectException, match=f"database {database} not found"):
+        bob.get_database(database)
+    assert database not in bob.get_all_databases()
+    assert bob.get_all_tables(database) == []
+    assert bob.get_table_objects_by_name(database, [name]) == []
+    assert bob.get_table_meta("*", "*", None) == [] or all(
+        each.dbName != database for each in bob.get_table_meta("*", "*", None)
+    )
+
+
+def test_one_right_shows_the_table_and_its_database_and_is_all_that_it_gives(
+    client_of: Clients, home: tuple[str, str]
+) -> None:
+    (database, name), bob, alice = home, client_of("bob"), client_of("alice")
+    alice.create_table(table(database, "other"))
+    grant(alice, on_table(database, name), "SELECT", "bob")
+    assert bob.get_table(database, name).tableName == name
+    assert [each.values for each in bob.get_partitions(database, name, -1)] == [["1"]]
+    assert database in bob.get_all_databases()
+    assert bob.get_all_tables(database) == [name]
+    assert bob.get_database(database).name == database
+    with pytest.raises(MetaException, match=denied("DROP", f"{database}/{name}")):
+        bob.drop_table(database, name, False)
+    with pytest.raises(MetaException, match=denied("ALTER", f"{database}/{name}")):
+        bob.alter_table(database, name, bob.get_table(database, name))
+    with pytest.raises(MetaException, match=denied("CREATE", database)):
+        bob.create_table(table(database, "mine"))
+    with pytest.raises(NoSuchObjectException, match="other table not found"):
+        bob.drop_table(database, "other", False)
+    revoke(alice, on_table(database, name), "SELECT", "bob")
+    with pytest.raises(NoSuchObjectException):
+        bob.get_table(database, name)
+
+
+def test_each_right_is_enough_for_what_it_is_for(client_of: Clients, home: tuple[str, str]) -> None:
+    (database, name), bob, alice = home, client_of("bob"), client_of("alice")
+    grant(alice, on_table(database, name), "INSERT, DELETE", "bob")
+    bob.add_partition(partition(database, name, ["2"]))
+    bob.drop_partition(database, name, ["2"], True)
+    grant(alice, on_table(database, name), "alter", "bob")
+    new = bob.get_table(database, name)
+    new.parameters["a"] = "b"
+    bob.alter_table(database, name, new)
+    grant(alice, on_table(database, name), "DROP", "bob")
+    bob.drop_table(database, name, True)
+    grant(alice, on_database(database), "CREATE", "bob")
+    bob.create_table(table(database, "bobs"))
+    assert bob.get_table(database, "bobs").owner == "bob"
+    assert bob.get_all_tables(database) == ["bobs"]
+
+
+def test_a_right_on_a_database_is_one_on_its_tables_but_create(client_of: Clients, home: tuple[str, str]) -> None:
+    (database, name), bob, alice = home, client_of("bob"), client_of("alice")
+    grant(alice, on_database(database), "CREATE", "bob")
+    assert database in bob.get_all_databases()
+    assert bob.get_all_tables(database) == []
+    grant(alice, on_database(database), "SELECT", "bob")
+    assert bob.get_all_tables(database) == [name]
+    assert bob.get_table(database, name)
+    revoke(alice, on_database(database), "SELECT", "bob")
+    with pytest.raises(NoSuchObjectException):
+        bob.get_table(database, name)
+    grant(alice, on_database(database), "ALL", "bob")
+    bob.drop_table(database, name, False)
+
+
+@pytest.mark.parametrize("kind", [ROLE, GROUP])
+def test_rights_of_roles_and_groups(client_of: Clients, home: tuple[str, str], kind: int) -> None:
+    (database, name), root = home, client_of(ADMIN)
+    principal, above = unique("p"), unique("above")
+    carol, bob = client_of("carol"), client_of("bob", [principal] if kind == GROUP else [])
+    if kind == ROLE:
+        root.create_role(Role(principal))
+        root.create_role(Role(above))
+        root.grant_role(above, "bob", USER, ADMIN, USER, False)
+        root.grant_role(principal, above, ROLE, ADMIN, USER, False)
+    with pytest.raises(NoSuchObjectException):
+        bob.get_table(database, name)
+    grant(root, on_table(database, name), "SELECT", principal, kind)
+    assert bob.get_table(database, name)
+    with pytest.raises(NoSuchObjectException):
+        carol.get_table(database, name)
+    if kind == ROLE:
+        root.revoke_role(principal, above, ROLE)
+        with pytest.raises(NoSuchObjectException):
+            bob.get_table(database, name)
+
+
+def test_everybody_is_public(client_of: Clients, home: tuple[str, str]) -> None:
+    database, name = home
+    grant(client_of("alice"), on_table(database, name), "SELECT", "public", ROLE)
+    for user in ("anybody", None):
+        assert client_of(user).get_table(database, name)
+
+
+def test_who_may_grant(client_of: Clients, home: tuple[str, str]) -> None:
+    (database, name), alice, bob = home, client_of("alice"), client_of("bob")
+    ref = on_table(database, name)
+    with pytest.raises(MetaException, match=f"{name} table not found"):
+        grant(bob, ref, "SELECT", "carol")
+    grant(alice, ref, "SELECT", "bob")
+    with pytest.raises(MetaException, match="SELECT WITH GRANT OPTION"):
+        grant(bob, ref, "SELECT", "carol")
+    revoke(alice, ref, "SELECT", "bob")
+    grant(alice, ref, "SELECT", "bob", option=True)
+    grant(bob, ref, "SELECT", "carol")
+    with pytest.raises(MetaException, match="ALL WITH GRANT OPTION"):
+        grant(bob, ref, "ALL", "carol")
+    with pytest.raises(MetaException, match="WITH GRANT OPTION"):
+        grant(alice, everywhere(), "SELECT", "alice")
+    (found,) = client_of("carol").list_privileges("carol", USER, ref)
+    assert (found.grantInfo.privilege, found.grantInfo.grantor) == ("SELECT", "bob")
+
+
+def test_who_sees_which_grants(client_of: Clients, home: tuple[str, str]) -> None:
+    (database, name), alice, bob = home, client_of("alice"), client_of("bob")
+    ref = on_table(database, name)
+    grant(alice, ref, "SELECT", "bob")
+    grant(alice, ref, "SELECT", "carol")
+    assert [each.principalName for each in alice.list_privileges(None, None, ref)] == ["bob", "carol"]
+    assert [each.principalName for each in bob.list_privileges(None, None, ref)] == ["bob"]
+    assert client_of("dave").list_privileges(None, None, ref) == []
+    assert bob.get_privilege_set(ref, "bob", []).userPrivileges["bob"]
+    with pytest.raises(MetaException, match="Permission denied"):
+        bob.get_privilege_set(ref, "carol", [])
+    assert alice.get_privilege_set(ref, "carol", []).userPrivileges["carol"]
+
+
+def test_the_role_admin_is_the_settings_to_give(client_of: Clients) -> None:
+    root, bob = client_of(ADMIN), client_of("bob")
+    for client in (bob,):
+        with pytest.raises(MetaException, match="Permission denied"):
+            client.grant_role("admin", "bob", USER, "bob", USER, True)
+        with pytest.raises(MetaException, match="Permission denied"):
+            client.create_role(Role(unique("r")))
+    root.grant_role("admin", "mallory", USER, ADMIN, USER, True)
+    mallory = client_of("mallory")
+    with pytest.raises(MetaException, match="Permission denied"):
+        mallory.create_role(Role(unique("r")))
+    assert [each.roleName for each in mallory.list_roles("mallory", USER)] == ["public"]
+    assert "admin" in [each.roleName for each in root.list_roles(ADMIN, USER)]
+    assert client_of("someone", ["wheel"]).create_role(Role(unique("r")))
+
+
+def test_owners_are_not_chosen(client_of: Clients, home: tuple[str, str]) -> None:
+    (database, name), alice, bob = home, client_of("alice"), client_of("bob")
+    alice.create_table(table(database, "spoofed", owner="bob"))
+    assert alice.get_table(database, "spoofed").owner == "alice"
+    grant(alice, on_table(database, name), "ALTER", "bob")
+    new = bob.get_table(database, name)
+    new.owner = "bob"
+    with pytest.raises((InvalidOperationException, MetaException), match=denied("OWNERSHIP", f"{database}/{name}")):
+        bob.alter_table(database, name, new)
+    new.owner = "carol"
+    alice.alter_table(database, name, new)
+    assert client_of("carol").get_table(database, name).owner == "carol"
+
+
+def test_a_new_database_needs_create_and_belongs_to_its_maker(client_of: Clients) -> None:
+    root, user, name = client_of(ADMIN), unique("u"), unique("db")
+    dave = client_of(user)
+    with pytest.raises(MetaException, match=denied("CREATE", "hive", user)):
+        dave.create_database(Database(name=name))
+    grant(root, everywhere("hive"), "CREATE", user)
+    dave.create_database(Database(name=name, ownerName="someone"))
+    assert dave.get_database(name).ownerName == user
+    dave.create_table(table(name, "t"))
+    dave.drop_database(name, True, True)
+
+
+def test_an_unauthenticated_caller_without_a_name_sees_what_is_public(client_of: Clients) -> None:
+    nobody = client_of(None)
+    assert "default" in nobody.get_all_databases()
+    assert nobody.get_all_tables("default") == []
+    with pytest.raises(MetaException, match=denied("CREATE", "hive", "anonymous")):
+        nobody.create_database(Database(name=unique("db")))
+
+
+def test_where_one_may_register_data(client_of: Clients, home: tuple[str, str]) -> None:
+    (database, name), root, alice, bob = home, client_of(ADMIN), client_of("alice"), client_of("bob")
+    place = alice.get_database(database).locationUri
+    grant(alice, on_database(database), "CREATE", "bob")
+
+    def make(client: Any, location: str) -> None:
+        sd = descriptor(location)
+        client.create_table(table(database, unique("e"), sd=sd, parameters={"EXTERNAL": "TRUE"}))
+
+    make(bob, f"{place}/free")
+    for taken in (f"{place}/{name}", f"{place}/{name}/below", place, "file:/elsewhere", f"{place}/../x"):
+        with pytest.raises(MetaException, match=denied("LOCATION", re.escape(taken))):
+            make(bob, taken)
+    grant(root, everywhere("file:/w/raw"), "LOCATION", "bob")
+    make(bob, "file:/w/raw/x")
+    for outside in ("file:/w/rawest", "file:/w"):
+        with pytest.raises(MetaException, match=denied("LOCATION", outside)):
+            make(bob, outside)
+    with pytest.raises(MetaException, match=denied("LOCATION", "file:/w/raw", "alice")):
+        alice.add_partition(partition(database, name, ["9"], sd=descriptor("file:/w/raw")))
+    with pytest.raises(MetaException, match="WITH GRANT OPTION"):
+        grant(bob, everywhere("file:/w/raw"), "LOCATION", "carol")
+
+
+def test_a_read_only_server_changes_nothing(guarded_server: Server, start_metastore: Callable[..., Server]) -> None:
+    server = start_metastore(guarded_server.database_url, "--read-only")
+    with connected(server) as client:
+        assert "default" in client.get_all_databases()
+        for call in (
+            lambda: client.create_database(Database(name=unique("db"))),
+            lambda: client.drop_table("default", "t", False),
+            lambda: client.create_role(Role("r")),
+        ):
+            with pytest.raises(MetaException, match="This metastore is read-only"):
+                call()
+        opened = client.open_txns(OpenTxnRequest(1, "me", "host")).txn_ids
+        client.commit_txn(CommitTxnRequest(opened[0]))
