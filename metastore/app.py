@@ -54,8 +54,8 @@ from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.rights.guard import Guard
-from metastore.security.certificates import Certificates
-from metastore.security.gate import Gate
+from metastore.security.digest_md5 import secret_of
+from metastore.security.gate import make_gate
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.entry.catalogs import CatalogService
 from metastore.services.entry.cleaning import CleaningService
@@ -65,6 +65,7 @@ from metastore.services.entry.compactions import CompactionService
 from metastore.services.entry.config import ConfigService
 from metastore.services.entry.constraints import ConstraintService
 from metastore.services.entry.databases import DatabaseService
+from metastore.services.entry.delegation import DelegationService
 from metastore.services.entry.dependencies import DependencyService
 from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.entry.file_check import FileCheckService
@@ -154,8 +155,15 @@ class Application:
             *([register(self._server)] if self._server else []),
         )
         self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
+        self._delegation = DelegationService(
+            self._store,
+            secret_of,
+            lambda *_: False,
+            renew_interval=settings.token_renew_interval,
+            max_lifetime=settings.token_max_lifetime,
+        )
+        self.gate = make_gate(settings, self._delegation.secret)
         handlers = self._handlers(settings, warehouse, timeout)
-        self.gate = Gate(Certificates(settings.tls_user), {})
         self._records = CallRecords(settings.slow_call, place)
         guard = Guard(rights, read_only=settings.read_only)
         self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version(), self._store.answers), self._records, guard)
@@ -229,7 +237,7 @@ class Application:
             "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(self._store, self.journal)),
             "roles": RoleHandlers(RoleService(self._store, _now)),
             "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
-            "tokens": TokenHandlers(TokenService(self._store)),
+            "tokens": TokenHandlers(TokenService(self._store), self._delegation),
             "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
             "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store)),
             "locks": LockHandlers(LockService(self._store, timeout)),

@@ -73,6 +73,27 @@ class Settings:
     password_without_tls: bool = _setting(
         default=False, help_text="whether passwords are taken without TLS, too: true or false", parse=_boolean
     )
+    kerberos_keytab: Path | None = _file("keytab with the server's keys")  # noqa: RUF009 - a field
+    kerberos_rules: str = _setting(
+        "DEFAULT", "how principals become users, as hadoop.security.auth_to_local has it: RULE:[2:$1](.*)s/x/y/ DEFAULT"
+    )
+    kerberos_protection: str = _setting(
+        "authentication,integrity,privacy", "what is offered of these, as in hadoop.rpc.protection"
+    )
+    token_renew_interval: float = _setting(
+        86_400.0, "seconds a delegation token lives unless it is renewed", parse=float, low=1
+    )
+    token_max_lifetime: float = _setting(604_800.0, "seconds it lives at most", parse=float, low=1)
+    password_file: Path | None = _file("file of users and hashes of their passwords: metastore users add")  # noqa: RUF009 - a field
+    ldap_url: str = _setting("", "directory that knows the users: ldap://host, ldaps://host")
+    ldap_user_dn: str = _setting("", "their names there: uid={user},ou=people,dc=example")
+    ldap_authorities: Path | None = _file("PEM file of the authorities of its certificate")  # noqa: RUF009 - a field
+    ldap_group_base: str = _setting("", "where groups lie in it (unset: none)")
+    ldap_group_filter: str = _setting("(|(memberUid={user})(member={dn}))", "which are a user's")
+    jwt_keys: str = _setting("", "key sets (JWKS) that sign JWTs: https URLs or files, with commas between")
+    jwt_issuer: str = _setting("", "issuer that a JWT must have")
+    jwt_audience: str = _setting("", "audience that a JWT must have")
+    jwt_user: str = _setting("sub", "claim of a JWT that names the user")
     database_url: str | None = _setting(
         None,
         "PostgreSQL as postgresql://user:password@host:port/database (unset: embedded, in the data folder)",

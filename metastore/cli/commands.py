@@ -187,6 +187,71 @@ def impact(name: str, uri: str) -> None:
 
 @metastore.group(invoke_without_command=True, no_args_is_help=False)
 @click.pass_context
+def users(context: click.Context) -> None:
+    """Users with passwords, of METASTORE_PASSWORD_FILE."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@users.command("add")
+@click.argument("name")
+@settings_options("password_file")
+def add_user(name: str, **options: Any) -> None:
+    """Add a user, or change the password, which is asked for: at a terminal twice, else the first line of stdin."""
+    from metastore.cli.users import add
+
+    click.echo(add(Settings.from_environment(options), name))
+
+
+@users.command("remove")
+@click.argument("name")
+@settings_options("password_file")
+def remove_user(name: str, **options: Any) -> None:
+    """Remove a user. Connections that are open stay."""
+    from metastore.cli.users import remove
+
+    click.echo(remove(Settings.from_environment(options), name))
+
+
+@users.command("list")
+@settings_options("password_file")
+def list_users(**options: Any) -> None:
+    """List the users."""
+    from metastore.cli.users import show
+
+    show(Settings.from_environment(options))
+
+
+@metastore.group(invoke_without_command=True, no_args_is_help=False)
+@click.pass_context
+def tokens(context: click.Context) -> None:
+    """Delegation tokens that the servers on a database have given."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@tokens.command("list")
+@settings_options("database_url", "data_dir")
+def list_tokens(**options: Any) -> None:
+    """List those that are valid."""
+    from metastore.cli.tokens import show
+
+    show(Settings.from_environment(options))
+
+
+@tokens.command("revoke")
+@click.argument("number", type=int, required=False)
+@click.option("--owner", help="all of this user's")
+@settings_options("database_url", "data_dir")
+def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None:
+    """Revoke one by its number, or all of an owner. Connections that are open stay."""
+    from metastore.cli.tokens import revoke
+
+    click.echo(revoke(Settings.from_environment(options), number, owner))
+
+
+@metastore.group(invoke_without_command=True, no_args_is_help=False)
+@click.pass_context
 def partitions(context: click.Context) -> None:
     """Partitions of a running metastore."""
     if context.invoked_subcommand is None:

@@ -20,11 +20,13 @@ from sqlalchemy.exc import DBAPIError
 from metastore.app import make_application
 from metastore.cli.database import opened
 from metastore.errors import ConfigurationError, MetastoreError, UnavailableError
+from metastore.identity import Identity, RefusedError
 from metastore.monitoring.board import Board
 from metastore.monitoring.exposition import Figures
 from metastore.monitoring.logs import configure
 from metastore.monitoring.pages import Pages
 from metastore.protocol.methods import served
+from metastore.security.gate import make_gate
 from metastore.security.listeners import listeners, warnings
 from metastore.settings import Settings
 from metastore.storage.figures import read_figures
@@ -137,6 +139,7 @@ def _doors(settings: Settings) -> tuple[Door, ...]:
     found = listeners(settings)
     for warning in warnings(found):
         log.warning("%s", warning)
+    make_gate(settings, _no_token)  # the workers make theirs: what is wrong with it is told now
     certificate = None
     if settings.tls_certificate and any(each.tls != "off" for each in found):
         try:
@@ -154,6 +157,10 @@ def _doors(settings: Settings) -> tuple[Door, ...]:
         )
         for each in found
     )
+
+
+def _no_token(_: bytes) -> tuple[bytes, Identity]:
+    raise RefusedError("no token is shown before the start")
 
 
 def _ready(settings: Settings, http: socket.socket | None, found: Sequence[tuple[str, int]]) -> None:

@@ -6,13 +6,13 @@ import base64
 import hashlib
 import secrets
 import struct
-from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from thrift.transport.TTransport import TTransportBase, TTransportException
 
 from metastore.client.credentials import Credentials
 from metastore.client.errors import AuthenticationError, CredentialsError
+from metastore.domain.delegation_tokens import parse_token
 
 _START, _OK, _BAD, _ERROR, _COMPLETE = 1, 2, 3, 4, 5
 _HEAD: Final = struct.Struct("!BI")
@@ -236,21 +236,9 @@ def mechanism_of(credentials: Credentials, host: str) -> Mechanism | None:
 
 
 def _of_token(text: str) -> tuple[str, str]:
-    """User and password of a delegation token (Hadoop's Token: two byte strings, each with its length)."""
-    read: Callable[[bytes], tuple[bytes, bytes]] = _length_and_bytes
+    """User and password of a delegation token."""
     try:
-        identifier, rest = read(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        password, _ = read(rest)
-    except (ValueError, IndexError) as error:
-        raise CredentialsError("the token is no delegation token; get one with  get_delegation_token") from error
+        identifier, password = parse_token(text)
+    except ValueError as error:
+        raise CredentialsError(f"the token is no delegation token: {error}; get_delegation_token gives one") from error
     return base64.b64encode(identifier).decode(), base64.b64encode(password).decode()
-
-
-def _length_and_bytes(data: bytes) -> tuple[bytes, bytes]:
-    """Hadoop's variable-length number, as many bytes as it says, and what is behind them."""
-    first = data[0] - 256 if data[0] > 127 else data[0]
-    size = 0 if first >= -112 else -112 - first
-    length = int.from_bytes(data[1 : 1 + size], "big") if size else first
-    if not 0 <= length <= len(data) - 1 - size:
-        raise ValueError(length)
-    return data[1 + size : 1 + size + length], data[1 + size + length :]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from metastore.services.entry.delegation import DelegationService
 from metastore.services.entry.tokens import TokenService
 
 
 class TokenHandlers:
     """`*_token*`, `*_master_key*`."""
 
-    def __init__(self, tokens: TokenService) -> None:
+    def __init__(self, tokens: TokenService, delegation: DelegationService) -> None:
         self._tokens = tokens
+        self._delegation = delegation
 
-    def get_delegation_token(self, _owner: str, _renewer: str) -> str:
-        return self._tokens.issue()
+    def get_delegation_token(self, owner: str | None, renewer: str | None) -> str:
+        return self._delegation.issue(owner, renewer)
 
-    def renew_delegation_token(self, _token: str) -> str:
-        return self._tokens.issue()
+    def renew_delegation_token(self, token: str | None) -> int:
+        return self._delegation.renew(token)
 
-    def cancel_delegation_token(self, _token: str) -> None:
-        self._tokens.issue()
+    def cancel_delegation_token(self, token: str | None) -> None:
+        self._delegation.cancel(token)
 
     def add_token(self, identifier: str, token: str) -> bool:
         return self._tokens.add(identifier, token)

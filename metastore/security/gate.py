@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from metastore.identity import Identity, Mechanism, RefusedError
+from metastore.errors import ConfigurationError
+from metastore.identity import JWT, KERBEROS, PASSWORD, TOKEN, Identity, Mechanism, RefusedError
 from metastore.security.certificates import Certificates
+from metastore.security.digest_md5 import DigestMd5, Secret
+from metastore.security.jwt import JsonWebTokens
+from metastore.security.kerberos import Kerberos
+from metastore.security.ldap import Directory
+from metastore.security.listeners import listeners
+from metastore.security.passwords import Check, PasswordFile, Plain
+from metastore.settings import Settings
 
-Begin = Callable[[bool], Mechanism]
-"""Begins a mechanism; is told whether the connection is encrypted. Raises RefusedError."""
+Begin = Callable[[frozenset[str], bool], Mechanism]
+"""Begins a mechanism; is told the listener's methods, and whether the connection is encrypted. Raises RefusedError."""
 
 
 class Gate:
-    """What connections ask (`transport.door.Gate`). `mechanisms`: by SASL's name, with the method each belongs to."""
+    """What connections ask (`transport.door.Gate`). `mechanisms`: by SASL's name, with the methods they belong to."""
 
     def __init__(
         self,
         certificates: Certificates,
-        mechanisms: Mapping[str, tuple[str, Begin]],
+        mechanisms: Mapping[str, tuple[frozenset[str], Begin]],
         bearer: Callable[[str], Identity] | None = None,
     ) -> None:
         self._certificates = certificates
@@ -27,14 +35,14 @@ class Gate:
 
     def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool) -> Mechanism:
         """Begins one. Raises RefusedError with Hive's text where it is not offered."""
-        offered = {each: begin for each, (method, begin) in self._mechanisms.items() if method in methods}
+        offered = {each: begin for each, (theirs, begin) in self._mechanisms.items() if theirs & methods}
         if name not in offered:
             names = ", ".join(sorted(offered)) or "none"
             raise RefusedError(
                 f"Unsupported mechanism type {name[:40]}: this metastore offers {names} "
                 f"(METASTORE_AUTHENTICATION={','.join(sorted(methods))})"
             )
-        return offered[name](encrypted)
+        return offered[name](methods, encrypted)
 
     def certificate(self, certificate: dict[str, Any]) -> Identity:
         """Raises RefusedError."""
@@ -45,3 +53,53 @@ class Gate:
         if self._bearer is None:
             raise RefusedError("This metastore takes no JWT: METASTORE_AUTHENTICATION does not name jwt")
         return self._bearer(token)
+
+
+def make_gate(settings: Settings, secret: Secret) -> Gate:
+    """What the settings ask for. `secret`: of a delegation token's identifier. Raises ConfigurationError."""
+    methods = frozenset[str]().union(*(each.authentication for each in listeners(settings)))
+    mechanisms: dict[str, tuple[frozenset[str], Begin]] = {}
+    if KERBEROS in methods:
+        kerberos = Kerberos(settings.kerberos_keytab, settings.kerberos_rules, settings.kerberos_protection)
+        mechanisms["GSSAPI"] = frozenset((KERBEROS,)), lambda _methods, _encrypted: kerberos.begin()
+    if TOKEN in methods:
+        mechanisms["DIGEST-MD5"] = frozenset((TOKEN,)), lambda _methods, _encrypted: DigestMd5(secret)
+    tokens = None
+    checks: dict[str, list[Check]] = {PASSWORD: [], JWT: []}
+    if JWT in methods:
+        tokens = JsonWebTokens(settings.jwt_keys, settings.jwt_issuer, settings.jwt_audience, settings.jwt_user)
+        checks[JWT].append(tokens.check)
+    if PASSWORD in methods:
+        checks[PASSWORD] += _password_checks(settings)
+    if methods & checks.keys():
+
+        def plain(allowed: frozenset[str], encrypted: bool) -> Mechanism:
+            chosen = [check for method in (JWT, PASSWORD) if method in allowed for check in checks[method]]
+            return Plain(chosen, encrypted=encrypted, without_tls=settings.password_without_tls)
+
+        mechanisms["PLAIN"] = frozenset(checks), plain
+    return Gate(Certificates(settings.tls_user), mechanisms, tokens.identity if tokens else None)
+
+
+def directory(settings: Settings) -> Directory:
+    """The directory that the settings name. Raises ConfigurationError."""
+    return Directory(
+        settings.ldap_url,
+        settings.ldap_user_dn,
+        authorities=settings.ldap_authorities,
+        group_base=settings.ldap_group_base,
+        group_filter=settings.ldap_group_filter,
+    )
+
+
+def _password_checks(settings: Settings) -> list[Check]:
+    checks: list[Check] = []
+    if settings.password_file:
+        file = PasswordFile(settings.password_file)
+        file.users()  # now, not when somebody comes
+        checks.append(file.check)
+    if settings.ldap_url:
+        checks.append(directory(settings).check)
+    if not checks:
+        raise ConfigurationError("authentication by password needs password_file, or ldap_url")
+    return checks

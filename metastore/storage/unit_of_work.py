@@ -30,6 +30,7 @@ from metastore.storage.repositories.dead_writes import DeadWrites
 from metastore.storage.repositories.dependencies import Dependencies
 from metastore.storage.repositories.file_operations import FileOperations
 from metastore.storage.repositories.functions import Functions
+from metastore.storage.repositories.issued_tokens import IssuedTokens
 from metastore.storage.repositories.locations import Locations
 from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.materialized_views import MaterializedViews
@@ -97,6 +98,7 @@ class UnitOfWork:
     roles = _Repository(Roles)
     privileges = _Repository(Privileges)
     tokens = _Repository(Tokens)
+    issued_tokens = _Repository(IssuedTokens)
     partition_events = _Repository(PartitionEvents)
     partition_values = _Repository(PartitionValues)
     materialized_views = _Repository(MaterializedViews)

@@ -1,8 +1,8 @@
-"""Delegation tokens and the master keys that sign them: kept for the servers that make and check them."""
+"""Delegation tokens and master keys that servers of Hive's keep here."""
 
 from __future__ import annotations
 
-from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
+from metastore.errors import InvalidInputError, NotFoundError
 from metastore.storage.unit_of_work import Store
 
 
@@ -11,13 +11,6 @@ class TokenService:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-
-    def issue(self) -> str:
-        """Raises InvalidOperationError: a delegation token stands for a Kerberos identity, and here there is none."""
-        raise InvalidOperationError(
-            "Delegation tokens can be issued, renewed and cancelled only over Kerberos, which this metastore does not "
-            "speak; connect without one (hive.metastore.sasl.enabled=false)"
-        )
 
     def add(self, identifier: str | None, token: str | None) -> bool:
         """Adds a token; false: the identifier has one, which stays. Raises InvalidInputError without both."""

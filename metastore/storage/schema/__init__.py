@@ -26,7 +26,7 @@ from metastore.storage.schema.properties import metastore_properties
 from metastore.storage.schema.roles import role_grants, roles
 from metastore.storage.schema.servers import servers
 from metastore.storage.schema.tables import skewed_locations, tables
-from metastore.storage.schema.tokens import delegation_tokens, master_keys
+from metastore.storage.schema.tokens import delegation_tokens, issued_tokens, master_keys
 from metastore.storage.schema.transactions import transaction_components, transaction_counter, transactions
 from metastore.storage.schema.types import types
 from metastore.storage.schema.write_ids import write_id_counters, write_ids
@@ -47,6 +47,7 @@ __all__ = [
     "delegation_tokens",
     "file_operations",
     "functions",
+    "issued_tokens",
     "lock_components",
     "locks",
     "master_keys",

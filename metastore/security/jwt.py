@@ -1,0 +1,106 @@
+"""JWTs: their signature by key sets that are fetched anew, their issuer, audience and times."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from metastore.errors import ConfigurationError
+from metastore.identity import JWT, Identity, RefusedError
+
+log = logging.getLogger("metastore.security")
+
+_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Asymmetric ones: with a shared secret, whoever can check could sign."""
+_LEEWAY: Final = 30  # seconds that clocks may differ
+_LIFETIME: Final = 300  # seconds after which a key set is fetched again; an unknown key has it fetched at once
+_TIMEOUT: Final = 10
+
+
+class JsonWebTokens:
+    """Checks tokens. `keys`: URLs or files of key sets (RFC 7517), with commas between. Needs the package PyJWT."""
+
+    def __init__(self, keys: str, issuer: str, audience: str, claim: str) -> None:
+        """`claim` names the user. Raises ConfigurationError."""
+        try:
+            import jwt
+        except ImportError:
+            raise ConfigurationError("JWTs need the package PyJWT: run  pip install 'metastore[jwt]'") from None
+        missing = [name for name, value in (("keys", keys), ("issuer", issuer), ("audience", audience)) if not value]
+        if missing:
+            raise ConfigurationError(f"authentication by jwt needs {', '.join(f'jwt_{name}' for name in missing)}")
+        self._jwt: Any = jwt
+        self._issuer, self._audience, self._claim = issuer, audience, claim
+        self._sets = [
+            jwt.PyJWKClient(_url(each.strip()), lifespan=_LIFETIME, timeout=_TIMEOUT)
+            for each in keys.split(",")
+            if each.strip()
+        ]
+
+    def identity(self, token: str) -> Identity:
+        """Whose token that is. May fetch keys. Raises RefusedError, whose text has nothing of the token."""
+        try:
+            claims = self._jwt.decode(
+                token,
+                self._key(token),
+                algorithms=_ALGORITHMS,
+                issuer=self._issuer,
+                audience=self._audience,
+                leeway=_LEEWAY,
+                options={"require": ["exp", self._claim]},
+            )
+        except self._jwt.PyJWTError as error:
+            raise RefusedError(f"Authentication error: the JWT is not accepted: {_reason(error)}") from error
+        user = claims[self._claim]
+        if not isinstance(user, str) or not user:
+            raise RefusedError(f"Authentication error: the JWT's claim {self._claim} names nobody")
+        return Identity(user, JWT)
+
+    def check(self, _user: str, password: str) -> Identity | None:
+        """The same of a token that comes as a password; none: it is no token."""
+        return self.identity(password) if password.count(".") == 2 and password.startswith("ey") else None
+
+    def _key(self, token: str) -> Any:
+        """The key that a token names. A set that cannot be fetched is passed over, if another has the key."""
+        last: Exception = self._jwt.PyJWTError("no key set")
+        for each in self._sets:
+            try:
+                return each.get_signing_key_from_jwt(token).key
+            except self._jwt.PyJWKClientConnectionError as error:
+                log.warning("the key set %s cannot be fetched: %s", each.uri, error)
+                last = error
+            except self._jwt.PyJWKClientError as error:
+                last = error
+        raise last
+
+
+def _url(text: str) -> str:
+    """Raises ConfigurationError."""
+    scheme = urlsplit(text).scheme
+    if scheme in ("https", "file"):
+        return text
+    if scheme == "http" and urlsplit(text).hostname in ("localhost", "127.0.0.1", "::1"):
+        return text
+    if not scheme:
+        return Path(text).expanduser().absolute().as_uri()
+    raise ConfigurationError(
+        f"jwt_keys has {text}, but must be https: or a file: keys must not be changed on their way"
+    )
+
+
+def _reason(error: Exception) -> str:
+    """What was wrong, in words that hold nothing of the token."""
+    texts = {
+        "ExpiredSignatureError": "it has expired",
+        "ImmatureSignatureError": "it is not valid yet",
+        "InvalidAudienceError": "it is for another audience",
+        "InvalidIssuerError": "it is another issuer's",
+        "InvalidSignatureError": "its signature is wrong",
+        "InvalidAlgorithmError": "its algorithm is not allowed",
+        "PyJWKClientConnectionError": "the key set cannot be fetched; try again",
+        "PyJWKClientError": "no key set has its key",
+        "MissingRequiredClaimError": str(error),
+    }
+    return texts.get(type(error).__name__, "it is malformed")

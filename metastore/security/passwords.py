@@ -1,0 +1,166 @@
+"""Passwords: SASL PLAIN, checked against a file of hashes, a directory (LDAP), or as a JWT."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from metastore.errors import ConfigurationError, InvalidInputError, NotFoundError
+from metastore.identity import PASSWORD, Identity, RefusedError
+
+_SCHEME: Final = "scrypt"
+_COST, _BLOCK, _PARALLEL = 2**14, 8, 1  # 16 MiB and some 40 ms (RFC 7914's parameters N, r, p)
+_SALT: Final = 16  # bytes
+_LONGEST: Final = 8 * 1024  # bytes of a name or password: a JWT is about one kilobyte
+WRONG: Final = "Error validating the login: the user is unknown or the password is wrong"
+
+Check = Callable[[str, str], Identity | None]
+"""Who has this name and this password; none: nobody. Raises RefusedError, with what may be told."""
+
+
+class Plain:
+    """SASL PLAIN (RFC 4616), as Hive's server takes it: the authorization id may be left out."""
+
+    protects = False
+
+    def __init__(self, checks: Sequence[Check], *, encrypted: bool, without_tls: bool) -> None:
+        """Raises RefusedError where the connection is not encrypted and must be."""
+        if not (encrypted or without_tls):
+            raise RefusedError(
+                "This metastore takes passwords over TLS only: set hive.metastore.use.SSL=true "
+                "(METASTORE_PASSWORD_WITHOUT_TLS=false)"
+            )
+        self.identity: Identity | None = None
+        self._checks = checks
+
+    def step(self, response: bytes) -> bytes:
+        """Raises RefusedError."""
+        try:
+            fields = response.decode().split("\0")
+        except UnicodeDecodeError:
+            raise RefusedError("SASL PLAIN: the message is not UTF-8") from None
+        if len(response) > _LONGEST or len(fields) not in (2, 3):
+            raise RefusedError("SASL PLAIN: the message is not [authzid] NUL user NUL password")
+        for_whom, user, password = ["", *fields][-3:]
+        if not user or not password:
+            raise RefusedError("SASL PLAIN: no user or no password is given")
+        for check in self._checks:
+            found = check(user, password)
+            if found:
+                if for_whom not in ("", user, found.user):
+                    raise RefusedError(f"{found.user} may not come in as {for_whom}: leave the authorization id empty")
+                self.identity = found
+                return b""
+        raise RefusedError(WRONG)
+
+    def wrap(self, data: bytes) -> bytes:
+        return data
+
+    unwrap = wrap
+
+
+class PasswordFile:
+    """Users and hashes of their passwords, a line each: `name:scrypt$N$r$p$salt$hash`. Read again when it changes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._seen: tuple[int, int] | None = None
+        self._users: dict[str, str] = {}
+        self._nobodys = hashed(secrets.token_hex(16))
+
+    def check(self, user: str, password: str) -> Identity | None:
+        """Takes as long for users that are not there."""
+        stored = self.users().get(user, self._nobodys)
+        fits = matches(stored, password)
+        return Identity(user, PASSWORD) if fits and stored is not self._nobodys else None
+
+    def users(self) -> dict[str, str]:
+        """Hashes by name. Raises ConfigurationError where the file cannot be read."""
+        try:
+            state = self._path.stat()
+            with self._lock:
+                if self._seen != (state.st_mtime_ns, state.st_ino):
+                    self._users = dict(_parsed(self._path, self._path.read_text()))
+                    self._seen = state.st_mtime_ns, state.st_ino
+                return self._users
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"password file {self._path} cannot be read: {error}") from error
+
+    def add(self, user: str, password: str) -> bool:
+        """Gives a user a password; returns false where it had one. Raises InvalidInputError, ConfigurationError."""
+        if not user or not password or any(c in user for c in ":\n\r\0") or "\0" in password:
+            raise InvalidInputError("a user has a name without colons and line ends, and a password")
+        with self._changed() as users:
+            new = user not in users
+            users[user] = hashed(password)
+        return new
+
+    def remove(self, user: str) -> None:
+        """Raises NotFoundError, ConfigurationError."""
+        with self._changed() as users:
+            if users.pop(user, None) is None:
+                raise NotFoundError(f"there is no user {user} in {self._path}")
+
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, str]]:
+        """Yields the users; what they are then is written, whole or not at all, for its owner alone."""
+        users = dict(self.users())
+        yield users
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(prefix=f".{self._path.name}-", dir=self._path.parent)
+            with open(descriptor, "w") as file:  # noqa: PTH123 - it is open already
+                file.writelines(f"{user}:{stored}\n" for user, stored in sorted(users.items()))
+                file.flush()
+                os.fsync(file.fileno())
+            if self._path.exists():
+                before = self._path.stat()
+                os.chown(name, before.st_uid, before.st_gid)
+                Path(name).chmod(before.st_mode & 0o777)
+            Path(name).replace(self._path)
+        except OSError as error:
+            raise ConfigurationError(f"password file {self._path} cannot be written: {error}") from error
+
+
+def hashed(password: str) -> str:
+    """A password as it is kept."""
+    salt = secrets.token_bytes(_SALT)
+    key = hashlib.scrypt(password.encode(), salt=salt, n=_COST, r=_BLOCK, p=_PARALLEL)
+    return "$".join((_SCHEME, str(_COST), str(_BLOCK), str(_PARALLEL), _text(salt), _text(key)))
+
+
+def matches(stored: str, password: str) -> bool:
+    """Whether that is the password of which this was kept."""
+    _, cost, block, parallel, salt, key = stored.split("$")
+    found = hashlib.scrypt(
+        password.encode(), salt=base64.b64decode(salt), n=int(cost), r=int(block), p=int(parallel), maxmem=2**27
+    )
+    return hmac.compare_digest(found, base64.b64decode(key))
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _parsed(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        user, colon, stored = line.rpartition(":")
+        if not colon or not stored.startswith(f"{_SCHEME}$") or stored.count("$") != 5:
+            raise ConfigurationError(
+                f"{path}:{number} is no line of a password file; write it with  metastore users add"
+            )
+        yield user, stored

@@ -1,0 +1,113 @@
+"""Delegation tokens: given to who came by Kerberos, renewed, cancelled, and taken in place of a ticket."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+from metastore.context import Caller, caller
+from metastore.domain.delegation_tokens import Identifier, parse_token, token_text
+from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
+from metastore.identity import KERBEROS, TOKEN, Identity, RefusedError
+from metastore.storage.unit_of_work import Store
+
+_PASSWORD: Final = 20  # bytes, as an HMAC-SHA1 has that Hadoop takes
+
+MayAct = Callable[[str, str, str], bool]
+"""Whether a user may act for another, from an address."""
+
+
+class DelegationService:
+    """Hive's rules (HiveDelegationTokenManager, DelegationTokenSecretManager). Kept in the database for all servers.
+
+    `secret_of(identifier, password)` is what is kept of a password. Times in seconds.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        secret_of: Callable[[bytes, bytes], bytes],
+        may_act: MayAct,
+        *,
+        renew_interval: float,
+        max_lifetime: float,
+    ) -> None:
+        self._store = store
+        self._secret_of = secret_of
+        self._may_act = may_act
+        self._renew_interval, self._max_lifetime = renew_interval, max_lifetime
+
+    def issue(self, owner: str | None, renewer: str | None) -> str:
+        """Returns a token of the owner's, as text. Raises InvalidOperationError for who may not have it."""
+        current = _by_kerberos()
+        user = current.user or ""
+        owner = owner or user
+        if owner != user and not self._may_act(user, owner, current.peer):
+            raise InvalidOperationError(f"User: {user} is not allowed to impersonate {owner}")
+        password = secrets.token_bytes(_PASSWORD)
+        with self._store.transaction() as work:
+            work.issued_tokens.delete_expired()
+            sequence, now = work.issued_tokens.next()
+            expires, latest = (
+                now + int(s * 1000) for s in (min(self._renew_interval, self._max_lifetime), self._max_lifetime)
+            )
+            real_user = "" if owner == user else user
+            identifier = Identifier(owner, renewer or "", real_user, now, latest, sequence).encoded()
+            names, times = (owner, renewer or "", real_user), (now, expires, latest)
+            work.issued_tokens.insert(sequence, identifier, self._secret_of(identifier, password), names, times)
+        return token_text(identifier, password)
+
+    def renew(self, text: str | None) -> int:
+        """Returns until when it is valid, in ms since 1970. Raises InvalidOperationError for all but its renewer."""
+        user, identifier = _by_kerberos().user, _identifier(text)
+        with self._store.transaction() as work:
+            found = work.issued_tokens.find(identifier)
+            if found is None:
+                raise NotFoundError("Renewal request for unknown token")
+            if not found.renewer or found.renewer.partition("/")[0].partition("@")[0] != user:
+                raise InvalidOperationError(f"{user} tries to renew a token with renewer {found.renewer}")
+            if not found.alive:
+                raise InvalidOperationError(f"{user} tries to renew an expired token")
+            return work.issued_tokens.renew(identifier, self._renew_interval)
+
+    def cancel(self, text: str | None) -> None:
+        """Ends it. Raises InvalidOperationError for all but its owner and its renewer."""
+        user, identifier = _by_kerberos().user, _identifier(text)
+        with self._store.transaction() as work:
+            found = work.issued_tokens.find(identifier)
+            if found is None:
+                raise NotFoundError("Token not found")
+            if user not in (found.owner, found.renewer.partition("/")[0].partition("@")[0]):
+                raise InvalidOperationError(f"{user} is not authorized to cancel the token")
+            work.issued_tokens.delete(identifier)
+
+    def secret(self, identifier: bytes) -> tuple[bytes, Identity]:
+        """What checks the password of an identifier, and whose it is. Raises RefusedError."""
+        with self._store.read() as work:
+            found = work.issued_tokens.find(identifier)
+        if found is None:
+            raise RefusedError(
+                "DIGEST-MD5: IO error acquiring password: the token can't be found: cancelled, or forged"
+            )
+        if not found.alive:
+            raise RefusedError("DIGEST-MD5: IO error acquiring password: the token is expired")
+        return found.secret, Identity(found.owner, TOKEN, found.real_user or None)
+
+
+def _by_kerberos() -> Caller:
+    current = caller.get()
+    method = (current.authentication if current else "") or "none"
+    if current is None or method != KERBEROS:
+        raise InvalidOperationError(
+            "Delegation Token can be issued, renewed and cancelled only over Kerberos: "
+            f"Current AuthenticationMethod: {method.upper()}"
+        )
+    return current
+
+
+def _identifier(text: str | None) -> bytes:
+    try:
+        return parse_token(text or "")[0]
+    except ValueError as error:
+        raise InvalidInputError(f"the text is no delegation token: {error}") from error

@@ -1,0 +1,97 @@
+"""Delegation tokens that the servers have issued."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy.sql.elements import ColumnElement
+
+from metastore.storage.schema import issued_tokens
+
+_NEXT = text(
+    "SELECT nextval(pg_get_serial_sequence('issued_tokens', 'sequence')), (extract(epoch FROM now()) * 1000)::bigint"
+)
+
+
+class IssuedToken(NamedTuple):
+    """A token as it is kept: without its password, with what checks one."""
+
+    secret: bytes
+    owner: str
+    renewer: str
+    real_user: str
+    latest: int  # ms since 1970
+    alive: bool
+
+
+class IssuedTokens:
+    """Queries on them. The time is the database's, for all servers."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def next(self) -> tuple[int, int]:
+        """The number of a new token, and the time, in ms since 1970."""
+        sequence, now = self._connection.execute(_NEXT).one()
+        return sequence, now
+
+    def insert(
+        self,
+        sequence: int,
+        identifier: bytes,
+        secret: bytes,
+        names: tuple[str, str, str],
+        times: tuple[int, int, int],
+    ) -> None:
+        """`names`: owner, renewer, real user; `times`: issued, ends unless renewed, ends at the latest, in ms."""
+        self._connection.execute(
+            insert(issued_tokens).values(
+                sequence=sequence,
+                identifier=identifier,
+                secret=secret,
+                **dict(zip(("owner", "renewer", "real_user"), names, strict=True)),
+                **dict(zip(("issued_at", "expires_at", "latest_at"), map(_moment, times), strict=True)),
+            )
+        )
+
+    def find(self, identifier: bytes) -> IssuedToken | None:
+        """The token of an identifier, also one that has expired."""
+        table = issued_tokens.c
+        latest = func.floor(func.extract("epoch", table.latest_at) * 1000)
+        columns = (table.secret, table.owner, table.renewer, table.real_user, latest, table.expires_at > func.now())
+        found = self._connection.execute(select(*columns).where(table.identifier == identifier)).first()
+        return IssuedToken._make((*found[:4], int(found[4]), found[5])) if found else None
+
+    def renew(self, identifier: bytes, seconds: float) -> int:
+        """Has it end that many seconds from now, or at its latest; returns when, in ms since 1970."""
+        table = issued_tokens.c
+        end = func.least(func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds), table.latest_at)
+        statement = update(issued_tokens).where(table.identifier == identifier).values(expires_at=end)
+        found = self._connection.execute(statement.returning(func.extract("epoch", table.expires_at) * 1000))
+        return int(found.scalar_one())
+
+    def delete(self, identifier: bytes) -> None:
+        self._connection.execute(delete(issued_tokens).where(issued_tokens.c.identifier == identifier))
+
+    def delete_expired(self) -> None:
+        """Those that cannot be renewed any more."""
+        self._connection.execute(delete(issued_tokens).where(issued_tokens.c.latest_at < func.now()))
+
+    def revoke(self, *, sequence: int | None = None, owner: str | None = None) -> int:
+        """Deletes one, or all of an owner; returns how many."""
+        condition = issued_tokens.c.sequence == sequence if owner is None else issued_tokens.c.owner == owner
+        return self._connection.execute(delete(issued_tokens).where(condition)).rowcount
+
+    def all(self) -> Sequence[Sequence[Any]]:
+        """Number, owner, renewer, real user, and the three moments of each that has not expired."""
+        table = issued_tokens.c
+        columns = (table.sequence, table.owner, table.renewer, table.real_user)
+        times = (table.issued_at, table.expires_at, table.latest_at)
+        query = select(*columns, *times).where(table.expires_at > func.now()).order_by(table.sequence)
+        return self._connection.execute(query).all()
+
+
+def _moment(milliseconds: int) -> ColumnElement[object]:
+    return func.to_timestamp(milliseconds / 1000)

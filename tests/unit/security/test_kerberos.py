@@ -1,0 +1,134 @@
+"""Short names by Hadoop's rules; tokens as Hadoop writes them; DIGEST-MD5 as RFC 2831 has it."""
+
+from __future__ import annotations
+
+import base64
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metastore.client.sasl import DigestMd5 as Client
+from metastore.client.sasl import digest
+from metastore.domain.delegation_tokens import Identifier, number, parse_token, token_text
+from metastore.errors import ConfigurationError
+from metastore.identity import TOKEN, Identity, RefusedError
+from metastore.security.digest_md5 import DigestMd5, secret_of
+from metastore.security.kerberos import ShortNames
+
+
+@pytest.mark.parametrize(
+    ("rules", "principal", "user"),
+    [
+        ("DEFAULT", "alice@OURS", "alice"),
+        ("DEFAULT", "hive/host@OURS", "hive"),
+        ("RULE:[1:$1@$0](.*@THEIRS)s/@.*// DEFAULT", "bob@THEIRS", "bob"),
+        ("RULE:[2:$1;$2](.*;admin)s/;admin// DEFAULT", "carol/admin@OURS", "carol"),
+        ("RULE:[2:$1](nn|dn)s/.*/hdfs/ DEFAULT", "nn/host@THEIRS", "hdfs"),
+        ("RULE:[1:$1@$0](.*@OURS)s/(.*)@.*/$1/L", "Alice@OURS", "alice"),
+        ("RULE:[1:$1]s/a/o/g", "banana@X", "bonono"),
+        ("RULE:[1:$1]s/a/o/", "banana@X", "bonana"),
+        ("RULE:[1:$1]/L", "ALICE@X", "alice"),
+    ],
+)
+def test_short_names(rules: str, principal: str, user: str) -> None:
+    assert ShortNames(rules).user(principal, "OURS") == user
+
+
+@pytest.mark.parametrize(
+    ("rules", "principal"),
+    [
+        ("DEFAULT", "alice@THEIRS"),
+        ("DEFAULT", "a/b/c@OURS"),
+        ("RULE:[1:$1@$0](.*@THEIRS)", "alice@THEIRS"),
+        ("RULE:[1:$1](bob)", "bobby@OURS"),
+        ("RULE:[1:$1]s/.*//", "alice@OURS"),
+    ],
+)
+def test_who_has_no_short_name_is_refused(rules: str, principal: str) -> None:
+    with pytest.raises(RefusedError, match="METASTORE_KERBEROS_RULES"):
+        ShortNames(rules).user(principal, "OURS")
+
+
+@pytest.mark.parametrize("rules", ["RULE:nonsense", "default", "RULE:[1:$1](", "RULE:[1:$1](()s/a/b/"])
+def test_rules_that_cannot_be_read_are_told(rules: str) -> None:
+    with pytest.raises(ConfigurationError, match="kerberos_rules"):
+        ShortNames(rules)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0, "00"),
+        (127, "7f"),
+        (-112, "90"),
+        (128, "8f80"),
+        (255, "8fff"),
+        (256, "8e0100"),
+        (-113, "8770"),
+        (1_700_000_000_000, "8a018bcfe56800"),
+    ],
+)
+def test_numbers_are_written_as_hadoop_does(value: int, written: str) -> None:
+    assert number(value).hex() == written
+
+
+@given(st.text(), st.text(), st.binary(min_size=1, max_size=400), st.binary(max_size=400))
+def test_a_tokens_text_is_read_back(owner: str, renewer: str, noise: bytes, password: bytes) -> None:
+    identifier = Identifier(owner, renewer, "", 1, 2, 3).encoded()
+    assert parse_token(token_text(identifier, password)) == (identifier, password)
+    with suppress(ValueError):
+        parse_token(base64.urlsafe_b64encode(noise).decode())
+
+
+def test_the_example_of_the_rfc() -> None:
+    """RFC 2831, section 4."""
+    response = digest(
+        "chris",
+        "elwood.innosoft.com",
+        "secret",
+        "OA6MG9tEQGm2hh",
+        "OA6MHXh6VqTrRk",
+        "AUTHENTICATE:imap/elwood.innosoft.com",
+    )
+    assert response == "d388dad90d4bbd760a152321f2143af7"
+
+
+def exchange(password: bytes, shown: bytes) -> DigestMd5:
+    identifier = b"identifier"
+    server = DigestMd5(lambda _: (secret_of(identifier, password), Identity("alice", TOKEN)))
+    client = Client(base64.b64encode(identifier).decode(), base64.b64encode(shown).decode())
+    challenge = server.step(client.step(None))
+    client.step(server.step(client.step(challenge)))
+    assert client.done
+    return server
+
+
+def test_a_token_is_shown_without_its_password() -> None:
+    assert exchange(b"secret", b"secret").identity == Identity("alice", TOKEN)
+
+
+def test_a_wrong_password_of_a_token_is_refused() -> None:
+    with pytest.raises(RefusedError, match="Mismatched response"):
+        exchange(b"secret", b"guess")
+
+
+@given(st.binary(max_size=200))
+def test_nonsense_is_refused_by_its_name(response: bytes) -> None:
+    server = DigestMd5(lambda _: (b"", Identity("alice", TOKEN)))
+    server.step(b"")
+    with pytest.raises(RefusedError, match="DIGEST-MD5"):
+        server.step(response)
+
+
+def test_a_response_is_for_one_challenge_only() -> None:
+    secret = secret_of(b"i", b"p")
+    first, second = (DigestMd5(lambda _: (secret, Identity("alice", TOKEN))) for _ in range(2))
+    client = Client(base64.b64encode(b"i").decode(), base64.b64encode(b"p").decode())
+    response = client.step(first.step(client.step(None)))
+    second.step(b"")
+    with pytest.raises(RefusedError, match="not to this challenge"):
+        second.step(response)
+    first.step(response)
+    assert first.identity

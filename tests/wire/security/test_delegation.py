@@ -1,0 +1,222 @@
+"""Kerberos and delegation tokens, with a realm of the tests' own."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.client import Credentials, MetastoreClient, connect, errors
+from metastore.domain.delegation_tokens import parse_token, token_text
+from tests.fixtures.server import Server
+from tests.wire.transport.conftest import eventually
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+from .conftest import Authority, raw, who
+
+MISSING = [name for name in ("krb5kdc", "kadmin.local", "kinit") if not shutil.which(name, path="/usr/sbin:/usr/bin")]
+
+
+@pytest.fixture(scope="module")
+def realm() -> Iterator[Any]:
+    """A KDC on free ports, with the server's key in a keytab."""
+    if MISSING:
+        pytest.skip(f"no {', '.join(MISSING)}: Debian's krb5-kdc, krb5-admin-server and krb5-user have them")
+    pytest.importorskip("gssapi", reason="gssapi is not installed: pip install '.[kerberos]' needs libkrb5-dev")
+    k5test = pytest.importorskip("k5test", reason="k5test is not installed: pip install k5test needs libkrb5-dev")
+    found = k5test.K5Realm(create_host=False, get_creds=False)
+    try:
+        found.addprinc("hive/localhost@KRBTEST.COM", "service")
+        found.extract_keytab("hive/localhost@KRBTEST.COM", found.keytab)
+        for name in ("alice", "trino"):
+            found.addprinc(f"{name}@KRBTEST.COM", name)
+        yield found
+    finally:
+        found.stop()
+        del found
+
+
+@pytest.fixture(scope="module")
+def environment(realm: Any) -> Iterator[pytest.MonkeyPatch]:
+    """The process, and servers that it starts, belong to the realm."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in realm.env.items():
+            if name.startswith("KRB5"):
+                patch.setenv(name, value)
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def server(start: Callable[..., Server], realm: Any, environment: Any, tls_options: list[str]) -> Server:
+    options = ["--authentication", "kerberos,token", "--kerberos-keytab", realm.keytab, "--tls", "allowed"]
+    return start(*options, *tls_options)
+
+
+@contextmanager
+def ticket_of(realm: Any, name: str) -> Iterator[None]:
+    realm.kinit(f"{name}@KRBTEST.COM", name)
+    try:
+        yield
+    finally:
+        realm.run(["kdestroy"])
+
+
+def client(server: Server, **credentials: Any) -> MetastoreClient:
+    return connect(f"thrift://localhost:{server.port}", credentials=Credentials(**credentials))
+
+
+def test_a_ticket_proves_the_name(server: Server, realm: Any) -> None:
+    with ticket_of(realm, "alice"), client(server, kerberos="hive/_HOST@KRBTEST.COM") as found:
+        assert who(found) == "alice"
+        assert "default" in found.methods.get_all_databases()
+
+
+def test_a_ticket_inside_tls(server: Server, realm: Any, authority: Authority) -> None:
+    with (
+        ticket_of(realm, "alice"),
+        client(server, kerberos="hive", tls=True, authorities=str(authority.pem)) as found,
+    ):
+        assert who(found) == "alice"
+
+
+@pytest.mark.parametrize("protection", ["authentication", "integrity", "privacy"])
+def test_what_is_agreed_is_kept(start: Callable[..., Server], realm: Any, environment: Any, protection: str) -> None:
+    options = ["--authentication", "kerberos", "--kerberos-keytab", realm.keytab, "--kerberos-protection", protection]
+    server = start(*options)
+    with ticket_of(realm, "alice"), client(server, kerberos="hive") as found:
+        comment = "secret" * 200_000
+        found.methods.create_database(Database(name=f"p_{protection}", description=comment))
+        assert found.methods.get_database(f"p_{protection}").description == comment
+
+
+def test_no_ticket_is_told(server: Server, realm: Any) -> None:
+    with client(server, kerberos="hive") as found, pytest.raises(errors.AuthenticationError, match="Kerberos"):
+        found.get_database("default")
+
+
+def test_a_token_of_another_service_is_refused(server: Server, realm: Any) -> None:
+    realm.addprinc("other/localhost@KRBTEST.COM", "service")
+    with (
+        ticket_of(realm, "alice"),
+        client(server, kerberos="other/localhost@KRBTEST.COM") as found,
+        pytest.raises(errors.AuthenticationError, match="ticket isn't for us"),
+    ):
+        found.get_database("default")
+
+
+def test_nonsense_in_place_of_a_token_is_refused(server: Server) -> None:
+    with raw(server) as sock:
+        sock.sendall(b"\x01\x00\x00\x00\x06GSSAPI\x02\x00\x00\x00\x08nonsense")
+        answer = b""
+        while data := sock.recv(4096):
+            answer += data
+        assert answer[0] == 3
+        assert b"GSS initiate failed" in answer
+
+
+def get_token(server: Server, realm: Any, owner: str = "alice", renewer: str = "alice") -> str:
+    with ticket_of(realm, owner), client(server, kerberos="hive") as found:
+        return str(found.methods.get_delegation_token(owner, renewer))
+
+
+def test_a_token_stands_for_its_owner(server: Server, realm: Any) -> None:
+    token = get_token(server, realm)
+    with client(server, token=token) as found:
+        assert who(found) == "alice"
+        with pytest.raises(errors.MetastoreRefusedError, match="Current AuthenticationMethod: TOKEN"):
+            found.methods.get_delegation_token("alice", "alice")
+
+
+def test_a_forged_token_is_refused(server: Server, realm: Any) -> None:
+    identifier, password = parse_token(get_token(server, realm))
+    for forged in (
+        token_text(identifier.replace(b"alice", b"trino"), password),
+        token_text(identifier, bytes(20)),
+        token_text(identifier[:-1], password),
+    ):
+        with client(server, token=forged) as found, pytest.raises(errors.AuthenticationError, match="DIGEST-MD5"):
+            found.get_database("default")
+
+
+def test_only_the_renewer_renews_and_only_owner_and_renewer_cancel(server: Server, realm: Any) -> None:
+    token = get_token(server, realm, renewer="trino")
+    refused = pytest.raises(errors.MetastoreRefusedError, match="renew a token with renewer trino")
+    with ticket_of(realm, "alice"), client(server, kerberos="hive") as found, refused:
+        found.methods.renew_delegation_token(token)
+    with ticket_of(realm, "trino"), client(server, kerberos="hive") as found:
+        until = found.methods.renew_delegation_token(token)
+        assert until > 1_700_000_000_000
+        with pytest.raises(errors.MetastoreRefusedError, match="trino is not allowed to impersonate alice"):
+            found.methods.get_delegation_token("alice", "trino")
+        other = found.methods.get_delegation_token("trino", "trino")
+    with ticket_of(realm, "alice"), client(server, kerberos="hive") as found:
+        with pytest.raises(errors.MetastoreRefusedError, match="not authorized to cancel"):
+            found.methods.cancel_delegation_token(other)
+        found.methods.cancel_delegation_token(token)
+    with client(server, token=token) as found, pytest.raises(errors.AuthenticationError, match="can't be found"):
+        found.get_database("default")
+
+
+def test_an_expired_token_is_refused_by_all_servers(
+    start: Callable[..., Server], server: Server, realm: Any, environment: Any
+) -> None:
+    options = ["--authentication", "kerberos,token", "--kerberos-keytab", realm.keytab]
+    brief = start(*options, "--token-renew-interval", "1")
+    token = get_token(brief, realm)
+    with client(brief, token=token) as found:
+        assert who(found) == "alice"
+
+    def told() -> str:
+        with client(server, token=token) as found:
+            try:
+                return str(found.get_database("default"))
+            except errors.AuthenticationError as error:
+                return str(error)
+
+    assert eventually(lambda: "the token is expired" in told())
+
+
+def test_tokens_are_listed_and_revoked(server: Server, realm: Any) -> None:
+    token = get_token(server, realm)
+
+    def run(*arguments: str) -> str:
+        given = [sys.executable, "-m", "metastore.cli", "tokens", *arguments, "--database-url", server.database_url]
+        done = subprocess.run(given, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "200"})
+        return done.stdout + done.stderr
+
+    listed = run("list")
+    assert "alice" in listed
+    secret = base64.b64encode(parse_token(token)[1]).decode()
+    assert secret not in listed
+    assert "revoked" in run("revoke", "--owner", "alice")
+    assert "alice has no token" in run("revoke", "--owner", "alice")
+    assert "which token?" in run("revoke")
+    with client(server, token=token) as found, pytest.raises(errors.AuthenticationError):
+        found.get_database("default")
+
+
+def test_nothing_secret_is_logged(server: Server, realm: Any) -> None:
+    token = get_token(server, realm)
+    with client(server, token=token) as found:
+        found.get_database("default")
+    log = server.log.read_text()
+    assert token not in log
+    assert base64.b64encode(parse_token(token)[1]).decode() not in log
+
+
+def test_pyiceberg_comes_with_a_ticket(server: Server, realm: Any, tmp_path: Path) -> None:
+    pytest.importorskip("kerberos", reason="kerberos is not installed: pip install kerberos needs libkrb5-dev")
+    from pyiceberg.catalog import load_catalog
+
+    with ticket_of(realm, "alice"):
+        settings = {"hive.kerberos-authentication": "true", "hive.kerberos-service-name": "hive"}
+        catalog = load_catalog("hive", uri=f"thrift://localhost:{server.port}", warehouse=str(tmp_path), **settings)
+        assert ("default",) in catalog.list_namespaces()
