@@ -155,13 +155,7 @@ class Application:
             *([register(self._server)] if self._server else []),
         )
         self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
-        self._delegation = DelegationService(
-            self._store,
-            secret_of,
-            lambda *_: False,
-            renew_interval=settings.token_renew_interval,
-            max_lifetime=settings.token_max_lifetime,
-        )
+        self._delegation = self._delegation_service(settings)
         self.gate = make_gate(settings, self._delegation.secret)
         handlers = self._handlers(settings, warehouse, timeout)
         self._records = CallRecords(settings.slow_call, place)
@@ -204,6 +198,15 @@ class Application:
             self._server.leave()
         self._listener.close()
         self._store.close()
+
+    def _delegation_service(self, settings: Settings) -> DelegationService:
+        return DelegationService(
+            self._store,
+            secret_of,
+            lambda *_: False,
+            renew_interval=settings.token_renew_interval,
+            max_lifetime=settings.token_max_lifetime,
+        )
 
     def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
         """Makes the handlers, by domain, as in `protocol.methods`."""

@@ -75,7 +75,7 @@ class Settings:
     )
     kerberos_keytab: Path | None = _file("keytab with the server's keys")  # noqa: RUF009 - a field
     kerberos_rules: str = _setting(
-        "DEFAULT", "how principals become users, as hadoop.security.auth_to_local has it: RULE:[2:$1](.*)s/x/y/ DEFAULT"
+        "DEFAULT", "how principals become users, in the form of hadoop.security.auth_to_local"
     )
     kerberos_protection: str = _setting(
         "authentication,integrity,privacy", "what is offered of these, as in hadoop.rpc.protection"
