@@ -10,14 +10,14 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import methodcaller
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.operations import Operations
-from alembic.script import Script, ScriptDirectory
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -25,6 +25,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.settings import safe_url
 from migrations.servers import RunningServer, older, running
+
+T = TypeVar("T")
 
 LOCK_TIMEOUT: Final = 30
 """Seconds that an upgrade waits for another one, or for a table that is in use."""
@@ -69,7 +71,7 @@ def upgrade(database_url: str) -> bool:
 
     Raises UnavailableError; ConfigurationError also where servers are there that the upgrade would break.
     """
-    return _changed(database_url, _upgrade)
+    return _changed(database_url, lambda connection: _upgrade(connection, database_url))
 
 
 def finish(database_url: str) -> bool:
@@ -77,7 +79,9 @@ def finish(database_url: str) -> bool:
 
     Raises UnavailableError; ConfigurationError while such a server is there, and before the upgrade itself.
     """
-    return _changed(database_url, _finish)
+    for statement in _changed(database_url, lambda connection: _left_to_finish(connection, database_url)):
+        _changed(database_url, methodcaller("execute", text(statement)))
+    return _changed(database_url, lambda connection: _note_finished(connection, database_url))
 
 
 def is_finished(database_url: str) -> bool:
@@ -108,7 +112,7 @@ def check(database_url: str) -> None:
         )
 
 
-def _changed(database_url: str, change: Callable[[Connection, str], bool]) -> bool:
+def _changed(database_url: str, change: Callable[[Connection], T]) -> T:
     """Makes a change in one transaction; where something is in use that it needs, again and again for a while."""
     deadline = time.monotonic() + LOCK_TIMEOUT
     with _connected(database_url) as connection:
@@ -116,13 +120,18 @@ def _changed(database_url: str, change: Callable[[Connection, str], bool]) -> bo
             try:
                 connection.execute(text(f"SET LOCAL lock_timeout = '{int(_SHORT * 1000)}ms'"))
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-                changed = change(connection, database_url)
+                changed = change(connection)
                 connection.commit()
                 return changed
             except DBAPIError as error:
                 connection.rollback()
-                if getattr(error.orig, "pgcode", None) not in _IN_USE or time.monotonic() > deadline:
+                if getattr(error.orig, "pgcode", None) not in _IN_USE:
                     raise
+                if time.monotonic() > deadline:
+                    raise UnavailableError(
+                        f"the database {safe_url(database_url)} has tables in use for more than {LOCK_TIMEOUT} s: end "
+                        f"what takes so long (pg_stat_activity shows it), and try again"
+                    ) from error
             time.sleep(_SHORT)
 
 
@@ -138,11 +147,14 @@ def _upgrade(connection: Connection, database_url: str) -> bool:
     command.upgrade(config, "head")
     _note(connection, _UPGRADED)
     if revision is None:
-        _finish(connection, database_url)
+        for statement in _left_to_finish(connection, database_url):
+            connection.execute(text(statement))
+        _note(connection, _FINISHED)
     return True
 
 
-def _finish(connection: Connection, database_url: str) -> bool:
+def _left_to_finish(connection: Connection, database_url: str) -> list[str]:
+    """The statements that finish an upgrade. Raises ConfigurationError where that must not be."""
     revision = current(connection)
     if revision != head():
         raise ConfigurationError(
@@ -150,13 +162,16 @@ def _finish(connection: Connection, database_url: str) -> bool:
             f"upgrade  of the version that it is to have, before its --finish"
         )
     finished = _finished(connection)
-    if finished >= revision:
+    if finished < revision:
+        _refuse_older(connection, revision, "The upgrade cannot be finished while they run")
+    scripts = reversed(list(ScriptDirectory.from_config(_config()).walk_revisions()))
+    return [step for each in scripts if each.revision > finished for step in getattr(each.module, "FINISH", ())]
+
+
+def _note_finished(connection: Connection, database_url: str) -> bool:
+    _left_to_finish(connection, database_url)
+    if _finished(connection) == head():
         return False
-    _refuse_older(connection, revision, "The upgrade cannot be finished while they run")
-    with Operations.context(MigrationContext.configure(connection)):
-        for script in _scripts():
-            if script.revision > finished and hasattr(script.module, "finish"):
-                script.module.finish()
     _note(connection, _FINISHED)
     return True
 
@@ -190,11 +205,6 @@ def _note(connection: Connection, name: str) -> None:
         "INSERT INTO metastore_properties VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
     )
     connection.execute(text(statement), {"name": name, "value": head()})
-
-
-def _scripts() -> list[Script]:
-    """All revisions, the first one first."""
-    return list(ScriptDirectory.from_config(_config()).walk_revisions())[::-1]
 
 
 def _refuse_unknown(revision: str | None, database_url: str) -> None:

@@ -47,6 +47,15 @@ _TO_RETIRED = """
     END
 """
 
+# In this order, each for itself: none of them waits for one table while others wait for it at another.
+FINISH = (
+    "DROP TRIGGER IF EXISTS followed ON file_operations",
+    "DROP TABLE IF EXISTS retired_locations",
+    "DROP FUNCTION IF EXISTS follow_file_operations()",
+    "DROP FUNCTION IF EXISTS follow_retired_locations()",
+)
+"""What removes that which servers of before needed."""
+
 
 def upgrade() -> None:
     """Adds the table, with the retired locations that there are and all that come."""
@@ -93,11 +102,3 @@ def upgrade() -> None:
             CREATE TRIGGER followed AFTER INSERT OR UPDATE OR DELETE ON {table}
             FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION follow_{table}()
         """)
-
-
-def finish() -> None:
-    """Removes what servers of before needed."""
-    op.execute("DROP TABLE IF EXISTS retired_locations")
-    op.execute("DROP TRIGGER IF EXISTS followed ON file_operations")
-    for table in ("retired_locations", "file_operations"):
-        op.execute(f"DROP FUNCTION IF EXISTS follow_{table}()")

@@ -172,3 +172,14 @@ def test_an_upgrade_waits_for_what_is_in_use(older_url: str) -> None:
             patch.setattr(runner.time, "sleep", give_up)
             assert runner.upgrade(older_url)
     assert tries == [1]
+
+
+def test_an_upgrade_gives_up_where_something_is_in_use_for_long(
+    older_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "LOCK_TIMEOUT", 0)
+    with create_engine(older_url, poolclass=NullPool).connect() as user:
+        user.execute(text("LOCK TABLE tables IN ROW EXCLUSIVE MODE"))
+        with pytest.raises(UnavailableError, match="has tables in use for more than 0 s"):
+            runner.upgrade(older_url)
+    assert runner.current(older_url) == BEFORE

@@ -1,0 +1,175 @@
+"""Nothing grows for ever: after lives of tables with all that belongs to them, and cleaning, there is what was before.
+
+`METASTORE_TEST_CYCLES` lives more lives than three: 300 are a soak of some minutes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from metastore.app import Application
+from metastore.services.entry import descriptor_cleaning
+from metastore.services.entry.cleaning import CleaningService
+from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
+from metastore.services.entry.notifications import NotificationService
+from metastore.services.entry.timeouts import TimeoutService
+from metastore.services.files import journal
+from metastore.storage.schema import metadata
+from tests.fixtures.application import called
+from tests.wire.acid import EX, abort, commit, component, lock, open_transaction, updating
+from tests.wire.builders import columns, descriptor, partition, skewed, table
+from tests.wire.dependencies import requests
+from tests.wire.statistics import longs
+from tests.wire.writing import begin, day, publish, write_file
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AddPrimaryKeyRequest,
+    AllocateTableWriteIdsRequest,
+    ColumnStatistics,
+    ColumnStatisticsDesc,
+    CompactionRequest,
+    CompactionType,
+    Database,
+    Function,
+    FunctionType,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    InsertEventRequestData,
+    PartitionEventType,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    Role,
+    SetPartitionsStatsRequest,
+    SQLPrimaryKey,
+    Type,
+    WriteNotificationLogRequest,
+)
+from thrift_idl.gen.metastore.ttypes import PublishMode
+
+CYCLES = int(os.environ.get("METASTORE_TEST_CYCLES", "3"))
+KEYS = [("ds", "string")]
+
+
+class Direct:
+    """A client without the wire."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return partial(called, self._application, name)
+
+
+def rows(application: Application) -> dict[str, int]:
+    """How many there are in each table."""
+    with application._store._engine.connect() as connection:
+        return {
+            name: connection.execute(select(func.count()).select_from(each)).scalar_one()
+            for name, each in metadata.tables.items()
+        }
+
+
+def live(client: Any, number: int) -> None:
+    """A database with all that can be in one, in shapes of its own, and the end of it."""
+    db, role = f"db{number}", f"role{number}"
+    client.create_database(Database(db))
+    shape = descriptor(cols=columns(("a", "int"), (f"c{number}", "string")), skewedInfo=skewed(["a"], [[str(number)]]))
+    shape.parameters = {"n": str(number)}
+    for name in ("t", "u"):
+        client.create_table(table(db, name, KEYS, sd=shape))
+    client.add_partitions([partition(db, "t", [each], sd=descriptor()) for each in "abc"])
+    more = [*shape.cols, *columns((f"d{number}", "bigint"))]
+    client.alter_table(db, "t", table(db, "t", KEYS, sd=descriptor(cols=more)))
+    client.markPartitionForEvent(db, "t", {"ds": "a"}, PartitionEventType.LOAD_DONE)
+    _depend(client, db)
+    _describe(client, db, role)
+    _transact(client, db)
+    _write(client, db)
+    client.rename_partition(db, "t", ["a"], partition(db, "t", ["z"]))
+    client.truncate_table(db, "t", ["ds=b"])
+    client.alter_table(db, "u", table(db, "renamed", KEYS, sd=shape))
+    client.drop_partition(db, "t", ["c"], True)
+    client.drop_role(role)
+    client.drop_type(f"type{number}")
+    client.drop_table(db, "dependent", True)
+    client.drop_database(db, True, True)
+
+
+def _depend(client: Any, db: str) -> None:
+    requests.create(client, db, "dependent", "t")
+    requests.add_to_dependent(client, db, "dependent", ["a"])
+
+
+def _describe(client: Any, db: str, role: str) -> None:
+    for place in (ColumnStatisticsDesc(True, db, "t"), ColumnStatisticsDesc(False, db, "t", "ds=a")):
+        client.set_aggr_stats_for(
+            SetPartitionsStatsRequest([ColumnStatistics(place, [longs("a", 1, 2)])], engine="hive")
+        )
+    client.add_primary_key(AddPrimaryKeyRequest([SQLPrimaryKey(db, "t", "a", 1, "key", False, True, False)]))
+    client.create_function(Function("f", db, "org.F", "o", functionType=FunctionType.JAVA, resourceUris=[]))
+    client.create_type(Type(role.replace("role", "type"), fields=columns(("a", "int"))))
+    client.create_role(Role(role, 0, "me"))
+    client.grant_role(role, "alice", PrincipalType.USER, "me", PrincipalType.USER, False)
+    grant = PrivilegeGrantInfo("select", 0, "me", PrincipalType.USER, False)
+    for kind, values in ((HiveObjectType.TABLE, None), (HiveObjectType.PARTITION, ["a"])):
+        what = HiveObjectRef(kind, db, "t", values)
+        client.grant_privileges(PrivilegeBag([HiveObjectPrivilege(what, role, PrincipalType.ROLE, grant, "sql")]))
+
+
+def _transact(client: Any, db: str) -> None:
+    for end in (commit, abort):
+        transaction = open_transaction(client)
+        lock(client, updating(db, "t", "ds=a"), transaction=transaction)
+        client.allocate_table_write_ids(AllocateTableWriteIdsRequest(db, "t", [transaction]))
+        client.add_write_notification_log(
+            WriteNotificationLogRequest(transaction, 1, db, "t", InsertEventRequestData(filesAdded=["f"]), ["a"])
+        )
+        end(client, transaction)
+    open_transaction(client)
+    lock(client, component(EX, db))
+    client.compact2(CompactionRequest(db, "t", "ds=a", CompactionType.MAJOR))
+
+
+def _write(client: Any, db: str) -> None:
+    root = client.get_table(db, "u").decode().sd.location
+    for value, mode in (("1", PublishMode.CREATE), ("1", PublishMode.OVERWRITE)):
+        query = begin(client, (db, "u"))
+        place = f"{root}/ds={value}/{query}"
+        write_file(f"{place}/rows")
+        publish(client, (db, "u"), query, day(root, value, mode, location=place))
+    begin(client, (db, "u"))  # of a writer that dies
+
+
+def clean(application: Application) -> None:
+    """All that the background does, as if all times were over; several times, as some wait for others."""
+    store = application._store
+    descriptors = DescriptorCleaningService(store)
+    for _ in range(4):
+        with store._engine.connect() as connection:
+            connection.exec_driver_sql("UPDATE open_writes SET lease_ends_at = '2000-01-01'")
+        TimeoutService(store, timedelta(0)).run()
+        application.journal.recover()
+        CleaningService(store, application.journal, application._warehouse, timedelta(0)).run()
+        descriptors.run()
+        NotificationService(store, 0).clean()
+
+
+def test_nothing_is_left(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "_REMEMBERED", timedelta(0))
+    monkeypatch.setattr(descriptor_cleaning, "_LEAST", 0.0)
+    monkeypatch.setattr(descriptor_cleaning, "_SHARE", 0)
+    client = Direct(application)
+    after = []
+    for number in range(CYCLES):
+        live(client, number)
+        clean(application)
+        after.append(rows(application))
+    assert [each for each in after if each != after[0]] == []
