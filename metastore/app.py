@@ -15,6 +15,7 @@ from metastore.background.recovery import recovery
 from metastore.background.registration import registration as register
 from metastore.background.timeouts import timeouts
 from metastore.background.timer import Timer
+from metastore.domain.budgets import parse_budgets
 from metastore.domain.privileges import Admins
 from metastore.errors import UnavailableError
 from metastore.handlers.catalogs import CatalogHandlers
@@ -50,6 +51,7 @@ from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
 from metastore.identity import Identity
 from metastore.monitoring.board import Board, Place
+from metastore.protocol.budgets import BudgetGuard
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
@@ -159,8 +161,10 @@ class Application:
         self.gate = make_gate(settings, self._delegation.secret)
         handlers = self._handlers(settings, warehouse, timeout)
         self._records = CallRecords(settings.slow_call, place)
+        base = FacebookHandlers(_version(), self._store.answers)
         guard = Guard(rights, read_only=settings.read_only)
-        self._dispatcher = Dispatcher(handlers, FacebookHandlers(_version(), self._store.answers), self._records, guard)
+        budgets = BudgetGuard(parse_budgets(settings.budgets)) if settings.budgets else None
+        self._dispatcher = Dispatcher(handlers, base, self._records, guard, budgets)
 
     def start(self) -> None:
         """Makes what every metastore has, as soon as the database is there; begins what happens without a call."""

@@ -68,6 +68,10 @@ class UnavailableError(MetastoreError):
     """The database, or a file system, does not answer or refuses."""
 
 
+class BudgetError(UnavailableError):
+    """A call is over a budget. The text says what would fit."""
+
+
 class ConnectionLostError(UnavailableError):
     """The connection to the database broke before anything was committed: the same call may be made again."""
 

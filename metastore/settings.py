@@ -116,6 +116,9 @@ class Settings:
     )
     max_threads: int = _setting(64, "calls in flight per worker", parse=int, low=1, high=1024)
     max_calls_per_address: int = _setting(48, "calls in flight per worker from one address", parse=int, low=1)
+    budgets: str = _setting(
+        "", "what users and kinds of clients may ask for: `user *: calls=100 partitions=5000 bytes=64M; client java: …`"
+    )
     max_wait: float = _seconds(20.0, "a call may wait for a thread or for memory before it is refused")
     memory: int = _setting(
         400 * 2**20,

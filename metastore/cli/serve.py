@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.app import make_application
 from metastore.cli.database import opened
+from metastore.domain.budgets import parse_budgets
 from metastore.errors import ConfigurationError, MetastoreError, UnavailableError
 from metastore.identity import Identity, RefusedError
 from metastore.monitoring.board import Board
@@ -58,6 +59,7 @@ def serve(settings: Settings) -> int:
     configure(settings.log_level, settings.log_format)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     transport = _transport(settings)
+    parse_budgets(settings.budgets)
     Warehouse(settings.warehouse, settings.roots).check()
     with opened(settings) as (url, postgres):
         _wait_for_schema(settings, url)

@@ -33,6 +33,10 @@ class KeyKind(enum.Enum):
         """Tells whether values compare as texts. Only then is the default partition's name a value like others."""
         return self in (KeyKind.STRING, KeyKind.CHAR)
 
+    @property
+    def is_number(self) -> bool:
+        return self in (KeyKind.INTEGER, KeyKind.DECIMAL, KeyKind.FLOAT, KeyKind.DOUBLE)
+
 
 _KINDS = {
     "string": KeyKind.STRING,

@@ -13,7 +13,7 @@ from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException, TType
 
 from metastore.context import Caller
-from metastore.errors import MetastoreError
+from metastore.errors import BudgetError, MetastoreError
 from metastore.monitoring.board import CLIENTS, OUTCOMES, Place
 from metastore.monitoring.logs import CallLine, one_line
 from metastore.protocol.exceptions import text_of
@@ -138,6 +138,8 @@ def outcome_of(error: Exception | None) -> int:
     """The outcome of a call that was worked on."""
     if error is None:
         return OK
+    if isinstance(error, BudgetError):
+        return REFUSED
     return DECLARED if isinstance(error, MetastoreError | TException | TExceptionBase) else FAILED
 
 

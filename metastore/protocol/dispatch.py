@@ -14,6 +14,7 @@ from thrift.Thrift import TApplicationException, TMessageType, TType
 from metastore.context import Caller, caller
 from metastore.errors import ConnectionLostError, InvalidInputError, MetastoreError, UnavailableError
 from metastore.identity import Identity
+from metastore.protocol.budgets import BudgetGuard
 from metastore.protocol.call_record import REFUSED, CallRecords, let_go, outcome_of, subject_of
 from metastore.protocol.encoding import write_result
 from metastore.protocol.exceptions import Declared, undeclared
@@ -76,11 +77,17 @@ class Dispatcher:
     """The method table of one process. `handlers`: by domain, as in `protocol.methods`."""
 
     def __init__(
-        self, handlers: Mapping[str, Any], base: FacebookHandlers, records: CallRecords, guard: Guard | None = None
+        self,
+        handlers: Mapping[str, Any],
+        base: FacebookHandlers,
+        records: CallRecords,
+        guard: Guard | None = None,
+        budgets: BudgetGuard | None = None,
     ) -> None:
         """Raises ConfigurationError where a served method declares no rights."""
         guard = guard or Guard()
         self._base = base
+        self._budgets = budgets
         self._records = records
         self._connections = itertools.count(1)
         self._calls = {
@@ -121,7 +128,12 @@ class Dispatcher:
         size = getattr(iprot.trans, "consumed", 0)
         self._base.count(name)
         number = self._records.begin(peer, name, partial(call.subject, arguments), started)
+        if self._budgets and not wrong:
+            wrong = self._budgets.before(peer, call.method, arguments, size)
         answer, error = (call.failed(wrong), wrong) if wrong else self._result(call, arguments, peer)
+        if self._budgets and not error:
+            error = self._budgets.after(peer, call.method, answer)
+            answer = call.failed(error) if error else answer
         try:
             if answer is not None:
                 _write(oprot, name, sequence, answer)

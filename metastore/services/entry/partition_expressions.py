@@ -15,6 +15,7 @@ from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.lookup import get_table, get_table_ref
+from metastore.services.rules.partition_budget import check_partition_budget
 from metastore.services.rules.partition_conditions import by_filter
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import filter_condition
@@ -50,7 +51,9 @@ class PartitionExpressionService:
                 judged = _judged(work, stored.ref, expression)
             except InvalidInputError:
                 judged = _Judged(None, is_exact=False)
-            chosen = work.partitions.select(stored.ref, judged.condition, limit if judged.is_exact else None)
+            within = limit if judged.is_exact else None
+            check_partition_budget(work, stored.ref, judged.condition, within)
+            chosen = work.partitions.select(stored.ref, judged.condition, within)
         return Selected(stored.encoded.decode(), chosen, not judged.is_exact)
 
     def names(self, table: TableName, expression: bytes | None, order: str | None, limit: int | None) -> list[str]:

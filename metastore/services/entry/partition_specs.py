@@ -9,6 +9,7 @@ from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList, decode
 from metastore.errors import InvalidInputError
 from metastore.services.rules.lookup import get_table
+from metastore.services.rules.partition_budget import check_partition_budget
 from metastore.services.rules.partition_conditions import by_filter, by_values
 from metastore.services.rules.partition_grouping import as_list, grouped
 from metastore.services.rules.projections import Tree, like, projected, tree_of
@@ -63,7 +64,9 @@ class PartitionSpecService:
     ) -> tuple[Table, EncodedList[Partition]]:
         with self._store.read() as work:
             stored = get_table(work, table)
-            chosen = work.partitions.select(stored.ref, condition(stored.ref), limit)
+            wanted = condition(stored.ref)
+            check_partition_budget(work, stored.ref, wanted, limit)
+            chosen = work.partitions.select(stored.ref, wanted, limit)
         return stored.encoded.decode(), chosen
 
 

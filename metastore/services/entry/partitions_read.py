@@ -9,6 +9,7 @@ from metastore.domain.partition_names import checked_name, partition_name, value
 from metastore.encoding.binary import EncodedList, EncodedStruct, EncodedTexts
 from metastore.errors import InvalidObjectError, NotFoundError
 from metastore.services.rules.lookup import get_table_ref
+from metastore.services.rules.partition_budget import check_partition_budget
 from metastore.services.rules.partition_conditions import by_filter, by_values
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store
@@ -41,7 +42,9 @@ class PartitionReadService:
 
     def select(self, table: TableName, limit: int | None) -> EncodedList[Partition]:
         with self._store.read() as work:
-            return work.partitions.select(get_table_ref(work, table), None, limit)
+            reference = get_table_ref(work, table)
+            check_partition_budget(work, reference, None, limit)
+            return work.partitions.select(reference, None, limit)
 
     def select_by_names(self, table: TableName, names: Sequence[str]) -> EncodedList[Partition]:
         """Returns those that are there; unknown names are left out."""
@@ -52,13 +55,17 @@ class PartitionReadService:
         """Reads partitions; `values`: of the first keys, "" for any. Raises InvalidInputError for too many."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
-            return work.partitions.select(reference, by_values(reference, values), limit)
+            condition = by_values(reference, values)
+            check_partition_budget(work, reference, condition, limit)
+            return work.partitions.select(reference, condition, limit)
 
     def select_by_filter(self, table: TableName, text: str | None, limit: int | None) -> EncodedList[Partition]:
         """Reads partitions; `text` in Hive's filter grammar; none is all. Raises InvalidInputError."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
-            return work.partitions.select(reference, by_filter(reference, text), limit)
+            condition = by_filter(reference, text)
+            check_partition_budget(work, reference, condition, limit)
+            return work.partitions.select(reference, condition, limit)
 
     def count_by_filter(self, table: TableName, text: str | None) -> int:
         """Counts partitions. Raises InvalidInputError."""

@@ -12,6 +12,7 @@ from metastore.domain.skew import Skew, directories_to_read, pruned_prefixes
 from metastore.domain.skew_places import DEFAULT_DIRECTORY
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.rules.lookup import missing_table
+from metastore.services.rules.partition_budget import check_partition_budget
 from metastore.services.rules.tables import VIEW
 from metastore.storage.queries.filters import scan_condition
 from metastore.storage.references import ScanRow, StoredTable
@@ -47,7 +48,9 @@ class ScanService:
             if stored.ref.type == VIEW:
                 raise InvalidOperationError(f"{table} is a view: scan the tables that its text reads")
             if stored.ref.keys:
-                rows, writes = work.partitions.select_scan(stored.ref, scan_condition(predicate, stored.ref.keys))
+                condition = scan_condition(predicate, stored.ref.keys)
+                check_partition_budget(work, stored.ref, condition)
+                rows, writes = work.partitions.select_scan(stored.ref, condition)
                 # Asked behind them: what is as it was, has not changed in between.
                 if state is not None and work.partition_values.state(stored.ref) != state:
                     raise ConflictError(f"Partitions of {table} have come or gone since their values were read")

@@ -15,6 +15,16 @@ Order = Sequence[tuple[int, bool]]
 """Positions of keys from 0, each with whether it is descending."""
 
 _FROM = "FROM partitions WHERE"
+# Of a key, the greatest value; and the smallest that, with all greater ones, no more than so many partitions have.
+_COUNTED = """
+    SELECT value, key, so_far FROM (
+        SELECT min("values"[{0}]) AS value, keys[{0}] AS key,
+               sum(count(*)) OVER (ORDER BY keys[{0}] DESC) AS so_far,
+               row_number() OVER (ORDER BY keys[{0}] DESC) AS place
+        FROM partitions WHERE keys[{0}] IS NOT NULL AND {1} GROUP BY keys[{0}]
+    ) AS counted
+    WHERE place = 1 OR so_far <= %s ORDER BY key DESC
+"""
 
 
 class PartitionValues:
@@ -29,6 +39,25 @@ class PartitionValues:
             self._connection, Sql("SELECT state::text FROM partition_lists WHERE table_id = %s", (table.id,))
         )
         return str(rows[0][0]) if rows else ""
+
+    def newest(self, table: TableRef, condition: Condition | None, most: int) -> tuple[str, int] | None:
+        """Returns a predicate, in the grammar of filters, that `most` of these partitions or a few less satisfy: those
+        with the greatest values of the keys; and how many. None where there is no such.
+        """
+        fixed: list[str] = []
+        for position, (name, kind) in enumerate(zip(table.key_names, table.key_kinds, strict=True), 1):
+            chosen = all_of([Sql("partitions.table_id = %s", (table.id,)), condition])
+            query = Sql(_COUNTED.format(position, chosen.text), (*chosen.values, most))
+            rows = rows_of(self._connection, query)
+            if not rows or any(mark in rows[-1][0] + rows[0][0] for mark in "'\"\\"):
+                return None
+            quote = "" if kind.is_number else '"'
+            value, key, count = rows[-1]
+            if count <= most:
+                return " and ".join([*fixed, f"{name} >= {quote}{value}{quote}"]), int(count)
+            fixed.append(f"{name} = {quote}{value}{quote}")
+            condition = all_of([condition, Sql(f"keys[{position}] = %s", (key,))])
+        return None
 
     def names(self, table: TableRef, condition: Condition | None, order: Order, limit: int | None) -> list[str]:
         """Lists escaped names; those that are equal in the order, ascending."""

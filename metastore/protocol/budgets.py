@@ -1,0 +1,136 @@
+"""Who asks for more than its budget allows is told so, and what would fit."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Final
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.transport.TTransport import TTransportBase
+
+from metastore.context import Caller
+from metastore.domain.budgets import Budget, Budgets
+from metastore.errors import BudgetError
+from metastore.protocol.call_record import rows_of
+from metastore.protocol.encoding import write_result
+from metastore.protocol.methods import Method
+
+_FREE_DOMAINS: Final = ("base", "config")  # what clients say first, and what tells who they are
+_FREE: Final = {"heartbeat", "heartbeat_txn_range", "unlock", "commit_txn", "abort_txn", "renew_write", "end_write"}
+"""What ends or keeps something that others wait for."""
+_READS: Final = ("get_", "plan_", "scan_", "fetch_")
+"""Methods whose reply may be withheld: nothing has been changed."""
+_GIVEN: Final = ("parts", "new_parts", "names", "part_names", "partNames", "partitions", "partitionNames")
+_MOST_BUCKETS: Final = 10_000
+_SETTING: Final = "METASTORE_BUDGETS"
+
+
+class _Bucket:
+    """As many calls as there are seconds' worth; one second's at most are saved up."""
+
+    def __init__(self, rate: int) -> None:
+        self.rate = rate
+        self._tokens = float(rate)
+        self._at = time.monotonic()
+
+    def take(self) -> float:
+        """Takes one; or returns the seconds until there is one."""
+        now = time.monotonic()
+        self._tokens = min(self.rate, self._tokens + (now - self._at) * self.rate)
+        self._at = now
+        if self._tokens < 1:
+            return (1 - self._tokens) / self.rate
+        self._tokens -= 1
+        return 0.0
+
+
+class BudgetGuard:
+    """Of one process: each worker grants the calls of a second for itself."""
+
+    def __init__(self, budgets: Budgets) -> None:
+        self._budgets = budgets
+        self._lock = threading.Lock()
+        self._buckets: dict[str, _Bucket] = {}
+
+    def before(self, peer: Caller, method: Method, arguments: Any, size: int) -> BudgetError | None:
+        """The refusal of a call with a request of `size` bytes, if it is over a budget."""
+        mine = self._of(peer)
+        peer.most_partitions = min((each.partitions for _, each in mine if each.partitions), default=None)
+        if method.domain in _FREE_DOMAINS or method.name in _FREE:
+            return None
+        for who, budget in mine:
+            if budget.calls and (wait := self._take(who, budget.calls)):
+                return BudgetError(
+                    f"{who} may make {budget.calls} calls a second ({_SETTING}): try again in {wait:.1f} s, "
+                    f"or ask for more with one call"
+                )
+            given = _given(arguments) if budget.partitions or budget.bytes else 0
+            if budget.partitions and given > budget.partitions:
+                return BudgetError(
+                    f"{method.name} names {given} partitions, {who} may name {budget.partitions} in a call "
+                    f"({_SETTING}): make calls of {budget.partitions} each"
+                )
+            if budget.bytes and size > budget.bytes:
+                fits = f": make calls of {max(1, given * budget.bytes // size)} partitions each" if given > 1 else ""
+                return BudgetError(
+                    f"{method.name} comes with {size} bytes, {who} may send {budget.bytes} in a call ({_SETTING}){fits}"
+                )
+        return None
+
+    def after(self, peer: Caller, method: Method, result: Any) -> BudgetError | None:
+        """The refusal of a call's answer, if it is over a budget. Only reads are refused so late."""
+        most = min(((each.bytes, who) for who, each in self._of(peer) if each.bytes), default=None)
+        if most is None or result is None or not method.name.startswith(_READS):
+            return None
+        counted = _Counter()
+        write_result(TBinaryProtocolAccelerated(counted), result)
+        if counted.size <= most[0]:
+            return None
+        count = rows_of(getattr(result, "success", None)) or 0
+        fits = f" ask for {max(1, count * most[0] // counted.size)} of the {count} at once" if count > 1 else ""
+        return BudgetError(
+            f"the answer to {method.name} has {counted.size} bytes, {most[1]} may have {most[0]} in a call "
+            f"({_SETTING}):{fits or ' ask for less at once'}"
+        )
+
+    def _of(self, peer: Caller) -> list[tuple[str, Budget]]:
+        user = peer.user or peer.peer.rpartition(":")[0]
+        client = peer.client or "other"
+        return [
+            (f"user {user}", self._budgets.of_user(user)),
+            (f"client {client}", self._budgets.of_client(client)),
+        ]
+
+    def _take(self, who: str, rate: int) -> float:
+        with self._lock:
+            bucket = self._buckets.get(who)
+            if bucket is None:
+                if len(self._buckets) >= _MOST_BUCKETS:
+                    self._buckets.pop(next(iter(self._buckets)))
+                bucket = self._buckets[who] = _Bucket(rate)
+            return bucket.take()
+
+
+class _Counter(TTransportBase):  # type: ignore[misc]
+    """Counts what is written."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def write(self, buf: bytes) -> None:
+        self.size += len(buf)
+
+    def flush(self) -> None:
+        """Does nothing."""
+
+
+def _given(arguments: Any) -> int:
+    """How many partitions the arguments of a call, or its request, name."""
+    most = 0
+    for holder in (arguments, *(getattr(arguments, name) for name in arguments.__slots__)):
+        for name in _GIVEN:
+            value = getattr(holder, name, None)
+            if isinstance(value, list):
+                most = max(most, len(value))
+    return most

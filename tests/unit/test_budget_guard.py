@@ -1,0 +1,42 @@
+"""How many calls of a second are granted."""
+
+from __future__ import annotations
+
+import pytest
+
+from metastore.context import Caller
+from metastore.domain.budgets import parse_budgets
+from metastore.protocol import budgets
+from metastore.protocol.budgets import BudgetGuard
+from metastore.protocol.methods import served
+from thrift_idl.gen.hive_metastore.ThriftHiveMetastore import get_all_databases_args, unlock_args
+
+CALL, UNLOCK = served()["get_all_databases"], served()["unlock"]
+
+
+def test_calls_come_back_with_time_and_each_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(budgets.time, "monotonic", lambda: clock[0])
+    guard = BudgetGuard(parse_budgets("user *: calls=2; client java: calls=3"))
+
+    def granted(peer: Caller, count: int) -> int:
+        return sum(guard.before(peer, CALL, get_all_databases_args(), 10) is None for _ in range(count))
+
+    alice, bob = Caller("h:1", user="alice", client="java"), Caller("h:2", user="bob", client="java")
+    nobody, elsewhere = Caller("h:3"), Caller("i:3")
+    assert granted(alice, 5) == 2
+    assert granted(bob, 5) == 1, "all clients of a kind share theirs"
+    assert granted(nobody, 5) == granted(elsewhere, 5) == 2, "without a name, an address is one"
+    assert guard.before(alice, UNLOCK, unlock_args(), 10) is None, "what others wait for is not refused"
+    clock[0] = 0.5
+    assert granted(nobody, 5) == 1
+    clock[0] = 100.0
+    assert granted(nobody, 5) == 2
+
+
+def test_it_does_not_remember_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "_MOST_BUCKETS", 3)
+    guard = BudgetGuard(parse_budgets("user *: calls=2"))
+    for number in range(10):
+        guard.before(Caller("h:1", user=str(number)), CALL, get_all_databases_args(), 10)
+    assert len(guard._buckets) == 3
