@@ -1,7 +1,7 @@
 """Brings a database to the schema of this version, and says where one stands. Needs no alembic.ini.
 
-An upgrade is one transaction under an advisory lock: two come one after the other, and a broken one changes nothing.
-It only adds, so that servers of before go on; what they alone needed goes when the upgrade is finished.
+Each revision is one transaction under an advisory lock: two upgrades come one after the other, and what breaks changes
+nothing. An upgrade only adds, so that servers of before go on; what they alone needed goes when it is finished.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ def upgrade(database_url: str) -> bool:
 
     Raises UnavailableError; ConfigurationError also where servers are there that the upgrade would break.
     """
-    return _changed(database_url, lambda connection: _upgrade(connection, database_url))
+    changed = False
+    while _changed(database_url, lambda connection: _upgrade(connection, database_url)):
+        changed = True
+    return changed
 
 
 def finish(database_url: str) -> bool:
@@ -136,6 +139,7 @@ def _changed(database_url: str, change: Callable[[Connection], T]) -> T:
 
 
 def _upgrade(connection: Connection, database_url: str) -> bool:
+    """One revision further, so that those at work wait for few tables at a time. An empty database gets all at once."""
     revision = current(connection)
     _refuse_unknown(revision, database_url)
     if revision == head():
@@ -144,7 +148,7 @@ def _upgrade(connection: Connection, database_url: str) -> bool:
         _refuse_older(connection, _ALONE, "This step cannot be made beside them")
     config = _config()
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, "+1" if revision else "head")
     _note(connection, _UPGRADED)
     if revision is None:
         for statement in _left_to_finish(connection, database_url):
@@ -204,7 +208,7 @@ def _note(connection: Connection, name: str) -> None:
     statement = (
         "INSERT INTO metastore_properties VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
     )
-    connection.execute(text(statement), {"name": name, "value": head()})
+    connection.execute(text(statement), {"name": name, "value": current(connection)})
 
 
 def _refuse_unknown(revision: str | None, database_url: str) -> None:

@@ -56,6 +56,7 @@ from thrift_idl.gen.metastore.ttypes import PublishMode
 
 CYCLES = int(os.environ.get("METASTORE_TEST_CYCLES", "3"))
 KEYS = [("ds", "string")]
+TRIES = 5  # the application's own background may be at something
 
 
 class Direct:
@@ -167,9 +168,13 @@ def test_nothing_is_left(application: Application, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(descriptor_cleaning, "_LEAST", 0.0)
     monkeypatch.setattr(descriptor_cleaning, "_SHARE", 0)
     client = Direct(application)
-    after = []
-    for number in range(CYCLES):
+    live(client, 0)
+    clean(application)
+    first = rows(application)
+    for number in range(1, CYCLES):
         live(client, number)
-        clean(application)
-        after.append(rows(application))
-    assert [each for each in after if each != after[0]] == []
+        for _ in range(TRIES):
+            clean(application)
+            if rows(application) == first:
+                break
+        assert rows(application) == first
