@@ -28,10 +28,13 @@ class Gate:
         certificates: Certificates,
         mechanisms: Mapping[str, tuple[frozenset[str], Begin]],
         bearer: Callable[[str], Identity] | None = None,
+        *,
+        without_tls: bool = False,
     ) -> None:
         self._certificates = certificates
         self._mechanisms = mechanisms
         self._bearer = bearer
+        self._without_tls = without_tls
 
     def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool) -> Mechanism:
         """Begins one. Raises RefusedError with Hive's text where it is not offered."""
@@ -48,10 +51,12 @@ class Gate:
         """Raises RefusedError."""
         return self._certificates.identity(certificate)
 
-    def bearer(self, token: str) -> Identity:
+    def bearer(self, token: str, *, encrypted: bool) -> Identity:
         """Raises RefusedError."""
         if self._bearer is None:
             raise RefusedError("This metastore takes no JWT: METASTORE_AUTHENTICATION does not name jwt")
+        if not (encrypted or self._without_tls):
+            raise RefusedError("This metastore takes JWTs over https only (METASTORE_PASSWORD_WITHOUT_TLS=false)")
         return self._bearer(token)
 
 
@@ -78,7 +83,12 @@ def make_gate(settings: Settings, secret: Secret) -> Gate:
             return Plain(chosen, encrypted=encrypted, without_tls=settings.password_without_tls)
 
         mechanisms["PLAIN"] = frozenset(checks), plain
-    return Gate(Certificates(settings.tls_user), mechanisms, tokens.identity if tokens else None)
+    return Gate(
+        Certificates(settings.tls_user),
+        mechanisms,
+        tokens.identity if tokens else None,
+        without_tls=settings.password_without_tls,
+    )
 
 
 def directory(settings: Settings) -> Directory:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -16,6 +19,7 @@ _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES2
 """Asymmetric ones: with a shared secret, whoever can check could sign."""
 _LEEWAY: Final = 30  # seconds that clocks may differ
 _LIFETIME: Final = 300  # seconds after which a key set is fetched again; an unknown key has it fetched at once
+_SECONDS_BETWEEN_FETCHES: Final = 10.0  # for keys that are not known: anybody may name some
 _TIMEOUT: Final = 10
 
 
@@ -33,11 +37,7 @@ class JsonWebTokens:
             raise ConfigurationError(f"authentication by jwt needs {', '.join(f'jwt_{name}' for name in missing)}")
         self._jwt: Any = jwt
         self._issuer, self._audience, self._claim = issuer, audience, claim
-        self._sets = [
-            jwt.PyJWKClient(_url(each.strip()), lifespan=_LIFETIME, timeout=_TIMEOUT)
-            for each in keys.split(",")
-            if each.strip()
-        ]
+        self._sets = [_KeySet(jwt, each.strip()) for each in keys.split(",") if each.strip()]
 
     def identity(self, token: str) -> Identity:
         """Whose token that is. May fetch keys. Raises RefusedError, whose text has nothing of the token."""
@@ -64,30 +64,60 @@ class JsonWebTokens:
 
     def _key(self, token: str) -> Any:
         """The key that a token names. A set that cannot be fetched is passed over, if another has the key."""
-        last: Exception = self._jwt.PyJWTError("no key set")
+        name = self._jwt.get_unverified_header(token).get("kid")
+        last: Exception = self._jwt.PyJWKClientError("no key set has it")
         for each in self._sets:
             try:
-                return each.get_signing_key_from_jwt(token).key
+                found = each.find(name)
             except self._jwt.PyJWKClientConnectionError as error:
-                log.warning("the key set %s cannot be fetched: %s", each.uri, error)
+                log.warning("the key set %s cannot be fetched: %s", each.place, error)
                 last = error
-            except self._jwt.PyJWKClientError as error:
-                last = error
+            else:
+                if found is not None:
+                    return found.key
         raise last
 
 
-def _url(text: str) -> str:
-    """Raises ConfigurationError."""
-    scheme = urlsplit(text).scheme
-    if scheme in ("https", "file"):
-        return text
-    if scheme == "http" and urlsplit(text).hostname in ("localhost", "127.0.0.1", "::1"):
-        return text
-    if not scheme:
-        return Path(text).expanduser().absolute().as_uri()
-    raise ConfigurationError(
-        f"jwt_keys has {text}, but must be https: or a file: keys must not be changed on their way"
-    )
+class _KeySet:
+    """One key set, at a URL or in a file."""
+
+    def __init__(self, jwt: Any, place: str) -> None:
+        """Raises ConfigurationError."""
+        self.place = place
+        self._asked = float("-inf")  # when the set was last fetched for a key that it had not
+        self._keys: Callable[[bool], list[Any]]
+        url = urlsplit(place)
+        if url.scheme == "https" or (url.scheme == "http" and url.hostname in ("localhost", "127.0.0.1", "::1")):
+            self._keys = jwt.PyJWKClient(place, lifespan=_LIFETIME, timeout=_TIMEOUT).get_signing_keys
+        elif url.scheme in ("", "file"):
+            self._keys = partial(_read_keys, jwt, Path(url.path).expanduser())
+            try:
+                self.find(None)
+            except jwt.PyJWTError as error:
+                raise ConfigurationError(f"jwt_keys: {error}") from error
+        else:
+            raise ConfigurationError(
+                f"jwt_keys has {place}, but must be https or a file: keys must not be changed on their way"
+            )
+
+    def find(self, name: str | None) -> Any:
+        """The key of that name; none: there is none. Keys that are not known have the set fetched, but not often."""
+        found = self._named(name, refresh=False)
+        if found is None and time.monotonic() - self._asked > _SECONDS_BETWEEN_FETCHES:
+            self._asked = time.monotonic()
+            found = self._named(name, refresh=True)
+        return found
+
+    def _named(self, name: str | None, *, refresh: bool) -> Any:
+        return next((key for key in self._keys(refresh) if key.key_id == name), None)
+
+
+def _read_keys(jwt: Any, path: Path, _refresh: bool) -> list[Any]:
+    """The keys of a file, as it is now."""
+    try:
+        return list(jwt.PyJWKSet.from_json(path.read_text()).keys)
+    except (OSError, ValueError) as error:
+        raise jwt.PyJWKClientConnectionError(f"{path} cannot be read as a key set: {error}") from error
 
 
 def _reason(error: Exception) -> str:

@@ -262,6 +262,7 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
         self._head: Head | None = FRAME_HEADER.pack if framed else None
         self._chunks: list[bytes | memoryview] = []
         self._new = 0  # bytes written since the last attempt to send
+        self._headed = False  # whether the reply has got its head
         self.pending = 0  # bytes that are to be sent
         self.sent = 0  # bytes of the reply that the socket has taken
 
@@ -273,6 +274,7 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
     def begin(self) -> None:
         """A reply starts here."""
         self.sent = 0
+        self._headed = False
 
     def write(self, buf: bytes) -> None:
         """Appends `buf`, which must not change any more. Raises TTransportException when the peer is gone."""
@@ -286,7 +288,8 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
     def flush(self) -> None:
         """The reply is whole: sends of it what the socket takes. Raises TTransportException when the peer is gone."""
         self._new = 0
-        if self._head is not None and self.pending and not self.sent:
+        if self._head is not None and self.pending and not self._headed:
+            self._headed = True
             head = self._head(self.pending)
             self._chunks.insert(0, head)
             self.pending += len(head)

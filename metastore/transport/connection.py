@@ -8,16 +8,19 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
 from thrift.transport.TTransport import TTransportException
 
+from metastore.transport import http
 from metastore.transport.buffers import CHUNK, FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
 from metastore.transport.door import Door
+from metastore.transport.http import HttpSession, TurnedAwayError
 from metastore.transport.layers import LayeredWriter
 from metastore.transport.memory import Memory, OverBudgetError
 from metastore.transport.message_end import MessageEnd, method_name
-from metastore.transport.opening import Opening, TurnedAwayError
+from metastore.transport.opening import Opening
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Session, SessionFactory
 from metastore.transport.wire_format import WireFormat
@@ -43,6 +46,7 @@ class _Dialogue:
     """What exists once the first bytes have shown how the client speaks."""
 
     wire_format: WireFormat
+    arrived: Callable[[], bool]  # of a message in a frame: whether all of it is there
     session: Session
     writer: ReplyWriter
     iprot: TProtocolBase
@@ -215,7 +219,7 @@ class Connection:
                 return Step.CALL if self._opening.due else Step.READ
             there = reader.size - reader.start
         if dialogue.wire_format.framed:
-            if reader.frame():
+            if dialogue.arrived():
                 return Step.CALL
         elif self._message_end is None and there < CHUNK:
             return Step.CALL  # mostly all of it: if not, decoding it finds out
@@ -244,14 +248,19 @@ class Connection:
         if opening.refusal:
             logger.warning("connection from %s: its calls are refused: %s", self.peer, opening.refusal)
         self._bare = not (opening.refusal or opening.layer)
-        head = FRAME_HEADER.pack if wire_format.framed else None
+        requests, reader = opening.requests, self._reader
+        head = http.head if requests else FRAME_HEADER.pack if wire_format.framed else None
         writer = (
             LayeredWriter(opening.layer, head) if opening.layer else ReplyWriter(self.socket, framed=wire_format.framed)
         )
         limits = (self._options.max_message_bytes, self._options.max_container_length)
-        iprot, oprot = wire_format.protocol(self._reader, *limits), wire_format.protocol(writer, *limits)
-        session = self._open_session(self.peer, opening.identity)
-        self._dialogue = _Dialogue(wire_format, session, writer, iprot, oprot)
+        iprot, oprot = wire_format.protocol(reader, *limits), wire_format.protocol(writer, *limits)
+        if requests:
+            session: Session = HttpSession(requests, self._open_session, self.peer)
+            arrived: Callable[[], bool] = partial(requests.arrived, reader)
+        else:
+            session, arrived = self._open_session(self.peer, opening.identity), reader.frame
+        self._dialogue = _Dialogue(wire_format, arrived, session, writer, iprot, oprot)
         return self._dialogue
 
     def _turn_away(self, error: TurnedAwayError) -> Step:
@@ -326,6 +335,8 @@ class Connection:
         if reader.known_length is not None:
             reader.again()
             return True
+        if self._opening.requests:
+            raise self._opening.refused("The request has not arrived, and there is no room for it now; try again")
         start = reader.start + (FRAME_HEADER.size if wire_format.framed else 0)
         message = MessageEnd(wire_format, start)
         end = message.find(reader.store, reader.size)

@@ -26,7 +26,7 @@ class Gate(Protocol):
     def certificate(self, certificate: dict[str, Any]) -> Identity:
         """Whose certificate (`ssl.SSLSocket.getpeercert`) that is. Raises RefusedError."""
 
-    def bearer(self, token: str) -> Identity:
+    def bearer(self, token: str, *, encrypted: bool) -> Identity:
         """Whose JWT that is. May take its time. Raises RefusedError."""
 
 

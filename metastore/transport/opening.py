@@ -6,23 +6,16 @@ import socket
 from typing import Final
 
 from metastore.identity import CERTIFICATE, Identity, Mechanism, RefusedError
-from metastore.transport import sasl
+from metastore.transport import http, sasl
 from metastore.transport.buffers import MessageReader
 from metastore.transport.door import Door
+from metastore.transport.http import Requests, TurnedAwayError
 from metastore.transport.layers import Layer, Wire
 from metastore.transport.sasl import Exchange, Sasl
 from metastore.transport.tls import FIRST_BYTES, OFF, REFUSED, REQUIRED, Tls
 from metastore.transport.wire_format import PEEKED, WireFormat, detect
 
 _MOST: Final = 2**16  # bytes of a message of somebody who is not known
-
-
-class TurnedAwayError(Exception):
-    """A client is refused. The text is for the log; `answer` are the bytes that tell the client, in its protocol."""
-
-    def __init__(self, text: str, answer: bytes) -> None:
-        super().__init__(text)
-        self.answer = answer
 
 
 class Opening:
@@ -32,6 +25,7 @@ class Opening:
         layer: what lies between socket and Thrift; none: nothing.
         identity: who is there, once that is proved.
         refusal: why calls of this client are not worked on; none: they are. Known when Thrift is spoken.
+        requests: what is spoken is HTTP; none: it is not.
         due: whether a message is there that `answer` is to be called for.
     """
 
@@ -39,6 +33,7 @@ class Opening:
         self.layer: Layer | None = None
         self.identity: Identity | None = None
         self.refusal: str | None = None
+        self.requests: Requests | None = None
         self.due = False
         self._socket = sock
         self._reader = reader
@@ -52,7 +47,8 @@ class Opening:
     @property
     def awaited(self) -> bool:
         """Whether the client has to go on: it has begun something, or has not said who it is."""
-        return self._door.asks or self._exchange is not None or bool(self._tls and not self._tls.established)
+        begun = self._exchange is not None or self.requests is not None
+        return self._door.asks or begun or bool(self._tls and not self._tls.established)
 
     def collect(self) -> WireFormat | None:
         """The wire format, once Thrift is spoken; none: more has to arrive, or an answer is due.
@@ -60,7 +56,7 @@ class Opening:
         Raises TurnedAwayError, TTransportException, TProtocolException.
         """
         reader = self._reader
-        while self._exchange is None:
+        while self._exchange is None and self.requests is None:
             if reader.unread < PEEKED:
                 return None
             first = reader.peek(PEEKED)
@@ -68,8 +64,12 @@ class Opening:
                 self._begin_tls()
             elif sasl.begins(first):
                 self._exchange = Exchange(self._mechanism)
+            elif http.begins(first):
+                self._begin_http()
             else:
                 return self._thrift(first)
+        if self._exchange is None:
+            return self._http()
         if self._exchange.done:
             return self._thrift(reader.peek(PEEKED)) if reader.unread >= PEEKED else None
         try:
@@ -81,6 +81,9 @@ class Opening:
     def answer(self) -> None:
         """Answers the message of the exchange that is there; may take its time. Raises TurnedAwayError."""
         exchange, self.due = self._exchange, False
+        if self.requests:
+            self.requests.identity()
+            self._reader.limit = self._limit
         if exchange is None:
             return
         try:
@@ -96,6 +99,8 @@ class Opening:
 
     def refused(self, reason: str) -> TurnedAwayError:
         """The refusal of a client that has not begun to call."""
+        if self.requests:
+            return http.refusal(503, reason)
         return TurnedAwayError(reason, sasl.refusal(reason) if self._exchange else b"")
 
     def tell(self, data: bytes) -> bool:
@@ -122,6 +127,27 @@ class Opening:
         layer.first = self._reader.through(layer)
         if layer.first:
             self._reader.receive()
+
+    def _begin_http(self) -> None:
+        encrypted = self._tls is not None
+        try:
+            self._look_at_certificate()
+        except RefusedError as error:
+            raise http.refusal(401, str(error)) from error
+        if self._door.tls == REQUIRED and not encrypted:
+            raise http.refusal(403, self._door.refusal(None, encrypted=False))
+        self.requests = Requests(self._door, self.identity, encrypted=encrypted, tell=self.tell)
+        self.layer = self.layer or Wire(self._socket)
+
+    def _http(self) -> WireFormat | None:
+        """The same for HTTP: before a body is read, it must be known who sends it."""
+        requests, reader = self.requests, self._reader
+        if requests is None or not requests.head_arrived(reader):
+            return None
+        if self._door.asks and reader.limit < self._limit:
+            self.due = True
+            return None
+        return WireFormat(framed=True)
 
     def _thrift(self, first: bytes) -> WireFormat:
         wire_format = detect(first)
