@@ -64,11 +64,11 @@ def serve(settings: Settings) -> int:
     with opened(settings) as (url, postgres):
         _wait_for_schema(settings, url)
         companions = [Companion("keeper of PostgreSQL", postgres.keep_running)] if postgres else []
-        board = Board(sorted(served()), settings.workers)
+        board = Board(sorted(served()), settings.workers) if settings.http_port is not None else None
         application = partial(make_application, settings, url, board, _registration(settings))
         try:
             with _http_port(settings) as http:
-                if http:
+                if http and board:
                     companions.append(Companion("HTTP port", partial(_show, settings, url, board, http)))
                 ready = partial(_ready, settings, http)
                 return serve_sockets(transport, application, ready, companions)

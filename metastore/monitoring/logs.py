@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import time
 from datetime import UTC, datetime
 from typing import Any, Final
 
 FORMATS: Final = ("text", "json")
+STANDARD_ERROR: Final = 2
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
 _LONGEST: Final = 4000  # characters of a message
 _LONGEST_FIELD: Final = 500
+_IN_FRONT: Final = frozenset(("address", "user", "method", "object", "milliseconds", "error"))
 
 
 class CallLine:
@@ -20,11 +24,10 @@ class CallLine:
         self.fields = fields
 
     def __str__(self) -> str:
-        shown = self.fields.copy()
-        address, user, method, named = map(shown.pop, ("address", "user", "method", "object"))
-        milliseconds, error = shown.pop("milliseconds"), shown.pop("error", None)
-        rest = " ".join([f"{name}={value}" for name, value in shown.items()])
-        line = f"{address} {user or '-'} {method} {named or '-'} {milliseconds} ms {rest}"
+        shown = self.fields
+        user, named, error = shown["user"] or "-", shown["object"] or "-", shown.get("error")
+        rest = " ".join([f"{name}={value}" for name, value in shown.items() if name not in _IN_FRONT])
+        line = f"{shown['address']} {user} {shown['method']} {named} {shown['milliseconds']} ms {rest}"
         return f"{line}: {error}" if error else line
 
 
@@ -39,10 +42,20 @@ class TextFormatter(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s[%(process)d] %(message)s")
+        self._second = 0, ""  # the last one, and how it is written
+
+    def formatTime(self, record: logging.LogRecord, _: str | None = None) -> str:  # noqa: N802 - the library's name
+        second = int(record.created)
+        known, text = self._second
+        if second != known:
+            text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
+            self._second = second, text
+        return f"{text},{int(record.msecs):03d}"
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
-        record.message = one_line(record.message, _LONGEST)
-        return super().formatMessage(record)
+        return (
+            f"{record.asctime} {record.levelname} {record.name}[{record.process}] {one_line(record.message, _LONGEST)}"
+        )
 
 
 class JsonFormatter(logging.Formatter):
@@ -65,10 +78,32 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False, default=str)
 
 
+class LineHandler(logging.Handler):
+    """Writes each record at once and whole, so that no thread waits for another's line."""
+
+    def __init__(self, descriptor: int) -> None:
+        """`descriptor`: a file that is open for writing."""
+        super().__init__()
+        self._descriptor = descriptor
+
+    def createLock(self) -> None:  # noqa: N802 - the library's name
+        """Does without one: the kernel keeps what one call writes together."""
+        self.lock = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            left = memoryview(f"{self.format(record)}\n".encode(errors="backslashreplace"))
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        except Exception:  # noqa: BLE001 - as the library's own handlers: a log that fails ends no call
+            self.handleError(record)
+
+
 def configure(level: str, form: str) -> None:
-    """Has all loggers write to stderr, in one of FORMATS."""
+    """Has all loggers of this process write to its standard error, in one of FORMATS."""
     # Of each line; shown nowhere (Python's logging cookbook, "Optimization").
     logging.logThreads = logging.logMultiprocessing = False
-    handler = logging.StreamHandler()
+    logging._srcfile = None  # noqa: SLF001 - the same
+    handler = LineHandler(STANDARD_ERROR)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=level, handlers=[handler])

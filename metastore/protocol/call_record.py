@@ -80,11 +80,8 @@ class CallRecords:
         level = logging.ERROR if outcome == FAILED else logging.WARNING if slow else logging.INFO
         if not (slow or log.isEnabledFor(level)):
             return
-        fields = self._fields(number, peer, method, subject, seconds) | {
-            "rows": rows_of(success),
-            "bytes": reply,
-            "outcome": OUTCOMES[outcome],
-        }
+        fields = self._fields(number, peer, method, subject, seconds)
+        fields["rows"], fields["bytes"], fields["outcome"] = rows_of(success), reply, OUTCOMES[outcome]
         if error is not None:
             fields["error"] = one_line(text_of(error))
         if slow:
@@ -121,13 +118,13 @@ class CallRecords:
         }
 
 
-def let_go(error: BaseException | None) -> None:
+def let_go(error: BaseException) -> None:
     """Cuts an error that has been told from the frames that it passed, and from what came before it.
 
     The frames hold the arguments of its call, and often the error, so that both would stay until Python looks for
     cycles. Errors may come before each other in a circle.
     """
-    told = [error] if error is not None else []
+    told = [error]
     while told:
         error = told.pop()
         told += [before for before in (error.__cause__, error.__context__) if before is not None]

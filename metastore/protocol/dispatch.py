@@ -141,7 +141,8 @@ class Dispatcher:
             outcome = outcome_of(error) if refusal is None else REFUSED
             written, success = getattr(oprot.trans, "written", 0), getattr(answer, "success", None)
             self._records.end(number, outcome, error, size, written, success)
-            let_go(error)
+            if error is not None:
+                let_go(error)
         oprot.trans.flush()
 
     def _not_served(

@@ -147,8 +147,8 @@ class UnitOfWork:
 
     def begin(self) -> None:
         """Opens the transaction that all repositories join; by its number it can be asked for later."""
+        self._in_transaction = True  # even if the number cannot be had: a standby has none to give
         self._number = self._connection.exec_driver_sql("BEGIN; SELECT pg_current_xact_id()::text").scalar_one()
-        self._in_transaction = True
 
     def undo_if_unknown(self, undo: Undo) -> None:
         """What undoes this transaction, where its caller was told that it is not known whether it was committed."""
@@ -237,8 +237,8 @@ class Store:
         """Everything inside is committed at the end, or nothing of it."""
         with translated(), self._pool.connection(writes=True) as connection:
             work = UnitOfWork(connection, self._tails)  # names that nobody else sees yet are not kept
-            work.begin()
             try:
+                work.begin()
                 yield work
                 work.commit()
             except BaseException:

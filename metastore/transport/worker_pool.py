@@ -192,45 +192,47 @@ class WorkerPool:
                 self._admission.begin(*taken)
         if taken:
             address, connection = taken
-            self._go_on(connection, self._call(address, connection))
+            self._go_on(connection, connection.call(), address)
         return taken is not None
 
-    def _go_on(self, connection: Connection, step: Step) -> None:
-        """Does what a connection needs, as far as this thread can; then lets go of it."""
-        while step is Step.CALL:
+    def _go_on(self, connection: Connection, step: Step, ended: Address | None = None) -> None:
+        """Does what a connection needs, as far as this thread can; then lets go of it. `ended`: of whom a call has."""
+        while True:
             address = self._address(connection)
-            with self._lock:
-                if self._queue or not self._admission.admits(address, connection):
-                    self._queue.put(address, connection)
-                    break
-                self._admission.begin(address, connection)
-            step = self._call(address, connection)
-        if step is Step.CALL:
-            self._work_on_queue()  # perhaps what it waits for has come free meanwhile
-        elif step is Step.CLOSE or not self._let_go(connection, step):
+            with self._lock:  # seldom taken, and never held while the kernel is asked: threads hand it on slowly
+                if ended:
+                    self._admission.end(ended, connection)
+                if step is Step.CALL:
+                    admitted = not self._queue and self._admission.admits(address, connection)
+                    if admitted:
+                        self._admission.begin(address, connection)
+                    else:
+                        self._queue.put(address, connection)
+                elif step is not Step.CLOSE:
+                    step = self._let_go(connection, step)
+            if step is not Step.CALL:
+                break
+            if not admitted:
+                self._work_on_queue()  # perhaps what it waits for has come free meanwhile
+                return
+            step, ended = connection.call(), address
+        if step is Step.CLOSE:
             self._close(connection)
+        elif step is not Step.MEMORY:
+            self._arm(connection, step)
 
-    def _call(self, address: Address, connection: Connection) -> Step:
-        step = connection.call()
-        with self._lock:
-            self._admission.end(address, connection)
+    def _let_go(self, connection: Connection, step: Step) -> Step:
+        """Has the connection wait, without a thread, for what it needs; CLOSE: nothing more is to come."""
+        if connection.collecting or connection.sending:
+            self._underway.add(connection)
+        else:
+            self._underway.discard(connection)
+            if self._draining:
+                return Step.CLOSE
+        connection.busy = False
+        if step is Step.MEMORY:
+            self._for_memory[connection] = time.monotonic()
         return step
-
-    def _let_go(self, connection: Connection, step: Step) -> bool:
-        """Waits, without a thread, for what the connection needs. False: nothing more is to come."""
-        with self._lock:
-            if connection.collecting or connection.sending:
-                self._underway.add(connection)
-            else:
-                self._underway.discard(connection)
-                if self._draining:
-                    return False
-            connection.busy = False
-            if step is Step.MEMORY:
-                self._for_memory[connection] = time.monotonic()
-            else:
-                self._arm(connection, step)
-        return True
 
     def _arm(self, connection: Connection, step: Step) -> None:
         self._epoll.modify(connection.socket, _EVENTS[step])

@@ -41,7 +41,7 @@ def main(partitions: int, lines: int) -> None:
             runner.upgrade(postgres.url)
             application = make_application(Settings(warehouse=f"{folder}/warehouse"), postgres.url)
             session = application.open_session("profile:1")
-            workload = Workload(f"file:{folder}/wide", partitions, 40, 1_000)
+            workload = Workload(f"file:{folder}/warehouse/wide", partitions, 40, 1_000)
             for request in workload.create():
                 answered(session, request)
             profiled("add_partitions, 1,000 a call", session, list(workload.add()), lines)

@@ -27,7 +27,3 @@ def test_errors_may_come_before_each_other_in_a_circle() -> None:
     first.__context__ = second
     let_go(second)
     assert first.__traceback__ is second.__traceback__ is None
-
-
-def test_no_error_has_nothing_to_lose() -> None:
-    let_go(None)

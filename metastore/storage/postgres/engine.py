@@ -53,6 +53,7 @@ def make_engine(
         max_overflow=0,
         pool_use_lifo=True,  # what was used last has most in its caches
         pool_recycle=_LIFE,
+        pool_reset_on_return=None,  # there is nothing to reset: who begins a transaction ends it
         isolation_level="AUTOCOMMIT",
         pool_timeout=settings.pool_timeout,
         connect_args={"options": options, "application_name": application, **LIVELY},
