@@ -144,7 +144,7 @@ class Application:
         )
         self.tables = TableService(self._store, self.journal, warehouse, _now, rights)
         self.partitions = PartitionReadService(self._store)
-        self.notifications = NotificationService(self._store, settings.event_time_to_live)
+        self.notifications = NotificationService(self._store, settings.event_time_to_live, rights)
         self.cleaning = CleaningService(self._store, self.journal, warehouse, timedelta(seconds=settings.clean_grace))
         timeout = timedelta(seconds=settings.txn_timeout)
         self._timers = (

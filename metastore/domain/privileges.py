@@ -193,6 +193,12 @@ def sees(standing: Standing, found: Found) -> bool:
     return found.within or bool(rights(standing, found))
 
 
+def sees_all_of(standing: Standing, database: Found) -> bool:
+    """Tells whether the caller sees all tables of a database, those to come included."""
+    held = inherited(stored_privileges(standing, database))
+    return standing.is_admin or owns_database(standing, database) or bool(held)
+
+
 def may_grant(standing: Standing, found: Found | None, privileges: Iterable[str]) -> bool:
     """Tells whether the caller may grant these on the object. On the whole metastore (None), admins do."""
     if standing.is_admin:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
-from metastore.errors import NotFoundError, PermissionDeniedError
+from metastore.domain.names import DEFAULT_CATALOG, TableName
+from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError
 from metastore.protocol.methods import Method
 from metastore.protocol.rights.declared import rules
 from metastore.protocol.rights.named import Given
 from metastore.protocol.rights.rule import Rule, Sees
+from metastore.protocol.rights.shown import HIDDEN
+
+_TABLE: Final = re.compile(r"(?<![\w.])[a-z0-9_]+\.[a-z0-9_]+(?![\w.]\w)")
 
 Function = Callable[..., Any]
 
@@ -37,6 +42,17 @@ def _refused(*_: Any) -> Any:
     raise PermissionDeniedError("This metastore is read-only (METASTORE_READ_ONLY): ask one that is not")
 
 
+def _blur(sees: Sees, error: MetastoreError, values: Iterable[Any]) -> None:
+    """Takes out of an error the names of hidden tables, but those that the caller has sent."""
+    text, sent = str(error), repr(values).lower()
+    named = {each: TableName(DEFAULT_CATALOG, *each.split(".")) for each in _TABLE.findall(text) if each not in sent}
+    hidden = sees.hidden_tables(named.values()) if named else set()
+    for each, name in named.items():
+        if name in hidden and not (f"'{name.database}'" in sent and f"'{name.name}'" in sent):
+            text = re.sub(rf"\b{re.escape(each)}\b", HIDDEN, text)
+    error.args = (text,)
+
+
 def _guarded(rule: Rule, sees: Sees, names: tuple[str, ...], function: Function) -> Function:
     def call(*values: Any) -> Any:
         given = Given(names, list(values))
@@ -50,7 +66,12 @@ def _guarded(rule: Rule, sees: Sees, names: tuple[str, ...], function: Function)
             if rule.amend:
                 rule.amend(standing, given)
                 values = tuple(getattr(given, name) for name in names)
-        answer = function(*values)
+        try:
+            answer = function(*values)
+        except MetastoreError as error:
+            if not error.is_refusal:
+                _blur(sees, error, values)
+            raise
         return rule.shown(sees, given, answer) if rule.shown else answer
 
     return call

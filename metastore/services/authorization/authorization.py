@@ -7,7 +7,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import Needs
-from metastore.domain.privileges import Admins, Standing, rights, sees
+from metastore.domain.privileges import Admins, Standing, rights, sees, sees_all_of
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import HiddenError
 from metastore.services.authorization.permission import Permission
@@ -59,7 +59,22 @@ class Authorization:
         given = set(names)
         with self._store.read() as work:
             standing = self._standings.current(work)
-            return given if standing.sees_everything else work.access.seen_tables(given, standing)
+            return given if standing.sees_everything else set(work.access.seen_tables(given, standing))
+
+    def seen_tables_since(self, names: Iterable[TableName]) -> dict[TableName, int]:
+        """Returns those that the caller may see, with the times they were made at, seconds since 1970."""
+        given = set(names)
+        with self._store.read() as work:
+            standing = self._standings.current(work)
+            return work.access.seen_tables(given, standing)
+
+    def databases_seen_through(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
+        """Returns those in which the caller sees everything, and saw what has been dropped."""
+        given = list(dict.fromkeys(names))
+        with self._store.read() as work:
+            standing = self._standings.current(work)
+            found = work.access.find(given, standing)
+        return {name for name, each in zip(given, found, strict=True) if each and sees_all_of(standing, each)}
 
     def seen_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns those that the caller may see."""
@@ -76,6 +91,15 @@ class Authorization:
             if standing.sees_everything:
                 return given
             return given & (work.access.seen_catalogs(standing) | standing.catalogs.keys())
+
+    def hidden_tables(self, names: Iterable[TableName]) -> set[TableName]:
+        """Returns those that are there, and that the caller does not see."""
+        given = list(dict.fromkeys(names))
+        with self._store.read() as work:
+            standing = self._standings.current(work)
+            found = work.access.find(given, standing)
+        there = {name: each for name, each in zip(given, found, strict=True) if each and each.table_id is not None}
+        return {name for name, each in there.items() if not sees(standing, each)}
 
     def owned(self, names: Iterable[TableName | DatabaseName]) -> set[TableName | DatabaseName]:
         """Returns those that the caller owns, or whose database is the caller's."""

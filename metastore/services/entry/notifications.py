@@ -10,6 +10,8 @@ from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, partition_name
 from metastore.domain.table_events import PartitionText, TableText, encoded_file
 from metastore.errors import InvalidInputError, NotFoundError
+from metastore.services.authorization.authorization import Authorization
+from metastore.services.authorization.events import seen_events, seen_filter
 from metastore.services.rules.events import partition_text, table_text
 from metastore.services.rules.lookup import get_table
 from metastore.storage.references import StoredTable
@@ -30,9 +32,10 @@ _BATCH = 10_000
 class NotificationService:
     """Rules of the log (Hive's DbNotificationListener, ObjectStore). Catalog, database and table names come folded."""
 
-    def __init__(self, store: Store, time_to_live: float) -> None:
-        """`time_to_live`: how long events are kept, seconds."""
+    def __init__(self, store: Store, time_to_live: float, rights: Authorization | None = None) -> None:
+        """`time_to_live`: how long events are kept, seconds. With `rights`, events of what is hidden are blank."""
         self._store = store
+        self._rights = rights
         self._time_to_live = time_to_live
 
     def last(self) -> int:
@@ -45,11 +48,16 @@ class NotificationService:
 
         Their numbers follow `event_id` without a gap, unless there is a filter, or older ones have been removed.
         """
+        if self._rights:
+            return seen_events(self._store, self._rights, event_id, wanted, limit)
         with self._store.read() as work:
             return work.notifications.after(event_id, wanted, limit)
 
     def count(self, after: int, up_to: int | None, wanted: EventFilter, limit: int | None) -> int:
         """Counts the events after one and up to another; at most `limit`."""
+        if self._rights and (seen := seen_filter(self._rights, wanted)) is None:
+            return 0
+        wanted = seen if self._rights and seen else wanted
         with self._store.read() as work:
             count = work.notifications.count(after, up_to, wanted)
         return count if limit is None else min(count, limit)

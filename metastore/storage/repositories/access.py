@@ -97,7 +97,8 @@ _WHOLE = f"""(
         AND NOT (d.owner_type = 2 AND d.owner = '{PUBLIC}'))
 )"""
 _SEEN_TABLES = text(f"""
-    SELECT wanted.number FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
+    SELECT wanted.number, t.create_time
+    FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
          WITH ORDINALITY AS wanted(catalog, database, name, number)
     JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
     JOIN tables AS t ON t.database_id = d.id AND t.name = wanted.name
@@ -268,12 +269,12 @@ class Access:
         tail = self._descriptors.tails([descriptor_id])[descriptor_id]
         return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Found(*found), version)
 
-    def seen_tables(self, names: Iterable[TableName], standing: Standing) -> set[TableName]:
-        """Returns those of the tables that are there and may be seen."""
+    def seen_tables(self, names: Iterable[TableName], standing: Standing) -> dict[TableName, int]:
+        """Returns those of the tables that are there and may be seen, with the times that they were made at."""
         given = sorted(set(names))
         asked = _named(given) | _seeing(standing, tables=True)
         rows = self._connection.execute(_SEEN_TABLES, asked) if given else ()
-        return {given[number - 1] for (number,) in rows}
+        return {given[number - 1]: made for number, made in rows}
 
     def seen_databases(self, names: Iterable[DatabaseName], standing: Standing) -> set[DatabaseName]:
         """Returns those of the databases that are there and may be seen."""

@@ -1,0 +1,75 @@
+"""The notification log as somebody sees it: numbers without a gap, and nothing of what is hidden."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from metastore.domain.events import FORMAT, EventFilter
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
+from metastore.services.authorization.authorization import Authorization
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
+
+HIDDEN: Final = "HIDDEN"
+"""The type of an event that is not told: followers pass over types that they do not know."""
+
+
+def seen_events(
+    store: Store, rights: Authorization, event_id: int, wanted: EventFilter, limit: int | None
+) -> list[NotificationEvent]:
+    """Returns the next events; those of what the caller does not see have a number and a time, and nothing else."""
+    seen = seen_filter(rights, wanted)
+    if seen is None:
+        return []
+    with store.read() as work:
+        events = work.notifications.after(event_id, seen, limit)
+    return events if rights.standing().is_admin else _blanked(rights, events)
+
+
+def seen_filter(rights: Authorization, wanted: EventFilter) -> EventFilter | None:
+    """Returns the filter without tables that the caller does not see; None where nothing is left to ask for."""
+    if (wanted.database is None and not wanted.tables) or rights.standing().is_admin:
+        return wanted
+    if wanted.database is None:
+        return None
+    home = DatabaseName(wanted.catalog or DEFAULT_CATALOG, wanted.database)
+    if not rights.seen_databases([home]):
+        return None
+    tables = rights.seen_tables(home.table(each) for each in wanted.tables)
+    if wanted.tables and not tables:
+        return None
+    return wanted._replace(catalog=home.catalog, tables=sorted(each.name for each in tables))
+
+
+def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[NotificationEvent]:
+    """Events of tables are as old as the table at most: what another one of its name was, is told to nobody."""
+    named = [each for each in events if each.dbName is not None]
+    homes = {_database(each) for each in named}
+    whole = rights.databases_seen_through(homes)
+    tables = rights.seen_tables_since(_table(each) for each in named if each.tableName and _database(each) not in whole)
+    databases = rights.seen_databases(homes)
+    catalogs = rights.seen_catalogs(each.catName for each in events if each.dbName is None and each.catName)
+
+    def is_seen(each: NotificationEvent) -> bool:
+        if each.dbName is None:
+            return each.catName is None or each.catName in catalogs
+        if _database(each) in whole:
+            return True
+        if not each.tableName:
+            return _database(each) in databases
+        since = tables.get(_table(each))
+        return since is not None and each.eventTime >= since
+
+    return [each if is_seen(each) else _blank(each) for each in events]
+
+
+def _blank(event: NotificationEvent) -> NotificationEvent:
+    return NotificationEvent(event.eventId, event.eventTime, HIDDEN, message="{}", messageFormat=FORMAT)
+
+
+def _database(event: NotificationEvent) -> DatabaseName:
+    return DatabaseName(event.catName or DEFAULT_CATALOG, event.dbName)
+
+
+def _table(event: NotificationEvent) -> TableName:
+    return _database(event).table(event.tableName)
