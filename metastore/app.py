@@ -58,7 +58,10 @@ from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.rights.guard import Guard
 from metastore.security.digest_md5 import secret_of
 from metastore.security.gate import make_gate
+from metastore.security.groups import Groups
+from metastore.security.proxy_users import ProxyUsers
 from metastore.services.authorization.authorization import Authorization
+from metastore.services.entry.callers import CallerService
 from metastore.services.entry.catalogs import CatalogService
 from metastore.services.entry.cleaning import CleaningService
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
@@ -157,7 +160,7 @@ class Application:
             *([register(self._server)] if self._server else []),
         )
         self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
-        self._delegation = self._delegation_service(settings)
+        self._delegation = self._authentication(settings)
         self.gate = make_gate(settings, self._delegation.secret)
         handlers = self._handlers(settings, warehouse, timeout)
         self._records = CallRecords(settings.slow_call, place)
@@ -181,7 +184,7 @@ class Application:
             timer.start()
 
     def open_session(self, peer: str, identity: Identity | None = None) -> CallSession:
-        return self._dispatcher.open_session(peer, identity)
+        return self._dispatcher.open_session(peer, identity, self._groups.of)
 
     def observe(self, *, connections: int, calls: int, waiting: int, resident: int) -> None:
         """Shows on the board what this worker has."""
@@ -203,11 +206,13 @@ class Application:
         self._listener.close()
         self._store.close()
 
-    def _delegation_service(self, settings: Settings) -> DelegationService:
+    def _authentication(self, settings: Settings) -> DelegationService:
+        self._groups = Groups(settings)
+        self._proxies = ProxyUsers(settings.proxy_users, self._groups.of)
         return DelegationService(
             self._store,
             secret_of,
-            lambda *_: False,
+            self._proxies.may_act,
             renew_interval=settings.token_renew_interval,
             max_lifetime=settings.token_max_lifetime,
         )
@@ -221,7 +226,7 @@ class Application:
         values = PartitionValueService(self._store)
         waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))
         return {
-            "config": ConfigHandlers(ConfigService(settings)),
+            "config": ConfigHandlers(ConfigService(settings), CallerService(self._groups, self._proxies)),
             "databases": DatabaseHandlers(self.databases),
             "tables": TableHandlers(self.tables, alter),
             "fields": FieldHandlers(self.tables),

@@ -73,6 +73,12 @@ class Settings:
     password_without_tls: bool = _setting(
         default=False, help_text="whether passwords are taken without TLS, too: true or false", parse=_boolean
     )
+    proxy_users: str = _setting(
+        "", "who may act for others, with blanks between: trino?users=*&hosts=10.0.0.0/8 kyuubi?groups=analysts"
+    )
+    groups: str = _setting(
+        "none", "where groups of users lie whose names are proved: none, system, ldap, or a file: group: user, user"
+    )
     kerberos_keytab: Path | None = _file("keytab with the server's keys")  # noqa: RUF009 - a field
     kerberos_rules: str = _setting(
         "DEFAULT", "how principals become users, in the form of hadoop.security.auth_to_local"

@@ -28,7 +28,9 @@ from metastore.monitoring.logs import configure
 from metastore.monitoring.pages import Pages
 from metastore.protocol.methods import served
 from metastore.security.gate import make_gate
+from metastore.security.groups import Groups
 from metastore.security.listeners import listeners, warnings
+from metastore.security.proxy_users import ProxyUsers
 from metastore.settings import Settings
 from metastore.storage.figures import read_figures
 from metastore.storage.postgres.engine import make_engine
@@ -141,7 +143,8 @@ def _doors(settings: Settings) -> tuple[Door, ...]:
     found = listeners(settings)
     for warning in warnings(found):
         log.warning("%s", warning)
-    make_gate(settings, _no_token)  # the workers make theirs: what is wrong with it is told now
+    make_gate(settings, _no_token)  # the workers make theirs: what is wrong with them is told now
+    ProxyUsers(settings.proxy_users, Groups(settings).of)
     certificate = None
     if settings.tls_certificate and any(each.tls != "off" for each in found):
         try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metastore.context import caller
 from metastore.errors import InvalidInputError
+from metastore.services.entry.callers import CallerService
 from metastore.services.entry.config import ConfigService
 from thrift_idl.gen.hive_metastore.ttypes import ConfigValSecurityException
 
@@ -11,16 +11,12 @@ from thrift_idl.gen.hive_metastore.ttypes import ConfigValSecurityException
 class ConfigHandlers:
     """`set_ugi`, `getMetaConf`, `setMetaConf`, `get_config_value`, `flushCache`."""
 
-    def __init__(self, config: ConfigService) -> None:
+    def __init__(self, config: ConfigService, callers: CallerService) -> None:
         self._config = config
+        self._callers = callers
 
-    def set_ugi(self, user: str, groups: list[str] | None) -> list[str]:
-        current = caller.get()
-        if current is not None and current.authentication:
-            return [*current.groups, current.user or ""]
-        if current is not None:
-            current.user, current.groups = user, list(groups or [])
-        return list(groups or [])
+    def set_ugi(self, user: str | None, groups: list[str] | None) -> list[str]:
+        return self._callers.set_ugi(user, groups)
 
     def getMetaConf(self, key: str) -> str:  # noqa: N802 - the wire's name
         return self._config.meta_conf(key)

@@ -98,12 +98,15 @@ class Dispatcher:
             for name, method in served().items()
         }
 
-    def open_session(self, peer: str, identity: Identity | None = None) -> CallSession:
-        """Begins a connection; `identity`: who it is, where that was asked."""
+    def open_session(
+        self, peer: str, identity: Identity | None = None, groups_of: Callable[[str], list[str]] = lambda _: []
+    ) -> CallSession:
+        """Begins a connection; `identity`: who it is, where that was asked; its groups are asked for when it calls."""
         found = Caller(peer, connection=next(self._connections))
-        if identity:
-            found.user, found.authentication, found.real_user = identity.user, identity.method, identity.real_user
-        return CallSession(self, found)
+        if identity is None:
+            return CallSession(self, found)
+        found.user, found.authentication, found.real_user = identity.user, identity.method, identity.real_user
+        return KnownSession(self, found, groups_of)
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, refusal: str | None = None) -> None:
         """Reads one message and answers it; with `refusal`, only that. What cannot be read raises, and the connection
@@ -176,6 +179,21 @@ class CallSession:
 
     def close(self) -> None:
         """Does nothing: nothing outlives a connection."""
+
+
+class KnownSession(CallSession):
+    """The same of a caller whose name came with the connection: its groups are looked up when it calls."""
+
+    def __init__(self, dispatcher: Dispatcher, caller: Caller, groups_of: Callable[[str], list[str]]) -> None:
+        super().__init__(dispatcher, caller)
+        self._groups_of: Callable[[str], list[str]] | None = groups_of
+
+    def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
+        """May take its time, the first time."""
+        groups_of, self._groups_of = self._groups_of, None
+        if groups_of and self._caller.authentication:
+            self._caller.groups = groups_of(self._caller.user or "")
+        super().handle(iprot, oprot, refusal)
 
 
 def _write(oprot: TProtocolBase, name: str, sequence: int, answer: Any) -> None:

@@ -13,7 +13,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TSaslClientTransport
 
-from metastore.client import Credentials, connect, errors
+from metastore.client import Credentials, MetastoreClient, connect, errors
 from metastore.security.passwords import PasswordFile
 from tests.fixtures.server import Server
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
@@ -174,3 +174,25 @@ def test_nothing_but_thrift_comes_after_an_exchange(plain_server: Server, after:
         while data := sock.recv(4096):
             answer += data
         assert answer == message(5, b"")
+
+
+def test_proxy_users_act_for_others_and_only_they(start: Callable[..., Server], tmp_path: Path) -> None:
+    path, groups = tmp_path / "users", tmp_path / "groups"
+    for user in ("trino", "alice"):
+        PasswordFile(path).add(user, user)
+    groups.write_text("analysts: bob\nengines: trino\n")
+    options = ["--authentication", "password", "--password-file", str(path), "--password-without-tls", "true"]
+    server = start(*options, "--groups", str(groups), "--proxy-users", "trino?groups=analysts&hosts=127.0.0.0/8")
+
+    def connected(user: str) -> MetastoreClient:
+        return connect(server.uri, credentials=Credentials(user=user, password=user))
+
+    with connected("trino") as client:
+        assert client.methods.set_ugi("trino", []) == ["engines", "trino"]
+        assert client.methods.set_ugi("bob", ["admin"]) == ["analysts", "bob"]
+        assert client.methods.set_ugi("trino", []) == ["engines", "trino"]
+        with pytest.raises(errors.MetastoreRefusedError, match="trino is not allowed to impersonate root"):
+            client.methods.set_ugi("root", ["admin"])
+        assert client.methods.set_ugi("trino", []) == ["engines", "trino"]
+    with connected("alice") as client:
+        assert client.methods.set_ugi("bob", ["admin"]) == ["alice"]

@@ -1,0 +1,98 @@
+"""Groups of users whose names are proved: of a file, of the system, or of a directory."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from metastore.errors import ConfigurationError
+from metastore.security.gate import directory
+from metastore.settings import Settings
+
+_SECONDS_KEPT: Final = 60.0
+_MOST_KEPT: Final = 10_000  # users
+
+
+class Groups:
+    """What METASTORE_GROUPS names: none, system, ldap, or a file with lines `group: user, user`."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises ConfigurationError."""
+        self._kept: dict[str, tuple[float, list[str]]] = {}
+        self._look_up: Callable[[str], list[str]]
+        if settings.groups == "none":
+            self._look_up = lambda _: []
+        elif settings.groups == "system":
+            self._look_up = _of_system
+        elif settings.groups == "ldap":
+            self._look_up = directory(settings).groups
+        else:
+            self._look_up = _GroupFile(Path(settings.groups).expanduser()).of
+
+    def of(self, user: str) -> list[str]:
+        """The names of the user's groups, not older than a minute. May take its time."""
+        now = time.monotonic()
+        since, found = self._kept.get(user, (float("-inf"), []))
+        if now - since > _SECONDS_KEPT:
+            found = self._look_up(user)
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[user] = now, found
+        return list(found)
+
+
+class _GroupFile:
+    """Read again when it changes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._seen: tuple[int, int] | None = None
+        self._groups: dict[str, list[str]] = {}
+        self.of("")
+
+    def of(self, user: str) -> list[str]:
+        """Raises ConfigurationError where the file cannot be read."""
+        try:
+            state = self._path.stat()
+            with self._lock:
+                if self._seen != (state.st_mtime_ns, state.st_ino):
+                    self._groups = _parsed(self._path, self._path.read_text())
+                    self._seen = state.st_mtime_ns, state.st_ino
+                return self._groups.get(user, [])
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"file of groups {self._path} cannot be read: {error}") from error
+
+
+def _parsed(path: Path, text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        group, colon, users = line.partition(":")
+        if not colon or not group.strip():
+            raise ConfigurationError(f"{path}:{number} is no line of groups; write  group: user, user")
+        for user in filter(None, (each.strip() for each in users.split(","))):
+            found.setdefault(user, []).append(group.strip())
+    return found
+
+
+def _of_system(user: str) -> list[str]:
+    """As `id -Gn` has them; none for a user that the system does not know."""
+    try:
+        numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
+    except (KeyError, ValueError):
+        return []
+    names = []
+    for number in numbers:
+        try:
+            names.append(grp.getgrgid(number).gr_name)
+        except KeyError:
+            names.append(str(number))
+    return names

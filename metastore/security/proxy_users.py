@@ -1,0 +1,77 @@
+"""Who may act for whom: engines that serve many users (Hadoop's hadoop.proxyuser.*)."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl
+
+from metastore.errors import ConfigurationError
+
+_ANY: Final = "*"
+_KEYS: Final = ("users", "groups", "hosts")
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True)
+class _Rule:
+    users: frozenset[str]
+    groups: frozenset[str]
+    networks: tuple[_Network, ...] | None  # none: any address
+
+
+class ProxyUsers:
+    """The rules of METASTORE_PROXY_USERS: `trino?users=*&hosts=10.0.0.0/8 kyuubi?groups=analysts`.
+
+    `users` or `groups` must name whom the proxy acts for, `*` is anybody; `hosts` are the addresses and networks it
+    comes from, any where they are not given.
+    """
+
+    def __init__(self, text: str, groups_of: Callable[[str], list[str]]) -> None:
+        """Raises ConfigurationError."""
+        self._groups_of = groups_of
+        self._rules = dict(_rule(each) for each in text.split())
+
+    def has(self, user: str) -> bool:
+        """Whether the user acts for others at all."""
+        return user in self._rules
+
+    def may_act(self, user: str, other: str, peer: str) -> bool:
+        """Whether `user` may act for `other`, from `peer` ("host:port"). May take its time."""
+        rule = self._rules.get(user)
+        if rule is None or not other or not _within(rule.networks, peer):
+            return False
+        if _ANY in rule.users or other in rule.users or _ANY in rule.groups:
+            return True
+        return bool(rule.groups) and not rule.groups.isdisjoint(self._groups_of(other))
+
+
+def _rule(text: str) -> tuple[str, _Rule]:
+    user, _, query = text.partition("?")
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    if not user or set(given) - set(_KEYS) or not {"users", "groups"} & set(given):
+        raise ConfigurationError(
+            f"proxy_users: {text!r} is no rule; write who?users=a,b&groups=c&hosts=10.0.0.0/8, with users or groups"
+        )
+    hosts = given.get("hosts", _ANY)
+    try:
+        networks = None if hosts == _ANY else tuple(ipaddress.ip_network(each) for each in hosts.split(","))
+    except ValueError as error:
+        raise ConfigurationError(f"proxy_users: {text!r}: {error}; hosts are addresses or networks") from error
+    return user, _Rule(_names(given.get("users")), _names(given.get("groups")), networks)
+
+
+def _names(text: str | None) -> frozenset[str]:
+    return frozenset(filter(None, (text or "").split(",")))
+
+
+def _within(networks: tuple[_Network, ...] | None, peer: str) -> bool:
+    if networks is None:
+        return True
+    try:
+        address = ipaddress.ip_address(peer.rpartition(":")[0].strip("[]"))
+    except ValueError:
+        return False
+    return any(address in network for network in networks)
