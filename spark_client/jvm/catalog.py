@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from py4j.java_gateway import JavaObject
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
 from metastore.client.convert import table_of
 from metastore.client.structs import Table
 from spark_client.context import Context
+from spark_client.errors import TableExistsError
 from spark_client.jvm.parser import identifier, parsed
 from spark_client.jvm.plans import analyzed_plan, elements, kind
 from spark_client.jvm.sql_text import quote
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
 _UNKNOWN_TYPE = "<derived from deserializer>"  # what Hive's own classes say of a type that they cannot read
+_NOT_IF_EXISTS = False
+_PROVIDER = "spark.sql.sources.provider"
 _COLLATION = re.compile(r"\s+collate\s+\w+", re.IGNORECASE)  # Hive has none; Spark reads it from the schema's JSON
 
 
@@ -34,6 +40,12 @@ class TableDefinition:
     spark_table: Any
     name: str
     if_not_exists: bool = False
+
+    @property
+    def location(self) -> str | None:
+        """Where it is to lie, where the statement says so."""
+        found = self.spark_table.storage().locationUri()
+        return str(found.get().toString()) if found.isDefined() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +99,75 @@ def check_location(context: Context, definition: TableDefinition) -> None:
 
 def with_schema(definition: TableDefinition, data: DataFrame) -> TableDefinition:
     """Returns the definition with the columns of `data`: CREATE TABLE AS SELECT without columns of its own."""
-    table = definition.spark_table
-    fields = [getattr(table, f"copy$default${number}")() for number in range(1, table.productArity() + 1)]
     schema = analyzed_plan(data).schema().asNullable()
-    # The table's own schema is the only one in it; Scala 2.12 does not tell the names of fields.
-    changed = [schema if _is_schema(each) else each for each in fields]
-    return replace(definition, spark_table=table.copy(*changed))
+    return replace(definition, spark_table=_with(definition.spark_table, "StructType", schema))
 
 
-def _is_schema(field: Any) -> bool:
-    return isinstance(field, JavaObject) and bool(field.getClass().getSimpleName() == "StructType")
+def _with(spark_table: Any, kind_: str, value: Any) -> Any:
+    """A CatalogTable with another value of its one field of a class; Scala 2.12 does not tell the names of fields."""
+    fields = [getattr(spark_table, f"copy$default${number}")() for number in range(1, spark_table.productArity() + 1)]
+    return spark_table.copy(*(value if _is_of(each, kind_) else each for each in fields))
+
+
+def _is_of(field: Any, kind_: str) -> bool:
+    return isinstance(field, JavaObject) and kind(field) == kind_
+
+
+def is_own_kind(definition: TableDefinition) -> bool:
+    """Tells whether it is a table of Spark's own kind, USING a format."""
+    provider = definition.spark_table.provider()
+    return bool(provider.isDefined()) and str(provider.get()).lower() != "hive"
+
+
+def name_of(definition: TableDefinition) -> tuple[str, str]:
+    """Returns database and table."""
+    found = definition.spark_table.identifier()
+    return str(found.database().get()), str(found.table())
+
+
+def is_same(context: Context, definition: TableDefinition, table: Table) -> bool:
+    """Tells whether a table that is there has the kind, the format, the columns and the place of a definition."""
+    made = definition.spark_table
+    said = definition.location
+    if table.table_type == "VIRTUAL_VIEW" or (said and said.rstrip("/") != (table.location or "").rstrip("/")):
+        return False
+    rows = context.spark.table(f"{quote(table.database)}.{quote(table.name)}").schema
+    schema = StructType.fromJson(json.loads(str(made.schema().json())))
+    names, wanted = (
+        [(field.name.lower(), field.dataType.simpleString()) for field in each.fields] for each in (rows, schema)
+    )
+    keys = [str(name).lower() for name in elements(made.partitionColumnNames())]
+    provider = table.parameters.get(_PROVIDER, "hive").lower()
+    if (names, provider) != (wanted, str(made.provider().get()).lower()):
+        return False
+    if keys != [column.name for column in table.partition_columns]:
+        return False
+    stored = None if is_own_kind(definition) else as_spark_stores_it(context, definition)
+    if stored is None:
+        return True
+    return (stored.storage.input_format, stored.buckets) == (table.storage.input_format, table.buckets)
+
+
+def create_own_kind(context: Context, definition: TableDefinition, name: str) -> None:
+    """Makes a table of Spark's own kind, without rows, under another name. Raises what Spark raises."""
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    database, _ = name_of(definition)
+    identifier_ = java.org.apache.spark.sql.catalyst.TableIdentifier(name, java.scala.Option.apply(database))
+    utilities = java.org.apache.spark.sql.catalyst.util.CharVarcharUtils
+    schema = utilities.getRawSchema(definition.spark_table.schema())
+    table = _with(_with(definition.spark_table, "StructType", schema), "TableIdentifier", identifier_)
+    command = java.org.apache.spark.sql.execution.command.CreateDataSourceTableCommand(table, _NOT_IF_EXISTS)
+    command.run(context.spark._jsparkSession)  # noqa: SLF001 - as above
+
+
+def rename_own_kind(context: Context, database: str, name: str, new_name: str) -> None:
+    """Renames it, with the path that Spark keeps in it. Raises TableExistsError where there is one of that name."""
+    try:
+        context.spark_sql(f"ALTER TABLE {quote(database)}.{quote(name)} RENAME TO {quote(database)}.{quote(new_name)}")
+    except PySparkException as error:
+        if "ALREADY_EXISTS" in (error.getCondition() or "") or "already exists" in str(error):
+            raise TableExistsError(f"Table or view {database}.{new_name} already exists") from error
+        raise
 
 
 def raw_columns(context: Context, table: Table) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from spark_client.jvm import versions
@@ -20,6 +20,12 @@ def analyzed_plan(frame: DataFrame) -> Any:
 def query_execution(frame: DataFrame) -> Any:
     """Returns Spark's QueryExecution, which makes each further plan when it is asked for."""
     return frame._jdf.queryExecution()  # noqa: SLF001 - PySpark has no name for it
+
+
+def own_columns(frame: DataFrame) -> dict[str, Column]:
+    """Returns the columns of a frame by their names in lower case: themselves, whatever else is joined with it."""
+    found = elements(analyzed_plan(frame).output())
+    return {str(each.name()).lower(): versions.column_of(frame.sparkSession, each) for each in found}
 
 
 def frame_of(spark: SparkSession, plan: Any) -> DataFrame:

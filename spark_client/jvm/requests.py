@@ -49,7 +49,7 @@ class Scan(Message):
     filters: Sequence[str | None]
     columns: Sequence[Sequence[str]]
     padded: Sequence[str]
-    serde: str
+    serde: str | None
     bucketed: bool
     keys: Sequence[str]
     judged: Sequence[Judged] | None = None
@@ -198,13 +198,14 @@ class CheckInsert(Message):
 
 @dataclass(frozen=True, slots=True)
 class InsertInto(Message):
-    """One INSERT of a statement; its query comes beside it."""
+    """One INSERT of a statement; its query comes beside it. `whole`: partitions without rows are emptied, too."""
 
     database: str
     table: str
     partition: Mapping[str, str | None]
     overwrite: bool
     if_not_exists: bool
+    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +232,30 @@ class Truncate(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeClause(Message):
+    """What becomes of rows. `when`: matched, not_matched or not_matched_by_source; `columns` are assigned to."""
+
+    when: str
+    deletes: bool
+    columns: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRows(Message):
+    """DELETE, UPDATE or MERGE INTO.
+
+    Beside it come the plan of the table, that of the source or None, the condition of the merge or None, and for each
+    clause a list: its condition or None, and the values that it assigns.
+    """
+
+    nested = {"clauses": ChangeClause}  # noqa: RUF012 - a class variable, see Message
+
+    database: str
+    table: str
+    clauses: Sequence[ChangeClause]
+
+
+@dataclass(frozen=True, slots=True)
 class SplitJoin(Message):
     """A join with the hint SKEW_JOIN of these names; the session and Spark's node come beside it."""
 
@@ -254,6 +279,7 @@ REQUESTS: Mapping[str, type[Message]] = {
     "insert": InsertAll,
     "create": CreateAsSelect,
     "truncate": Truncate,
+    "change": ChangeRows,
     "skew_join": SplitJoin,
     "capability": LoadCapability,
 }

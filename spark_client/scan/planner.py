@@ -132,8 +132,13 @@ def _readable(partition: ScanPartition, buckets: PartitionBuckets | None) -> Sca
     return ScannedPartition(partition.values, directories, beside, partition.storage, buckets)
 
 
-def _check_formats(table: str, serde: str, plan: ScanPlan) -> None:
-    """One reader reads all files of a scan, so all partitions must be of the table's format."""
+def _check_formats(table: str, serde: str | None, plan: ScanPlan) -> None:
+    """One reader reads all files of a scan, so all partitions must be of the table's format.
+
+    Of tables of Spark's own kind, Spark says it: what the metastore has of them is for Hive alone.
+    """
+    if serde is None:
+        return
     wrong = {index: storage for index, storage in enumerate(plan.storages) if _format(storage.serde) != _format(serde)}
     for partition in _stored_as(wrong, plan.partitions):
         raise UnreadableTableError(

@@ -28,9 +28,13 @@ class Write:
     static: Mapping[str, str]
     overwrite: bool
     whole: bool = False  # overwrites all partitions below the static values, also those that receive no rows
+    replaces: Collection[Values] | None = None  # overwrites these, and no others
+    strict: bool = False  # its rows are of the table as it was: an append must not meet another writer either
 
     def required(self, snapshot: Snapshot) -> Collection[Values]:
         """The partitions that it is about even if they receive no rows."""
+        if self.replaces is not None:
+            return self.replaces
         named = () if self.static_partition is None else (self.static_partition,)
         return dict.fromkeys((*named, *snapshot)) if self.whole else named
 
@@ -127,7 +131,7 @@ class Commit:
         write, before = self.write, self._snapshot
         after = take_snapshot(self._context.metastore, write.table, write.static, with_skew=True)
         touched = {file.values for file in self._staged}
-        if write.overwrite:
+        if write.overwrite or write.strict:
             touched.update(write.required(before))
             if any(_version(before, values) != _version(after, values) for values in touched):
                 raise conflict

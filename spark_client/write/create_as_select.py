@@ -5,14 +5,13 @@ The rows go into a table of another name, which gets its own when they are publi
 
 from __future__ import annotations
 
-import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.errors import (
     AnswerLostError,
@@ -21,13 +20,10 @@ from spark_client.errors import (
     TableExistsError,
     WriteFailedError,
 )
-from spark_client.jvm.catalog import TableDefinition, as_spark_stores_it, is_there, refresh
-from spark_client.jvm.files import Files
+from spark_client.jvm.catalog import TableDefinition, is_same, is_there, name_of, refresh
+from spark_client.write.drafts import new_table
 from spark_client.write.insert import insert_into
-from spark_client.write.placement import is_object_store
 from spark_client.write.result import WriteResult
-
-_NAME_LENGTH = 128  # Hive's TBLS.TBL_NAME has 256, its partners often less.
 
 
 def create_as_select(
@@ -41,63 +37,65 @@ def create_as_select(
 ) -> WriteResult | None:
     """Creates the table of a definition, which has a schema, from the rows of `data`, by position.
 
-    None where it was there already, unless it is to be replaced: that one is dropped when the rows are written. `how`
-    as `insert_into`. Raises TableExistsError, and what an INSERT raises.
+    None where it was there already, unless it is to be replaced: that one gets the rows if it has the same columns and
+    format, else it is dropped when the rows are written. `how` as `insert_into`. Raises TableExistsError, and what an
+    INSERT raises.
     """
     was_there = is_there(context, definition)
     if was_there and not replace_existing:
         if if_not_exists:
             return None
         raise TableExistsError(f"Table or view {definition.name} already exists")
-    table = as_spark_stores_it(context, definition)
-    _check_empty(context, table)
-    draft = draft_of(context, table)
-    context.metastore.create_table(draft)
+    if was_there and (result := _overwritten(context, definition, data, how)):
+        return result
+    new = new_table(context, definition, replaces=was_there)
+    new.create()
     was_dropped = False
     try:
-        result = insert_into(context, f"{draft.database}.{draft.name}", data, **how)
-        before = context.metastore.get_table(draft.database, draft.name).location or ""
+        result = insert_into(context, f"{new.database}.{new.draft}", data, **how)
+        before = context.metastore.get_table(new.database, new.draft).location or ""
         if was_there:
-            context.metastore.drop_table(table.database, table.name)
+            context.metastore.drop_table(new.database, new.name)
             was_dropped = True
-        context.metastore.rename_table(draft.database, draft.name, table.name)
+        new.rename()
     except AnswerLostError:
         raise  # The table may have its name by now.
     except BaseException as error:
         if was_dropped:
             raise WriteFailedError(
-                f"{table.full_name} was dropped, but its new rows could not get its name: they are in "
-                f"{draft.full_name}, which can be renamed ({error})"
+                f"{new.database}.{new.name} was dropped, but its new rows could not get its name: they are in "
+                f"{new.database}.{new.draft}, which can be renamed ({error})"
             ) from error
         with suppress(SparkClientError):  # What went wrong matters more than a draft that is left.
-            context.metastore.drop_table(draft.database, draft.name)
+            context.metastore.drop_table(new.database, new.draft)
         if if_not_exists and isinstance(error, TableExistsError):
             return None
         if isinstance(error, SparkClientError):
-            raise type(error)(str(error).replace(draft.name, table.name)) from error
+            raise type(error)(str(error).replace(new.draft, new.name)) from error
         raise
-    refresh(context.spark, table.database, table.name)
-    return _moved(result, before, context.metastore.get_table(table.database, table.name).location or "")
+    refresh(context.spark, new.database, new.name)
+    return _moved(result, before, context.metastore.get_table(new.database, new.name).location or "")
 
 
-def draft_of(context: Context, table: Table) -> Table:
-    """The table under a name that is nobody's. Its files move with its name; where they cannot, they stay."""
-    mark = uuid.uuid4().hex[:8]
-    name = f"{table.name[: _NAME_LENGTH - 20]}__as_select_{mark}"
-    if table.location:
-        return replace(table, name=name)
-    home = context.metastore.get_database(table.database).location.rstrip("/")
-    location = f"{home}/{table.name}_{mark}" if is_object_store(home) else None
-    return replace(table, name=name, location=location)
+def _overwritten(
+    context: Context, definition: TableDefinition, data: DataFrame, how: Mapping[str, Any]
+) -> WriteResult | None:
+    """Of a table that is as it is to be, the rows are replaced: it is there all the time, and stays what it is.
 
-
-def _check_empty(context: Context, table: Table) -> None:
-    """The rows of others must not become the table's, nor go with it when it fails."""
-    if table.location and not Files(context.spark).free([table.location]):
+    None where it is another one. Raises InvalidInsertError where that would lose its skew.
+    """
+    database, name = name_of(definition)
+    there = context.metastore.get_table(database, name)
+    if is_same(context, definition, there):
+        result = insert_into(context, there.full_name, data, overwrite=True, whole=True, **how)
+        refresh(context.spark, database, name)
+        return result
+    if there.skew.columns:
         raise InvalidInsertError(
-            f"CREATE TABLE {table.full_name} AS SELECT: {table.location} is not empty; "
-            "create the table without AS SELECT, then INSERT"
+            f"{there.full_name} is SKEWED BY ({', '.join(there.skew.columns)}), and would become another table without "
+            f"skew: INSERT OVERWRITE it, or ALTER TABLE {there.full_name} NOT SKEWED first"
         )
+    return None
 
 
 def _moved(result: WriteResult, source: str, target: str) -> WriteResult:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark import SparkContext
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
@@ -13,12 +14,14 @@ from metastore.client.structs import Column, Storage, Table
 from spark_client.context import Context
 from spark_client.jvm import Handlers, sessions
 from spark_client.jvm.catalog import definition_of, refresh, with_schema
-from spark_client.jvm.plans import elements, frame_of
-from spark_client.jvm.requests import CheckInsert, CreateAsSelect, InsertAll, Truncate
+from spark_client.jvm.plans import elements, frame_of, kind
+from spark_client.jvm.requests import ChangeClause, ChangeRows, CheckInsert, CreateAsSelect, InsertAll, Truncate
+from spark_client.jvm.versions import column_of
 from spark_client.table.hive_settings import dynamic_partitions
 from spark_client.table.partition_spec import check_count, resolve_partition
 from spark_client.write.create_as_select import create_as_select
 from spark_client.write.insert import Insert, insert_all
+from spark_client.write.row_changes import Change, Clause, change_rows
 from spark_client.write.rows import normalise_static
 from spark_client.write.truncate import truncate
 
@@ -39,6 +42,7 @@ class WriteHandlers:
             InsertAll: self._insert,
             CreateAsSelect: self._create,
             Truncate: self._truncate,
+            ChangeRows: self._change,
         }
 
     def _check(self, request: CheckInsert, _: Any) -> None:
@@ -66,6 +70,7 @@ class WriteHandlers:
                 partition=insert.partition,
                 overwrite=insert.overwrite,
                 if_not_exists=insert.if_not_exists,
+                whole=insert.whole,
             )
             for insert, query in zip(request.inserts, queries, strict=True)
         ]
@@ -82,10 +87,31 @@ class WriteHandlers:
         finally:
             refresh(context.spark, request.database, request.table)
 
-    def _create(self, _: CreateAsSelect, command: Any) -> None:
-        """A CreateHiveTableAsSelectCommand. With saveAsTable the table may be there, and mode Append or Overwrite."""
+    def _change(self, request: ChangeRows, subject: Any) -> None:
+        """The subject is described with the request."""
         context = self._context()
-        definition, mode = definition_of(command.tableDesc()), str(command.mode().name())
+        target, source, on, expressions = subject
+        clauses = [
+            Clause(clause.when, _column(context, values[0]), _values(context, clause, values))
+            for clause, values in zip(request.clauses, expressions, strict=True)
+        ]
+        change = Change(
+            f"{request.database}.{request.table}",
+            frame_of(context.spark, target),
+            clauses,
+            None if source is None else frame_of(context.spark, source),
+            _column(context, on),
+        )
+        try:
+            change_rows(context, change)
+        finally:
+            refresh(context.spark, request.database, request.table)
+
+    def _create(self, _: CreateAsSelect, command: Any) -> None:
+        """Spark's command. With saveAsTable the table may be there, and mode Append or Overwrite."""
+        context = self._context()
+        table = command.tableDesc() if kind(command) == "CreateHiveTableAsSelectCommand" else command.table()
+        definition, mode = definition_of(table), str(command.mode().name())
         data = frame_of(context.spark, command.query()).toDF(*map(str, elements(command.outputColumnNames())))
         identifier = definition.spark_table.identifier()
         name = f"{identifier.database().get()}.{identifier.table()}"
@@ -98,3 +124,15 @@ class WriteHandlers:
 
     def _context(self) -> Context:
         return Context(self._session(sessions.active(self._spark)), self._metastore)
+
+
+def _column(context: Context, expression: Any) -> SparkColumn | None:
+    return None if expression is None else column_of(context.spark, expression)
+
+
+def _values(context: Context, clause: ChangeClause, expressions: Any) -> Mapping[str, SparkColumn] | None:
+    """The first expression is the condition of the clause."""
+    if clause.deletes:
+        return None
+    columns = [column_of(context.spark, each) for each in list(expressions)[1:]]
+    return dict(zip(clause.columns, columns, strict=True))

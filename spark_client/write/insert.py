@@ -6,7 +6,7 @@ directories, and one call publishes them all. What they replace is deleted later
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -20,7 +20,8 @@ from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError, first_line
 from spark_client.table.directory_names import check_distinct, directory_path
 from spark_client.table.hive_settings import dynamic_partitions
-from spark_client.table.partition_spec import resolve_partition
+from spark_client.table.own_kind import as_spark_declares
+from spark_client.table.partition_spec import DynamicPartitions, resolve_partition
 from spark_client.table.settings import max_file_size
 from spark_client.write.buckets import write_buckets
 from spark_client.write.commit import Commit, Write
@@ -30,7 +31,7 @@ from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
 from spark_client.write.skew_choice import Choice, choose, is_auto
 from spark_client.write.skewed_directory import directory_number_by_partition
-from spark_client.write.snapshot import Values, other_skews, take_snapshot
+from spark_client.write.snapshot import Snapshot, Values, other_skews, take_snapshot
 from spark_client.write.staging import StagedFile, file_format, write_staging
 from spark_client.write.writable import check_writable
 
@@ -53,6 +54,10 @@ class Insert:
     columns: Sequence[str] | None = None
     # Overwriting empties the partitions below the clause that receive no rows.
     whole: bool = False
+    # Overwriting replaces just these partitions, also those of them that receive no rows; rows must be of these.
+    replaces: Collection[Values] | None = None
+    # As the table was when the rows were chosen: what has changed since is a conflict, of an append, too.
+    seen: Snapshot | None = None
     # Bytes; otherwise the session or the table says it.
     max_file_size: int | None = None
 
@@ -88,7 +93,8 @@ class _Running:
     def __init__(self, context: Context, insert: Insert) -> None:
         database, _, name = insert.table.rpartition(".")
         self._context, self._insert = context, insert
-        table = context.metastore.get_table(database or context.spark.catalog.currentDatabase(), name)
+        database = database or context.spark.catalog.currentDatabase()
+        table = as_spark_declares(context.metastore.get_table(database, name))
         check_writable(table)
         names = [column.name for column in table.partition_columns]
         spec = resolve_partition(
@@ -96,15 +102,27 @@ class _Running:
             names,
             insert.partition,
             if_not_exists=insert.if_not_exists,
-            dynamic=dynamic_partitions(context.spark),
+            # Hive's limits are for INSERTs.
+            dynamic=DynamicPartitions() if insert.seen is not None else dynamic_partitions(context.spark),
         )
         self._spec = replace(spec, static=normalise_static(context.spark, table, spec))
         check_characters(context.spark, self._spec.static.values())
         directory_path(table, list(self._spec.static.values()))
         self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
-        self._write = Write(table, dict(self._spec.static), insert.overwrite, insert.whole)
+        self._write = Write(
+            table,
+            dict(self._spec.static),
+            insert.overwrite,
+            insert.whole,
+            replaces=insert.replaces,
+            strict=insert.seen is not None,
+        )
         self.table = table.full_name
-        self._snapshot = take_snapshot(context.metastore, table, self._spec.static, with_skew=not insert.overwrite)
+        self._snapshot = (
+            take_snapshot(context.metastore, table, self._spec.static, with_skew=not insert.overwrite)
+            if insert.seen is None
+            else insert.seen
+        )
         # IF NOT EXISTS: there is nothing to do.
         self.is_there = insert.if_not_exists and self._write.static_partition in self._snapshot
         self.overwrites = insert.overwrite
@@ -139,7 +157,7 @@ class _Running:
             else:
                 self.staged = write_staging(write.table, self._rows, number, *place, max_size=size)
             context.on_step("staged")
-            if self._spec.dynamic:
+            if self._spec.dynamic and self._insert.replaces is None:
                 check_dynamic_partitions(context.spark, self.staged)
             check_files(context.spark, self.staged)
             check_distinct(write.table, {file.values for file in self.staged})

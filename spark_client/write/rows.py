@@ -66,12 +66,13 @@ def table_rows(
     dynamic = [column for column in table.partition_columns if column.name in spec.dynamic]
     targets = [*table.columns, *dynamic]
     names = [column.name for column in targets]
-    places = place_columns(table.full_name, names, spec.static, columns, len(data.columns))
+    folded = [name.lower() for name in names]
+    places = place_columns(table.full_name, folded, spec.static, columns, len(data.columns))
     defaults = {name: F.expr(text) for name, text in column_defaults(table).items()} if None in places else {}
     given = data.toDF(*(f"_{index}" for index in range(len(data.columns))))
     placed = given.select(
         *(
-            (defaults.get(name, F.lit(None)) if place is None else given[f"_{place}"]).alias(name)
+            (defaults.get(name.lower(), F.lit(None)) if place is None else given[f"_{place}"]).alias(name)
             for name, place in zip(names, places, strict=True)
         )
     )

@@ -12,15 +12,14 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
 from metastore.client.structs import NOT_SKEWED, Skew, Table
-from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidInsertError
-from spark_client.jvm.sql_text import quote
 from spark_client.table.properties import AUTO
 from spark_client.table.properties import AUTO_COLUMNS as COLUMNS  # without it, those that it is skewed by are taken
 from spark_client.table.properties import AUTO_SHARE as SHARE
 from spark_client.table.sketch import DEFAULT_SHARE, Sketch
 from spark_client.table.skew_keys import is_simple, key_of, values_of
 from spark_client.table.skew_limits import MAX_VALUES_SETTING, max_values
+from spark_client.write.partition_rows import partition_columns, partition_texts
 from spark_client.write.skewed_directory import is_in, partition_key
 from spark_client.write.snapshot import Values
 
@@ -41,7 +40,7 @@ class Choice:
             return otherwise
         known = {_text(values): numbers for values, numbers in self.numbers.items()}
         numbers = F.from_json(F.lit(json.dumps(known)), _NUMBERS)
-        of_partition = F.try_element_at(numbers, partition_key(table))
+        of_partition = F.try_element_at(numbers, partition_key(partition_columns(table)))
         number = F.coalesce(F.try_element_at(of_partition, key_of(self.fields)), F.lit(0))
         if otherwise is None:
             return number
@@ -73,7 +72,7 @@ def choose(table: Table, rows: DataFrame, kept: Collection[Values]) -> Choice:
     sketch = _sketch(table, rows)
     new = rows.filter(~is_in(list(kept), table)) if kept else rows
     skews, numbers = {}, {}
-    for values, count, (top,) in sketch.count(new, _partition_texts(table), [keys]):
+    for values, count, (top,) in sketch.count(new, partition_texts(partition_columns(table)), [keys]):
         heavy = [key for key, found in top if found >= sketch.share * count]
         texts = {key: text for key in heavy if (text := values_of(key, keys)) is not None}
         declared = tuple(dict.fromkeys(texts.values()))
@@ -95,12 +94,6 @@ def _sketch(table: Table, rows: DataFrame) -> Sketch:
         raise InvalidInsertError(f"{SHARE} of {table.full_name} is {text!r}, which is no number") from None
     setting = rows.sparkSession.conf.get(MAX_VALUES_SETTING, None)
     return Sketch(share, max_values(table.parameters, setting))
-
-
-def _partition_texts(table: Table) -> list[SparkColumn]:
-    """The values as partitions are named by them."""
-    texts = [F.col(quote(column.name)).cast("string") for column in table.partition_columns]
-    return [F.when(text != "", text).otherwise(DEFAULT_PARTITION).alias(f"_{n}") for n, text in enumerate(texts)]
 
 
 def _text(values: Sequence[str]) -> str:

@@ -61,12 +61,16 @@ def directory_number_by_partition(
 
 def is_in(partitions: Sequence[tuple[str, ...]], table: Table) -> SparkColumn:
     """Whether a row belongs to one of the partitions of these values."""
-    keys = ["".join(f"{len(value)}:{value}" for value in values) for values in partitions]
-    return partition_key(table).isin(keys)
+    return has_key(partition_key([F.col(quote(column.name)) for column in table.partition_columns]), partitions)
 
 
-def partition_key(table: Table) -> SparkColumn:
+def has_key(key: SparkColumn, partitions: Sequence[tuple[str, ...]]) -> SparkColumn:
+    """Whether a `partition_key` is that of one of the partitions."""
+    return key.isin(["".join(f"{len(value)}:{value}" for value in values) for values in partitions])
+
+
+def partition_key(columns: Sequence[SparkColumn]) -> SparkColumn:
     """One text for all values, with lengths, so that no two are alike; null and empty are the default partition."""
-    texts = [F.col(quote(column.name)).cast("string") for column in table.partition_columns]
+    texts = [column.cast("string") for column in columns]
     named = [F.when(text != "", text).otherwise(DEFAULT_PARTITION) for text in texts]
     return F.concat(*(part for text in named for part in (F.length(text).cast("string"), F.lit(":"), text)))

@@ -39,7 +39,7 @@ class StagedFile:
 def file_format(storage: Storage, name: str) -> str:
     """`parquet` or `orc`, for Spark. Raises InvalidInsertError for other formats; `name` is for the message."""
     for known in ("parquet", "orc"):
-        if known in storage.input_format.lower():
+        if known in storage.input_format.lower() or known in storage.serde.lower():
             return known
     raise InvalidInsertError(f"{name} is stored as {storage.input_format}; only Parquet and ORC can be written")
 

@@ -23,14 +23,15 @@ from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.statements.run.query import Query
 from spark_client.statements.run.skew_rules import MARK, READ_BELOW
 from spark_client.table.bucket_rules import VERSION
+from spark_client.table.own_kind import own_provider
 from spark_client.table.settings import PROVIDER
-from spark_client.write.placement import table_root
+from spark_client.write.placement import QUERY_ID, table_root
 
 _SCHEMA = "col_name string, data_type string, comment string"
 _LAST_OF_STORAGE = "Storage Properties"
 # What Spark and the metastore themselves write into a table's parameters.
 _OWN = re.compile(
-    rf"spark\.sql\..*|transient_lastDdlTime|last_modified_.*|EXTERNAL|COLUMN_STATS_ACCURATE|comment|spark_query_id|{MARK}"
+    rf"spark\.sql\..*|transient_lastDdlTime|last_modified_.*|EXTERNAL|COLUMN_STATS_ACCURATE|comment|{QUERY_ID}|{MARK}"
     "|bucketing_version|(?:num|totalS|rawDataS).*"
 )
 _OWN_SERDE = ("serialization.format", READ_BELOW)
@@ -46,7 +47,7 @@ def execute(context: Context, statement: DescribeTable | ShowCreateTable, query:
         return None
     if isinstance(statement, ShowCreateTable):
         if not _is_hive(table):
-            return None
+            return _without_own(context, query) if own_provider(table) else None
         kind = "EXTERNAL TABLE" if table.table_type == "EXTERNAL_TABLE" else "TABLE"
         head = f"CREATE {kind} {quote(database)}.{quote(name)}"
         shown = create_statement(context, head, table, "\n".join([format_clause(table), *_place(table)]))
@@ -60,6 +61,14 @@ def execute(context: Context, statement: DescribeTable | ShowCreateTable, query:
         return None
     rows = [tuple(row) for row in context.spark_sql(query.text).collect()]
     return context.spark.createDataFrame(_inserted(rows, _skew_rows(skew, _warehouse(context))), _SCHEMA)
+
+
+def _without_own(context: Context, query: Query) -> DataFrame:
+    """What Spark says of a table of its own kind, without what writes leave in its properties."""
+    (shown,) = context.spark_sql(query.text).first() or ("",)
+    shown = re.sub(rf"\n  '{QUERY_ID}' = '[^']*'(?:,|(?=\)))", "", shown)
+    shown = re.sub(r",(?=\))|\nTBLPROPERTIES \(\)", "", shown)
+    return context.spark.createDataFrame([(shown,)], "createtab_stmt string")
 
 
 def _is_hive(table: Table) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from metastore.client.structs import Database, Storage, Table
 from spark_client.context import Context
-from spark_client.write.create_as_select import draft_of
+from spark_client.write.drafts import draft_of
 
 TABLE = Table("db", "t", (), (), None, Storage("", "", ""))
 

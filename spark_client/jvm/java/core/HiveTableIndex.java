@@ -48,11 +48,14 @@ public final class HiveTableIndex implements FileIndex {
   private final SparkSession session;
   private final CatalogTable table;
   private final Python python;
+  private final FileIndex own;
 
-  public HiveTableIndex(SparkSession session, CatalogTable table, Python python) {
+  /** `own`: the one that Spark has for the table, or null. */
+  public HiveTableIndex(SparkSession session, CatalogTable table, Python python, FileIndex own) {
     this.session = session;
     this.table = table;
     this.python = python;
+    this.own = own;
   }
 
   public Seq rootPaths() {
@@ -121,10 +124,10 @@ public final class HiveTableIndex implements FileIndex {
     return Option.empty();
   }
 
-  /** As the table's statistics say; unknown is too large to broadcast, as for every table of Hive's. */
+  /** As the table's statistics say, or what Spark has listed; else it is too large to broadcast, as with Hive's. */
   public long sizeInBytes() {
     if (table.stats().isDefined()) return ((CatalogStatistics) table.stats().get()).sizeInBytes().toLong();
-    return session.sessionState().conf().defaultSizeInBytes();
+    return own == null ? session.sessionState().conf().defaultSizeInBytes() : own.sizeInBytes();
   }
 
   public StructType partitionSchema() {
@@ -193,7 +196,7 @@ public final class HiveTableIndex implements FileIndex {
     request.put("filters", texts);
     request.put("columns", columns);
     request.put("padded", padded());
-    request.put("serde", table.storage().serde().get());
+    request.put("serde", own == null ? table.storage().serde().get() : null);
     request.put("bucketed", bucketed());
     request.put("keys", Scala.list(table.partitionColumnNames()));
     JsonNode answer = python.ask("scan", table.identifier(), request, null);

@@ -20,6 +20,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.ExternalCommandRunner;
+import org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand;
 import org.apache.spark.sql.execution.command.ExternalCommandExecutor;
 import org.apache.spark.sql.execution.command.LoadDataCommand;
 import org.apache.spark.sql.execution.command.TruncateTableCommand;
@@ -27,6 +28,7 @@ import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PreprocessTableInsertion$;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.hive.execution.CreateHiveTableAsSelectCommand;
 import org.apache.spark.sql.hive.execution.InsertIntoHiveTable;
 import org.apache.spark.sql.types.StructField;
@@ -70,8 +72,6 @@ public final class ResolveHiveTables extends Rule {
     /** A table parameter of ours: Spark's own ALTER TABLE forgets a table's skew, its partitions keep theirs. */
     private static final String MARK = "skewed.directories";
 
-    private static final String OVERWRITE_MODE = "partitionOverwriteMode";
-
     private static final String NULL_PARTITION = ExternalCatalogUtils.DEFAULT_PARTITION_NAME();
 
     private final SparkSession session;
@@ -85,16 +85,16 @@ public final class ResolveHiveTables extends Rule {
     }
 
     public boolean isDefinedAt(Object plan) {
-      return table(plan) != null || inserts(plan) != null || overwritesFiles(plan);
+      return table(plan) != null || inserts(plan) != null;
     }
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
       Inserts inserts = inserts(plan);
       if (inserts != null) return command(inserts, "INSERT");
-      if (overwritesFiles(plan)) return byClause((InsertIntoStatement) plan);
       CatalogTable table = table(plan);
       if (table == null) return otherwise.apply(plan);
       if (plan instanceof HiveTableRelation) return scan((HiveTableRelation) plan, table);
+      if (plan instanceof LogicalRelation) return scan((LogicalRelation) plan, table);
       if (plan instanceof LoadDataCommand) {
         Map<String, Object> request = new HashMap<>();
         request.put("strict", session.sessionState().conf().getConfString("hive.strict.checks.bucketing", "true"));
@@ -103,11 +103,15 @@ public final class ResolveHiveTables extends Rule {
       }
       if (plan instanceof InsertIntoHiveTable) {
         InsertIntoHiveTable insert = (InsertIntoHiveTable) plan;
-        return insert(table, insert.partition(), insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
+        Map request = request(insert.partition(), insert.overwrite(), insert.ifPartitionNotExists());
+        return insert(table, request, insert.query());
       }
-      if (plan instanceof CreateHiveTableAsSelectCommand) {
-        TableIdentifier name = ((CreateHiveTableAsSelectCommand) plan).tableIdentifier();
-        return command(new Waiting(python, "create", name, new HashMap<>(), plan), "CREATE TABLE AS SELECT");
+      if (plan instanceof CreateHiveTableAsSelectCommand || plan instanceof CreateDataSourceTableAsSelectCommand) {
+        return command(new Waiting(python, "create", table.identifier(), new HashMap<>(), plan), "CREATE TABLE AS SELECT");
+      }
+      if (RowChanges.table(plan) != null) {
+        RowChanges changes = RowChanges.of(plan);
+        return command(new Waiting(python, "change", table.identifier(), changes.request(), changes.subject()), "UPDATE");
       }
       if (plan instanceof TruncateTableCommand) {
         Map<String, Object> request = new HashMap<>();
@@ -120,32 +124,11 @@ public final class ResolveHiveTables extends Rule {
       InsertIntoStatement insert = (InsertIntoStatement) PreprocessTableInsertion$.MODULE$.apply(written);
       scala.collection.immutable.Map clause =
           written.partitionSpec().isEmpty() ? written.partitionSpec() : insert.partitionSpec();
-      return insert(table, clause, insert.overwrite(), insert.ifPartitionNotExists(), insert.query());
-    }
-
-    /** INSERT OVERWRITE of a partitioned table USING a format of files, for which nobody has set Spark's mode. */
-    private boolean overwritesFiles(Object plan) {
-      if (!(plan instanceof InsertIntoStatement)) return false;
-      InsertIntoStatement insert = (InsertIntoStatement) plan;
-      if (!insert.overwrite() || !(insert.table() instanceof LogicalRelation)) return false;
-      LogicalRelation table = (LogicalRelation) insert.table();
-      if (!(table.relation() instanceof HadoopFsRelation) || table.catalogTable().isEmpty()) return false;
-      HadoopFsRelation files = (HadoopFsRelation) table.relation();
-      return files.partitionSchema().length() > 0 && !files.options().contains(OVERWRITE_MODE)
-          && !session.sessionState().conf().contains("spark.sql.sources." + OVERWRITE_MODE);
-    }
-
-    /** It replaces the partitions that its rows are of, or the one that it names, as with Hive's tables. */
-    private static LogicalPlan byClause(InsertIntoStatement insert) {
-      LogicalRelation table = (LogicalRelation) insert.table();
-      HadoopFsRelation files = (HadoopFsRelation) table.relation();
-      HadoopFsRelation dynamic = new HadoopFsRelation(
-          files.location(), files.partitionSchema(), files.dataSchema(), files.bucketSpec(), files.fileFormat(),
-          (scala.collection.immutable.Map) files.options().updated(OVERWRITE_MODE, "dynamic"), files.sparkSession());
-      Object[] parts = new Object[insert.productArity()];
-      for (int i = 0; i < parts.length; i++) parts[i] = insert.productElement(i);
-      parts[0] = SparkVersions.make(LogicalRelation.class, dynamic, table.output(), table.catalogTable(), false);
-      return (LogicalPlan) insert.makeCopy(parts);
+      Map request = request(clause, insert.overwrite(), insert.ifPartitionNotExists());
+      if (insert.overwrite() && insert.table() instanceof LogicalRelation) {
+        request.put("whole", SparkTables.overwritesAll((LogicalRelation) insert.table(), session));
+      }
+      return insert(table, request, insert.query());
     }
 
     /** The INSERTs of FROM … INSERT … INSERT …, which Spark parses into a union, or null. */
@@ -168,14 +151,21 @@ public final class ResolveHiveTables extends Rule {
         CatalogTable table = ((HiveTableRelation) plan).tableMeta();
         return format(table) != null || skewed(table) ? table : null;
       }
+      if (plan instanceof LogicalRelation) return SparkTables.of(plan);
       if (plan instanceof InsertIntoHiveTable) return writable(((InsertIntoHiveTable) plan).table());
       if (plan instanceof CreateHiveTableAsSelectCommand) {
         return writable(((CreateHiveTableAsSelectCommand) plan).tableDesc());
       }
+      if (plan instanceof CreateDataSourceTableAsSelectCommand) {
+        CatalogTable table = ((CreateDataSourceTableAsSelectCommand) plan).table();
+        boolean known = session.sessionState().conf().manageFilesourcePartitions();
+        return known && SparkTables.isNew(table) ? table : null;
+      }
       if (plan instanceof InsertIntoStatement) {
         InsertIntoStatement insert = (InsertIntoStatement) plan;
-        boolean ready = insert.table() instanceof HiveTableRelation && insert.query().resolved();
-        return ready ? writable(((HiveTableRelation) insert.table()).tableMeta()) : null;
+        if (!insert.query().resolved()) return null;
+        if (!(insert.table() instanceof HiveTableRelation)) return SparkTables.of(insert.table());
+        return writable(((HiveTableRelation) insert.table()).tableMeta());
       }
       if (plan instanceof LoadDataCommand) {
         CatalogTable table = table(((LoadDataCommand) plan).table());
@@ -183,10 +173,10 @@ public final class ResolveHiveTables extends Rule {
       }
       if (plan instanceof TruncateTableCommand) {
         CatalogTable table = table(((TruncateTableCommand) plan).tableName());
-        boolean ours = table.tableType().name().equals("MANAGED") && table.provider().equals(Option.apply("hive"));
-        return ours && format(table) != null ? table : null;
+        boolean hives = table.provider().equals(Option.apply("hive")) && format(table) != null;
+        return table.tableType().name().equals("MANAGED") && (hives || SparkTables.isOurs(table)) ? table : null;
       }
-      return null;
+      return RowChanges.table(plan);
     }
 
     private CatalogTable table(TableIdentifier name) {
@@ -226,8 +216,17 @@ public final class ResolveHiveTables extends Rule {
         return plan;
       }
       HadoopFsRelation relation = new HadoopFsRelation(
-          new HiveTableIndex(session, table, python), table.partitionSchema(), table.dataSchema(), Option.empty(),
+          new HiveTableIndex(session, table, python, null), table.partitionSchema(), table.dataSchema(), Option.empty(),
           format, table.storage().properties(), session);
+      return (LogicalPlan) SparkVersions.make(LogicalRelation.class, relation, plan.output(), Option.apply(table), false);
+    }
+
+    private LogicalPlan scan(LogicalRelation plan, CatalogTable table) {
+      HadoopFsRelation own = (HadoopFsRelation) plan.relation();
+      FileFormat format = own.fileFormat() instanceof ParquetFileFormat ? parquet : orc;
+      HadoopFsRelation relation = new HadoopFsRelation(
+          new HiveTableIndex(session, table, python, own.location()), own.partitionSchema(), own.dataSchema(),
+          Option.empty(), format, own.options(), session);
       return (LogicalPlan) SparkVersions.make(LogicalRelation.class, relation, plan.output(), Option.apply(table), false);
     }
 
@@ -250,11 +249,9 @@ public final class ResolveHiveTables extends Rule {
       return columns;
     }
 
-    private LogicalPlan insert(
-        CatalogTable table, scala.collection.immutable.Map partition, boolean overwrite, boolean ifNotExists,
-        LogicalPlan query) {
+    private LogicalPlan insert(CatalogTable table, Map request, LogicalPlan query) {
       Inserts insert = new Inserts();
-      insert.add(table.identifier(), request(partition, overwrite, ifNotExists), query, python);
+      insert.add(table.identifier(), request, query, python);
       return command(insert, "INSERT");
     }
 
@@ -269,6 +266,7 @@ public final class ResolveHiveTables extends Rule {
       request.put("partition", spec);
       request.put("overwrite", overwrite);
       request.put("if_not_exists", ifNotExists);
+      request.put("whole", false);
       return request;
     }
 

@@ -1,0 +1,120 @@
+package spark_client.core;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/** DELETE, UPDATE and MERGE INTO, which Spark has resolved: what Python is told of them. */
+final class RowChanges {
+  private final List<Map> clauses = new ArrayList<>();
+  private final List<List> expressions = new ArrayList<>();
+  private final LogicalPlan target;
+  private LogicalPlan source;
+  private Expression condition;
+
+  private RowChanges(LogicalPlan target) {
+    this.target = target;
+  }
+
+  /** The table of ours whose rows a statement changes, or null. */
+  static CatalogTable table(Object plan) {
+    LogicalPlan target = target(plan);
+    if (target == null || !((LogicalPlan) plan).resolved()) return null;
+    while (target instanceof SubqueryAlias) target = ((SubqueryAlias) target).child();
+    if (!(target instanceof LogicalRelation)) return null;
+    LogicalRelation relation = (LogicalRelation) target;
+    if (!(relation.relation() instanceof HadoopFsRelation)) return null;
+    boolean ours = ((HadoopFsRelation) relation.relation()).location() instanceof HiveTableIndex;
+    return ours ? (CatalogTable) relation.catalogTable().get() : null;
+  }
+
+  private static LogicalPlan target(Object plan) {
+    if (plan instanceof DeleteFromTable) return ((DeleteFromTable) plan).table();
+    if (plan instanceof UpdateTable) return ((UpdateTable) plan).table();
+    return plan instanceof MergeIntoTable ? ((MergeIntoTable) plan).targetTable() : null;
+  }
+
+  /** Of a statement for which there is a table. */
+  static RowChanges of(Object plan) {
+    RowChanges changes = new RowChanges(target(plan));
+    if (plan instanceof DeleteFromTable) {
+      changes.add("matched", Option.apply(((DeleteFromTable) plan).condition()), null);
+    } else if (plan instanceof UpdateTable) {
+      changes.add("matched", ((UpdateTable) plan).condition(), ((UpdateTable) plan).assignments());
+    } else {
+      MergeIntoTable merge = (MergeIntoTable) plan;
+      changes.source = merge.sourceTable();
+      changes.condition = merge.mergeCondition();
+      changes.add("matched", merge.matchedActions());
+      changes.add("not_matched", merge.notMatchedActions());
+      changes.add("not_matched_by_source", merge.notMatchedBySourceActions());
+    }
+    return changes;
+  }
+
+  /** {clauses}: when each acts, whether it deletes, and the columns that it assigns to. */
+  Map request() {
+    Map<String, Object> request = new HashMap<>();
+    request.put("clauses", clauses);
+    return request;
+  }
+
+  /** The target, the source or null, the condition of the merge or null, and of each clause its condition or null, and values. */
+  List subject() {
+    List<Object> subject = new ArrayList<>();
+    subject.add(target);
+    subject.add(source);
+    subject.add(condition);
+    subject.add(expressions);
+    return subject;
+  }
+
+  private void add(String when, Seq actions) {
+    for (Object action : Scala.list(actions)) {
+      if (action instanceof DeleteAction) add(when, ((DeleteAction) action).condition(), null);
+      else if (action instanceof UpdateAction) add(when, ((UpdateAction) action).condition(), ((UpdateAction) action).assignments());
+      else add(when, ((InsertAction) action).condition(), ((InsertAction) action).assignments());
+    }
+  }
+
+  private void add(String when, Option only, Seq assignments) {
+    List<String> columns = new ArrayList<>();
+    List<Expression> values = new ArrayList<>();
+    values.add(only.isDefined() ? (Expression) only.get() : null);
+    if (assignments != null) {
+      for (Assignment assignment : Scala.list(assignments)) {
+        columns.add(name(assignment.key()));
+        values.add(assignment.value());
+      }
+    }
+    Map<String, Object> clause = new HashMap<>();
+    clause.put("when", when);
+    clause.put("deletes", assignments == null);
+    clause.put("columns", columns);
+    clauses.add(clause);
+    expressions.add(values);
+  }
+
+  private static String name(Expression key) {
+    if (key instanceof Attribute) return ((Attribute) key).name();
+    throw new IllegalArgumentException("a value is assigned to " + key.sql() + ": assign to the whole column instead");
+  }
+}

@@ -1,0 +1,62 @@
+"""Tables of Spark's own kind, USING parquet or orc: Spark keeps their columns in properties, with the case of names.
+
+Where Hive does not know a type (TIMESTAMP_NTZ), it has another column altogether, and another format
+(HiveExternalCatalog).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql.types import StructField
+
+from metastore.client.structs import Column, Table
+from spark_client.table.settings import PROVIDER
+
+_SCHEMA = "spark.sql.sources.schema"
+# Spark keeps char(n) and varchar(n) as strings that say so (CharVarcharUtils).
+_RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+_SERDES = {
+    "parquet": "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
+    "orc": "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
+}
+
+
+def own_provider(table: Table) -> str | None:
+    """Returns parquet or orc, for a table of that kind; None for others."""
+    provider = table.parameters.get(PROVIDER, "").lower()
+    return provider if provider in _SERDES else None
+
+
+def as_spark_declares(table: Table) -> Table:
+    """Returns a table of Spark's own kind with the columns and the serde that Spark has; any other as it is."""
+    provider = own_provider(table)
+    if provider is None:
+        return table
+    known = {column.name: column for column in table.columns}
+    columns = [
+        replace(known[column.name.lower()], name=column.name) if column.name.lower() in known else column
+        for column in _columns(table)
+    ]
+    storage = replace(table.storage, serde=_SERDES[provider])
+    return replace(table, columns=tuple(columns) or table.columns, storage=storage)
+
+
+def _columns(table: Table) -> Iterator[Column]:
+    keys = {column.name for column in table.partition_columns}
+    for sent in fields_of(table):
+        field = StructField.fromJson(dict(sent))
+        if field.name.lower() not in keys:
+            metadata = field.metadata or {}
+            yield Column(field.name, metadata.get(_RAW_TYPE) or field.dataType.simpleString(), metadata.get("comment"))
+
+
+def fields_of(table: Table) -> Sequence[Mapping[str, Any]]:
+    """Returns the columns that Spark has written into the parameters of a table, as JSON; none where it has not."""
+    parts = int(table.parameters.get(f"{_SCHEMA}.numParts", "0"))
+    pieces = [table.parameters.get(f"{_SCHEMA}.part.{number}", "") for number in range(parts)]
+    text = "".join(pieces) or table.parameters.get(_SCHEMA, "")
+    return list(json.loads(text)["fields"]) if text else ()

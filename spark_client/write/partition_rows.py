@@ -1,0 +1,83 @@
+"""Rows by the partitions that they are of: as texts, which is how the metastore names them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from metastore.client.structs import Column as TableColumn
+from metastore.client.structs import Table
+from metastore.domain.partition_names import DEFAULT_PARTITION
+from spark_client.errors import InvalidInsertError
+from spark_client.jvm import versions
+from spark_client.jvm.sql_text import quote
+from spark_client.write.skewed_directory import has_key, partition_key
+from spark_client.write.snapshot import Snapshot, Values
+
+
+def partition_columns(table: Table) -> list[Column]:
+    """Returns the partition columns of rows that have the names of the table's columns."""
+    return [F.col(quote(column.name)) for column in table.partition_columns]
+
+
+def partition_texts(columns: Sequence[Column]) -> list[Column]:
+    """Returns the values as partitions are named by them; null and the empty text are the default partition."""
+    texts = [column.cast("string") for column in columns]
+    return [F.when(text != "", text).otherwise(DEFAULT_PARTITION).alias(f"_{n}") for n, text in enumerate(texts)]
+
+
+def partitions_of(table: Table, rows: DataFrame) -> set[Values]:
+    """Returns the partitions of some rows, whose columns have the names of the table's."""
+    if not table.partition_columns:
+        return set() if rows.isEmpty() else {()}
+    return {tuple(row) for row in rows.select(*partition_texts(partition_columns(table))).distinct().collect()}
+
+
+def in_partitions(table: Table, columns: Sequence[Column], partitions: Collection[Values]) -> Column:
+    """Returns whether a row is of one of them, in words by which a scan of the table leaves out all others.
+
+    `columns` are the partition columns of the row.
+    """
+    if not table.partition_columns:
+        return F.expr("true" if partitions else "false")
+    conditions = [has_key(partition_key(columns), sorted(partitions))]
+    for number, (name, column) in enumerate(zip(columns, table.partition_columns, strict=True)):
+        texts = sorted({values[number] for values in partitions})
+        known = [F.lit(text).cast(_type(column)) for text in texts if text != DEFAULT_PARTITION]
+        parts = [name.isin(*known)] if known else []
+        if DEFAULT_PARTITION in texts:
+            parts += [name.isNull(), *([name == ""] if _is_text(column) else [])]
+        conditions.append(F.coalesce(reduce(Column.__or__, parts), F.expr("false")))
+    return reduce(Column.__and__, conditions)
+
+
+def _type(column: TableColumn) -> str:
+    return "string" if _is_text(column) else column.type
+
+
+def _is_text(column: TableColumn) -> bool:
+    return column.type.startswith(("string", "varchar", "char"))
+
+
+def check_names(spark: SparkSession, table: Table, seen: Snapshot) -> None:
+    """Raises InvalidInsertError for a partition whose name is not how Spark writes its value: 01 of an INT.
+
+    Its rows could not be told from those of partition 1.
+    """
+    for number, column in enumerate(table.partition_columns):
+        if _is_text(column):
+            continue
+        texts = sorted({values[number] for values in seen} - {DEFAULT_PARTITION})
+        if not texts:
+            continue
+        given = spark.createDataFrame([(text,) for text in texts], "text string")
+        written = versions.try_cast(F.col("text"), column.type).cast("string")
+        odd = given.filter(~written.eqNullSafe(F.col("text"))).limit(1).collect()
+        if odd:
+            raise InvalidInsertError(
+                f"{table.full_name} has a partition {column.name}={odd[0][0]}, which is not how a value of type "
+                f"{column.type} is written: ALTER TABLE … PARTITION … RENAME it first"
+            )

@@ -1,0 +1,254 @@
+"""DELETE, UPDATE and MERGE INTO: the partitions with rows that change are written anew, and published at once.
+
+The table is read as it is when the statement begins: whoever changes one of these partitions meanwhile makes it fail
+with a conflict, as an INSERT OVERWRITE. New rows of other partitions are appended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from metastore.client.structs import Column as TableColumn
+from metastore.client.structs import Table
+from spark_client.context import Context
+from spark_client.errors import InvalidInsertError, PublishConflictError, first_line
+from spark_client.jvm.columns import assigned
+from spark_client.jvm.plans import own_columns
+from spark_client.jvm.sql_text import quote
+from spark_client.table.column_defaults import column_defaults
+from spark_client.table.own_kind import as_spark_declares
+from spark_client.write.insert import Insert, failures_as_one_line, insert_all
+from spark_client.write.partition_rows import check_names, in_partitions, partition_columns, partitions_of
+from spark_client.write.result import WriteResult
+from spark_client.write.snapshot import Snapshot, Values, take_snapshot
+from spark_client.write.writable import check_writable
+
+MATCHED, NOT_MATCHED, BY_SOURCE = "matched", "not_matched", "not_matched_by_source"
+_ACTION, _ROW, _FOUND, _FIRST = "__action", "__row", "__found", "__first"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """What becomes of the rows for which it is the first to act. `values`: of columns by name; None: they go."""
+
+    when: str
+    condition: Column | None
+    values: Mapping[str, Column] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A statement: `target` are the rows of the table, `on` says which row of `source` matches which of them."""
+
+    table: str
+    target: DataFrame
+    clauses: Sequence[Clause]
+    source: DataFrame | None = None
+    on: Column | None = None
+
+    def of(self, *whens: str) -> list[Clause]:
+        """The clauses for rows that match, or do not, one kind after the other."""
+        return [clause for when in whens for clause in self.clauses if clause.when == when]
+
+
+def change_rows(context: Context, change: Change) -> list[WriteResult]:
+    """Carries out a statement: all of it becomes visible at once, or nothing does.
+
+    Raises:
+        NoSuchTableError: there is no such table.
+        InvalidInsertError: the table cannot be written, or two rows of the source would change the same row.
+        PublishConflictError: another writer changed a partition meanwhile; run it again.
+        WriteFailedError, WriteUncertainError: as an INSERT.
+    """
+    database, _, name = change.table.rpartition(".")
+    table = as_spark_declares(context.metastore.get_table(database, name))
+    check_writable(table)
+    with_skew = bool(change.of(NOT_MATCHED)) or _moves(table, change)
+    seen = take_snapshot(context.metastore, table, {}, with_skew=with_skew)
+    check_names(context.spark, table, seen)
+    if change.source is not None:
+        change.source.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        with failures_as_one_line(f"the change of {table.full_name}"):
+            inserts = _Rows(context, table, change, seen).inserts()
+        return insert_all(context, inserts)
+    finally:
+        if change.source is not None:
+            change.source.unpersist()
+
+
+def _moves(table: Table, change: Change) -> bool:
+    """Whether a clause assigns to partition columns."""
+    keys = {column.name.lower() for column in table.partition_columns}
+    assigned_to = (name.lower() for clause in change.of(MATCHED, BY_SOURCE) for name in clause.values or ())
+    return any(name in keys for name in assigned_to)
+
+
+class _Rows:
+    """What a statement makes of the rows of its table."""
+
+    def __init__(self, context: Context, table: Table, change: Change, seen: Snapshot) -> None:
+        self._context, self._table, self._change, self._seen = context, table, change, seen
+        self._targets = [*table.columns, *table.partition_columns]
+        own = own_columns(change.target)
+        self._own = {column.name: own[column.name.lower()] for column in self._targets}
+        # In the order in which _ACTION counts them, from 0.
+        self._acting = change.of(MATCHED, BY_SOURCE)
+
+    def inserts(self) -> list[Insert]:
+        """Returns what is to be written: partitions that change, and rows of others."""
+        new, touched, found = self._new(), self._touched(), []
+        moves = _moves(self._table, self._change)
+        columns = partition_columns(self._table)
+        if touched:
+            own = [self._own[column.name] for column in self._table.partition_columns]
+            acted = self._acted(self._change.target.filter(in_partitions(self._table, own, touched)))
+            rewritten = self._result(acted)
+            every = rewritten if new is None else rewritten.unionAll(new)
+            if moves or new is not None:
+                every = every.filter(in_partitions(self._table, columns, touched))
+            found.append(self._insert(every, replaces=touched))
+            if moves:
+                moved = self._result(acted.filter(F.col(_ACTION).isNotNull()))
+                new = moved if new is None else new.unionAll(moved)
+            new = None if new is None else new.filter(~in_partitions(self._table, columns, touched))
+        if new is not None and not (touched and not columns):
+            found.append(self._insert(new))
+        return found
+
+    def _insert(self, rows: DataFrame, replaces: Collection[Values] | None = None) -> Insert:
+        overwrite = replaces is not None
+        return Insert(self._table.full_name, rows, overwrite=overwrite, replaces=replaces, seen=self._seen)
+
+    def _touched(self) -> set[Values]:
+        """The partitions with rows for which a clause acts. Raises PublishConflictError for one that has come since."""
+        if not self._acting:
+            return set()
+        how = "left" if self._change.of(BY_SOURCE) else "inner"
+        joined = self._joined(self._change.target, how).withColumn(_ACTION, self._action())
+        helpers = (_ACTION, _ROW, _FOUND) if self._change.source is not None else (_ACTION,)
+        own = [column.alias(name) for name, column in self._own.items()]
+        acted = joined.select(*own, *helpers).filter(F.col(_ACTION).isNotNull())
+        if self._change.source is not None:
+            self._check_once(acted)
+        touched = partitions_of(self._table, acted)
+        if self._table.partition_columns and (since := touched - self._seen.keys()):
+            raise PublishConflictError(f"partition {list(min(since))} of {self._table.full_name} has come meanwhile")
+        return touched
+
+    def _check_once(self, acted: DataFrame) -> None:
+        """Raises InvalidInsertError where several rows of the source act on one row: SQL's cardinality violation.
+
+        Where all there is to do is to delete those that match, they go once.
+        """
+        clauses = self._change.of(MATCHED)
+        if not clauses or (len(clauses) == 1 and clauses[0].values is None and clauses[0].condition is None):
+            return
+        twice = acted.filter(F.col(_FOUND).isNotNull()).groupBy(_ROW).count().filter(F.col("count") > 1)
+        if not twice.isEmpty():
+            raise InvalidInsertError(
+                f"MERGE INTO {self._table.full_name}: several rows of the source would change the same row; "
+                "let the source have one for each"
+            )
+
+    def _joined(self, target: DataFrame, how: str) -> DataFrame:
+        """Rows of the table, each with those of the source that match it."""
+        source, on = self._change.source, self._change.on
+        if source is None or on is None:
+            return target
+        numbered = target.withColumn(_ROW, F.monotonically_increasing_id())
+        return numbered.join(source.withColumn(_FOUND, F.lit(1)), on, how)
+
+    def _action(self) -> Column:
+        """The number of the first clause that acts on a row; null: none."""
+        cases = []
+        for number, clause in enumerate(self._acting):
+            condition = _is_true(clause.condition)
+            if self._change.source is not None:
+                found = F.col(_FOUND).isNotNull() if clause.when == MATCHED else F.col(_FOUND).isNull()
+                condition = found & condition
+            cases.append((condition, number))
+        return _first(cases)
+
+    def _acted(self, target: DataFrame) -> DataFrame:
+        """All rows of the target with the number of the clause for each, and the values that each clause assigns."""
+        acted = self._joined(target, "left").withColumn(_ACTION, self._action())
+        own = [column.alias(name) for name, column in self._own.items()]
+        # Null where the clause does not act, so that nothing is computed there.
+        values = {
+            f"__{number}_{name.lower()}": (self._target(name), F.when(F.col(_ACTION) == number, value))
+            for number, clause in enumerate(self._acting)
+            for name, value in (clause.values or {}).items()
+        }
+        new = [value.alias(name) for name, (_, value) in values.items()]
+        if self._change.source is None:
+            rows = acted.select(*own, _ACTION, *new)
+        else:
+            # A row that several rows of the source match stays one row: the one for which a clause acts.
+            order = Window.partitionBy(_ROW).orderBy(F.col(_ACTION).asc_nulls_last())
+            numbered = acted.select(*own, _ACTION, *new, F.row_number().over(order).alias(_FIRST))
+            rows = numbered.filter(F.col(_FIRST) == 1).drop(_FIRST)
+        types = [*self._targets, TableColumn(_ACTION, "int")]
+        return self._assigned(rows, [*types, *(replace(column, name=name) for name, (column, _) in values.items())])
+
+    def _target(self, name: str) -> TableColumn:
+        return next(column for column in self._targets if column.name.lower() == name.lower())
+
+    def _result(self, acted: DataFrame) -> DataFrame:
+        """The rows as they are afterwards, without those that go."""
+        deleting = [number for number, clause in enumerate(self._acting) if clause.values is None]
+        left = acted.filter(F.col(_ACTION).isNull() | ~F.col(_ACTION).isin(deleting)) if deleting else acted
+        return left.select(*(self._value(name).alias(name) for name in self._own))
+
+    def _value(self, name: str) -> Column:
+        column = F.col(quote(name))
+        for number, clause in enumerate(self._acting):
+            if name.lower() in {each.lower() for each in clause.values or ()}:
+                new = F.col(quote(f"__{number}_{name.lower()}"))
+                column = F.when(F.col(_ACTION) == number, new).otherwise(column)
+        return column
+
+    def _new(self) -> DataFrame | None:
+        """The rows that come: of the source, and of no row of the table."""
+        source, on, clauses = self._change.source, self._change.on, self._change.of(NOT_MATCHED)
+        if source is None or on is None or not clauses:
+            return None
+        cases = [(_is_true(clause.condition), number) for number, clause in enumerate(clauses)]
+        coming = source.join(self._change.target, on, "left_anti").withColumn(_ACTION, _first(cases))
+        return reduce(DataFrame.unionAll, (self._inserted(coming, *each) for each in enumerate(clauses)))
+
+    def _inserted(self, coming: DataFrame, number: int, clause: Clause) -> DataFrame:
+        defaults = column_defaults(self._table)
+        given = {name.lower(): value for name, value in (clause.values or {}).items()}
+        values = [
+            given[name.lower()] if name.lower() in given else F.expr(defaults.get(name.lower(), "NULL"))
+            for name in self._own
+        ]
+        named = [value.alias(name) for name, value in zip(self._own, values, strict=True)]
+        return self._assigned(coming.filter(F.col(_ACTION) == number).select(*named), self._targets)
+
+    def _assigned(self, rows: DataFrame, columns: Sequence[TableColumn]) -> DataFrame:
+        """The rows cast as those of an INSERT (`storeAssignmentPolicy`)."""
+        try:
+            return assigned(self._context.spark, self._table.full_name, rows, columns)
+        except PySparkException as error:
+            raise InvalidInsertError(first_line(error)) from error
+
+
+def _is_true(condition: Column | None) -> Column:
+    return F.expr("true") if condition is None else F.coalesce(condition, F.expr("false"))
+
+
+def _first(cases: Sequence[tuple[Column, int]]) -> Column:
+    """The number of the first condition that is true, null where none is."""
+    found = F.lit(None).cast("int")
+    for condition, number in reversed(cases):
+        found = F.when(condition, F.lit(number)).otherwise(found)
+    return found

@@ -1,0 +1,159 @@
+"""Tables of Spark's own kind, USING parquet and orc: written and read with the promises of Hive's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import QueryExecutionException
+from pyspark.sql import SparkSession
+
+from metastore.client import MetastoreClient
+from spark_client.scan.report import scan_report
+from tests.spark.tables import files_below, folder
+
+TWO = "(1, '1', 'a'), (2, '1', 'b')"
+
+
+def rows(spark: SparkSession, table: str) -> list[tuple[object, ...]]:
+    return sorted((tuple(row) for row in spark.table(table).collect()), key=repr)
+
+
+@pytest.fixture
+def table(spark: SparkSession, table_name: str) -> str:
+    """Two partitions, and names with capitals."""
+    spark.sql(f"CREATE TABLE {table_name} (Aa INT, ds STRING, hr STRING) USING parquet PARTITIONED BY (ds, hr)")
+    spark.sql(f"INSERT INTO {table_name} VALUES {TWO}")
+    return table_name
+
+
+@pytest.fixture
+def setting(spark: SparkSession) -> Iterator[object]:
+    """Sets one of the session's, until the test ends."""
+    names: list[str] = []
+
+    def put(name: str, value: str) -> None:
+        names.append(name)
+        spark.conf.set(name, value)
+
+    yield put
+    for name in names:
+        spark.conf.unset(name)
+
+
+def test_a_failed_statement_of_several_inserts_leaves_nothing(spark: SparkSession, table: str) -> None:
+    spark.sql(f"CREATE TABLE {table}_2 LIKE {table}")
+    with pytest.raises(QueryExecutionException, match="changed nothing"):
+        spark.sql(
+            f"FROM {table} INSERT INTO {table}_2 SELECT Aa, ds, hr INSERT INTO {table} SELECT raise_error('x'), ds, hr"
+        )
+    assert rows(spark, f"{table}_2") == []
+    assert len(rows(spark, table)) == 2
+
+
+def test_strict_mode_and_limits_are_kept(spark: SparkSession, table: str, setting: object) -> None:
+    assert callable(setting)
+    setting("hive.exec.max.dynamic.partitions", "1")
+    with pytest.raises(QueryExecutionException, match=r"hive\.exec\.max\.dynamic\.partitions to at least 2"):
+        spark.sql(f"INSERT INTO {table} VALUES (3, '2', 'a'), (3, '2', 'b')")
+    setting("hive.exec.dynamic.partition.mode", "strict")
+    with pytest.raises(QueryExecutionException, match="Error 10096"):
+        spark.sql(f"INSERT OVERWRITE {table} PARTITION (ds, hr) VALUES {TWO}")
+    assert len(rows(spark, table)) == 2
+
+
+def test_static_mode_that_somebody_has_set_empties_what_the_clause_names(
+    spark: SparkSession, table: str, setting: object
+) -> None:
+    assert callable(setting)
+    spark.sql(f"INSERT INTO {table} VALUES (3, '2', 'a')")
+    setting("spark.sql.sources.partitionOverwriteMode", "static")
+    spark.sql(f"INSERT OVERWRITE {table} PARTITION (ds = '1', hr) VALUES (4, 'c')")
+    assert rows(spark, table) == [(3, "2", "a"), (4, "1", "c")]
+
+
+def test_readers_by_path_and_by_name_see_the_same(
+    spark: SparkSession, metastore: MetastoreClient, table: str, setting: object
+) -> None:
+    spark.sql(f"INSERT OVERWRITE {table} PARTITION (ds, hr) VALUES (5, '1', 'a')")
+    location = metastore.get_table("default", table).location or ""
+    by_path = spark.read.parquet(location).selectExpr("Aa", "CAST(ds AS STRING)", "hr")
+    assert sorted(tuple(row) for row in by_path.collect()) == rows(spark, table) == [(2, "1", "b"), (5, "1", "a")]
+    # As another Spark reads it, which knows case: from the columns' names in the files.
+    assert callable(setting)
+    setting("spark.sql.caseSensitive", "true")
+    assert spark.read.parquet(location).columns[0] == "Aa"
+
+
+def test_partitions_are_pruned_by_the_metastore(spark: SparkSession, table: str) -> None:
+    (scan,) = scan_report(spark.table(table).where("hr = 'b'")).scans
+    assert (scan.kept.partitions, scan.total.partitions) == (1, 2)
+
+
+def test_readers_do_not_see_files_of_open_writes(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT) USING parquet")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1)")
+    table = metastore.get_table("default", table_name)
+    (file,) = folder(table.location or "").glob("*.parquet")
+    lease = metastore.begin_write("default", table_name)
+    (file.parent / f"{lease.query_id}-0.parquet").write_bytes(file.read_bytes())
+    spark.catalog.refreshTable(table_name)
+    assert rows(spark, table_name) == [(1,)]
+    metastore.end_write(lease.query_id)
+
+
+def test_types_that_hive_lacks(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} USING orc AS SELECT 1 AS a, TIMESTAMP_NTZ'2020-01-01 00:00:00' AS n")
+    spark.sql(f"INSERT INTO {table_name} VALUES (2, TIMESTAMP_NTZ'2021-01-01 00:00:00')")
+    spark.sql(f"INSERT OVERWRITE {table_name} SELECT * FROM {table_name} WHERE a = 2")
+    ((a, n),) = rows(spark, table_name)
+    assert (a, str(n)) == (2, "2021-01-01 00:00:00")
+
+
+def test_save_as_table_makes_a_table_whole_and_overwrites_it_in_place(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    data = spark.range(4).selectExpr("id", "id % 2 AS P", "CAST(id AS STRING) AS s")
+    data.write.partitionBy("P").saveAsTable(table_name)
+    before = metastore.get_table("default", table_name)
+    assert not [name for name in files_below(before.location or "") if "_SUCCESS" in name]
+    data.write.mode("append").partitionBy("P").saveAsTable(table_name)
+    assert len(rows(spark, table_name)) == 8
+    data.limit(1).write.mode("overwrite").partitionBy("P").saveAsTable(table_name)
+    assert rows(spark, table_name) == [(0, "0", 0)]
+    assert metastore.get_table("default", table_name).location == before.location
+    data.selectExpr("id", "P", "id AS other").write.mode("overwrite").partitionBy("P").saveAsTable(table_name)
+    assert rows(spark, table_name)[0] == (0, 0, 0)
+    assert not spark.sql(f"SHOW TABLES LIKE '{table_name}__as_select_*'").collect()
+
+
+def test_overwriting_with_save_as_table_keeps_skew_or_says_so(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a BIGINT) PARTITIONED BY (ds STRING) SKEWED BY (a) ON (1)")
+    data = spark.range(3).selectExpr("id AS a", "'1' AS ds")
+    data.write.format("hive").mode("overwrite").partitionBy("ds").saveAsTable(table_name)
+    assert metastore.get_table("default", table_name).skew.columns == ("a",)
+    with pytest.raises(QueryExecutionException, match="NOT SKEWED first"):
+        data.withColumnRenamed("a", "b").write.format("hive").mode("overwrite").saveAsTable(table_name)
+    assert len(rows(spark, table_name)) == 3
+
+
+def test_truncate_keeps_files_for_those_who_read_them(
+    spark: SparkSession, metastore: MetastoreClient, table: str
+) -> None:
+    spark.sql(f"TRUNCATE TABLE {table} PARTITION (ds = '1', hr = 'a')")
+    assert rows(spark, table) == [(2, "1", "b")]
+    assert len(metastore.get_partitions("default", table)) == 2
+
+
+def test_show_create_tells_nothing_of_writes(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT) USING parquet TBLPROPERTIES ('mine' = 'x')")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1)")
+    (shown,) = spark.sql(f"SHOW CREATE TABLE {table_name}").first() or ("",)
+    assert "'mine' = 'x'" in shown
+    assert "spark_query_id" not in shown
+    spark.sql(shown.replace(table_name, f"{table_name}_2"))
+    assert spark.table(f"{table_name}_2").schema == spark.table(table_name).schema

@@ -1,0 +1,211 @@
+"""DELETE, UPDATE and MERGE INTO: what they make of the rows, which files they leave, and whom they meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.errors import QueryExecutionException
+from pyspark.sql import SparkSession
+
+from metastore.client import MetastoreClient
+from spark_client.context import Context
+from spark_client.errors import PublishConflictError
+from spark_client.jvm.plans import own_columns
+from spark_client.write.insert import insert_into
+from spark_client.write.row_changes import Change, Clause, change_rows
+from tests.spark.tables import layout
+
+KINDS = ("STORED AS PARQUET", "USING orc")
+
+
+def rows(spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in spark.table(table).collect()), key=repr)
+
+
+def make(spark: SparkSession, name: str, kind: str) -> None:
+    keys = "x STRING DEFAULT 'd'" if kind.startswith("STORED") else "x STRING DEFAULT 'd', ds INT"
+    partitioned = "PARTITIONED BY (ds INT)" if kind.startswith("STORED") else "PARTITIONED BY (ds)"
+    parts = (partitioned, kind) if kind.startswith("STORED") else (kind, partitioned)
+    spark.sql(f"CREATE TABLE {name} (Id INT, {keys}) {' '.join(parts)}")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a', 1), (2, 'b', 1), (3, NULL, 2), (4, 'd', 3)")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_deleted_updated_and_merged(spark: SparkSession, table_name: str, kind: str) -> None:
+    make(spark, table_name, kind)
+    spark.sql(f"DELETE FROM {table_name} WHERE x = 'a' OR id = 4")
+    assert rows(spark, table_name) == [(2, "b", 1), (3, None, 2)]
+    spark.sql(f"UPDATE {table_name} AS t SET x = 'new', t.id = id + 10 WHERE x IS NULL")
+    assert rows(spark, table_name) == [(13, "new", 2), (2, "b", 1)]
+    spark.sql(f"UPDATE {table_name} SET ds = 7, x = DEFAULT WHERE id = 2")
+    assert rows(spark, table_name) == [(13, "new", 2), (2, "d", 7)]
+    spark.sql(f"DELETE FROM {table_name} WHERE id NOT IN (SELECT CAST(NULL AS INT))")
+    spark.sql(f"DELETE FROM {table_name} WHERE id IN (SELECT 13)")
+    assert rows(spark, table_name) == [(2, "d", 7)]
+    source = "(SELECT * FROM VALUES (2, 'm', 7), (5, 'n', 7), (6, 'o', 9) AS v(id, x, ds))"
+    spark.sql(
+        f"MERGE INTO {table_name} t USING {source} s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert rows(spark, table_name) == [(2, "m", 7), (5, "n", 7), (6, "o", 9)]
+    spark.sql(
+        f"""MERGE INTO {table_name} t USING (SELECT * FROM VALUES (2), (5), (8) AS v(id)) s ON t.id = s.id
+        WHEN MATCHED AND t.id = 2 THEN DELETE WHEN MATCHED THEN UPDATE SET x = concat(t.x, '!')
+        WHEN NOT MATCHED AND s.id > 100 THEN INSERT (id, ds) VALUES (s.id, 1)
+        WHEN NOT MATCHED THEN INSERT (id, ds) VALUES (s.id, 7)
+        WHEN NOT MATCHED BY SOURCE THEN UPDATE SET x = 'alone'"""
+    )
+    assert rows(spark, table_name) == [(5, "n!", 7), (6, "alone", 9), (8, "d", 7)]
+
+
+def test_only_partitions_with_such_rows_are_written(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    make(spark, table_name, KINDS[0])
+    before = {each.values: each.parameters for each in metastore.get_partitions("default", table_name)}
+    spark.sql(f"UPDATE {table_name} SET x = 'z' WHERE id = 3")
+    spark.sql(f"DELETE FROM {table_name} WHERE id = 99")
+    after = {each.values: each.parameters for each in metastore.get_partitions("default", table_name)}
+    assert {values for values in before if before[values] != after[values]} == {("2",)}
+
+
+def test_skew_and_buckets_are_kept(spark: SparkSession, metastore: MetastoreClient, table_name: str) -> None:
+    keys = "PARTITIONED BY (ds STRING) SKEWED BY (a) ON (1) STORED AS DIRECTORIES"
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b INT) {keys}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1, 'x'), (2, 2, 'x')")
+    spark.sql(f"UPDATE {table_name} SET a = 1 WHERE a = 2")
+    assert rows(spark, table_name) == [(1, 1, "x"), (1, 2, "x")]
+    (partition,) = metastore.get_partitions("default", table_name)
+    assert list(layout(partition.location)) == ["a=1"]
+    spark.sql(f"CREATE TABLE {table_name}_b (a INT, b INT) CLUSTERED BY (a) INTO 4 BUCKETS")
+    spark.sql(f"INSERT INTO {table_name}_b SELECT id, id FROM range(20)")
+    spark.sql(f"DELETE FROM {table_name}_b WHERE b % 2 = 0")
+    assert [row[0] for row in spark.sql(f"SELECT a FROM {table_name}_b WHERE a IN (1, 2)").collect()] == [1]
+
+
+def test_two_rows_of_the_source_must_not_change_one(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id INT, v INT)")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 3)")
+    merge = f"MERGE INTO {table_name} t USING (SELECT * FROM VALUES (1, 5), (1, 6) v(id, v)) s ON t.id = s.id"
+    with pytest.raises(QueryExecutionException, match="several rows of the source"):
+        spark.sql(f"{merge} WHEN MATCHED THEN UPDATE SET v = s.v")
+    spark.sql(f"{merge} WHEN MATCHED AND s.v = 6 THEN UPDATE SET v = s.v")
+    assert rows(spark, table_name) == [(1, 6), (2, 3)]
+    spark.sql(f"{merge} WHEN MATCHED THEN DELETE")
+    assert rows(spark, table_name) == [(2, 3)]
+    itself = f"MERGE INTO {table_name} t USING {table_name} s ON t.id = s.id + 1"
+    spark.sql(f"{itself} WHEN NOT MATCHED THEN INSERT (id) VALUES (9)")
+    assert rows(spark, table_name) == [(2, 3), (9, None)]
+
+
+def test_a_value_that_does_not_fit_changes_nothing(spark: SparkSession, table_name: str) -> None:
+    make(spark, table_name, KINDS[0])
+    before = rows(spark, table_name)
+    with pytest.raises(QueryExecutionException, match=r"changed nothing: .*CAST_INVALID_INPUT"):
+        spark.sql(f"UPDATE {table_name} SET id = x WHERE ds = 1")
+    assert rows(spark, table_name) == before
+
+
+def test_a_partition_that_is_named_oddly_is_refused(spark: SparkSession, table_name: str) -> None:
+    make(spark, table_name, KINDS[0])
+    spark.conf.set("spark.sql.legacy.skipTypeValidationOnAlterPartition", "true")
+    try:
+        spark.sql(f"ALTER TABLE {table_name} ADD PARTITION (ds = '01')")
+    finally:
+        spark.conf.unset("spark.sql.legacy.skipTypeValidationOnAlterPartition")
+    with pytest.raises(QueryExecutionException, match="partition ds=01"):
+        spark.sql(f"DELETE FROM {table_name} WHERE id = 1")
+
+
+def test_whoever_writes_meanwhile_makes_it_fail(spark: SparkSession, context: Context, table_name: str) -> None:
+    make(spark, table_name, KINDS[0])
+    target = spark.table(table_name)
+    change = Change(f"default.{table_name}", target, [Clause("matched", own_columns(target)["id"] == 1, None)])
+
+    def meet(step: str) -> None:
+        if step == "staged":
+            insert_into(Context(spark, context.metastore), table_name, spark.sql("SELECT 5, 'e', 1"))
+
+    with pytest.raises(PublishConflictError):
+        change_rows(Context(spark, context.metastore, meet), change)
+    assert len(rows(spark, table_name)) == 5
+
+
+VALUE = st.one_of(st.none(), st.integers(0, 3))
+ROWS = st.lists(st.tuples(VALUE, VALUE, st.integers(0, 2)), max_size=6)
+STATEMENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("delete"), VALUE),
+        st.tuples(st.just("update"), st.integers(0, 3), VALUE, st.integers(0, 2)),
+        st.tuples(st.just("insert"), ROWS),
+        st.tuples(st.just("overwrite"), ROWS),
+        st.tuples(st.just("merge"), st.dictionaries(st.integers(0, 3), VALUE, max_size=3)),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(first=ROWS, statements=STATEMENTS, kind=st.sampled_from(KINDS))
+def test_random_statements_do_what_they_do_to_rows_in_memory(
+    spark: SparkSession, table_name: str, first: list[Any], statements: list[Any], kind: str
+) -> None:
+    name = f"{table_name}_{abs(hash(repr((first, statements, kind))))}"
+    order = f"PARTITIONED BY (p INT) {kind}" if kind.startswith("STORED") else f"{kind} PARTITIONED BY (p)"
+    spark.sql(f"CREATE TABLE {name} (a INT, b INT{'' if kind.startswith('STORED') else ', p INT'}) {order}")
+    known: list[Any] = []
+    for statement in [("insert", first), *statements]:
+        known = in_memory(known, statement)
+        run(spark, name, statement)
+        assert rows(spark, name) == sorted(known, key=repr), statement
+    spark.sql(f"DROP TABLE {name}")
+
+
+def run(spark: SparkSession, name: str, statement: Any) -> None:
+    match statement:
+        case ("delete", value):
+            spark.sql(f"DELETE FROM {name} WHERE b = {text(value)} OR (a IS NULL AND {text(value)} IS NULL)")
+        case ("update", a, value, partition):
+            spark.sql(f"UPDATE {name} SET b = {text(value)}, p = {partition} WHERE a <= {a}")
+        case ("insert" | "overwrite", data):
+            verb = "INTO" if statement[0] == "insert" else "OVERWRITE"
+            spark.createDataFrame(data, "a INT, b INT, p INT").createOrReplaceTempView("given")
+            spark.sql(f"INSERT {verb} {name} SELECT * FROM given")
+        case ("merge", given_):
+            spark.createDataFrame(list(given_.items()), "k INT, v INT").createOrReplaceTempView("given")
+            spark.sql(
+                f"MERGE INTO {name} t USING given s ON t.a = s.k WHEN MATCHED AND s.v IS NULL THEN DELETE "
+                "WHEN MATCHED THEN UPDATE SET b = s.v WHEN NOT MATCHED THEN INSERT (a, b, p) VALUES (s.k, s.v, 1)"
+            )
+
+
+def text(value: int | None) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def in_memory(known: list[Any], statement: Any) -> list[Any]:
+    match statement:
+        case ("delete", value):
+            if value is None:
+                return [row for row in known if row[0] is not None]
+            return [row for row in known if row[1] != value]
+        case ("update", a, value, partition):
+            return [(row[0], value, partition) if row[0] is not None and row[0] <= a else row for row in known]
+        case ("insert", data):
+            return known + data
+        case ("overwrite", data):
+            replaced = {row[2] for row in data}
+            return [row for row in known if row[2] not in replaced] + data
+        case ("merge", given_):
+            there = {row[0] for row in known}
+            new = [(key, value, 1) for key, value in given_.items() if key not in there]
+            kept = [row for row in known if row[0] not in given_]
+            changed = [
+                (row[0], given_[row[0]], row[2]) for row in known if row[0] in given_ and given_[row[0]] is not None
+            ]
+            return kept + changed + new
+    raise AssertionError(statement)
