@@ -246,7 +246,9 @@ class Application:
             "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
             "partition_expressions": PartitionExpressionHandlers(expressions, values),
             "truncation": TruncationHandlers(TruncationService(self._store, self.journal, warehouse)),
-            "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(self._store, self.journal)),
+            "partition_exchange": PartitionExchangeHandlers(
+                PartitionExchangeService(self._store, self.journal, warehouse)
+            ),
             "roles": RoleHandlers(RoleService(self._store, _now)),
             "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
             "tokens": TokenHandlers(TokenService(self._store), self._delegation),

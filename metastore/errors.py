@@ -64,6 +64,10 @@ class TransactionOpenError(InvalidOperationError):
     """A lock belongs to an open transaction, and ends with it."""
 
 
+class UndeclaredError(MetastoreError):
+    """What Hive refuses with an exception that the method does not declare: its clients see a TApplicationException."""
+
+
 class UnavailableError(MetastoreError):
     """The database, or a file system, does not answer or refuses."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import cast
 
@@ -58,8 +58,8 @@ def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
 
 
 def parse_name(name: str) -> list[tuple[str, str]]:
-    """Returns the (column, value) pairs of a partition name, unescaped, in its order; the default partition is a value
-    here.
+    """Returns the (column, value) pairs of a partition name, unescaped, in its order and case; the default partition is
+    a value here.
 
     A component without `=`, or with nothing on one side of it, is passed over (Hive's Warehouse.makeSpecFromName).
     Raises InvalidInputError for an empty name, InvalidObjectError for one that no partition can have.
@@ -71,19 +71,22 @@ def parse_name(name: str) -> list[tuple[str, str]]:
     for component in name.split("/"):
         column, _, value = component.partition("=")
         if column and value:
-            pairs.append((fold(unescape(column)), unescape(value)))
+            pairs.append((unescape(column), unescape(value)))
     _check_storable(value for _, value in pairs)
     return pairs
 
 
 def values_of(columns: Sequence[str], name: str) -> list[str]:
-    """Returns the values of a partition name in the order of `columns`. Their order in the name is free, others are
-    ignored.
+    """Returns the values of a partition name in the order of `columns`. Their order in the name is free, their case is
+    not; others are ignored.
 
     Raises InvalidInputError for an empty name, InvalidObjectError if a column is missing (Hive's
     HMSHandler.getPartValsFromName).
     """
-    found = dict(parse_name(name))
+    return _values_of(columns, dict(parse_name(name)))
+
+
+def _values_of(columns: Sequence[str], found: Mapping[str, str]) -> list[str]:
     missing = next((column for column in columns if fold(column) not in found), None)
     if missing is not None:
         raise InvalidObjectError(f"incomplete partition name - missing {fold(missing)}")
@@ -95,7 +98,8 @@ def canonical_name(columns: Sequence[str], name: str | None) -> str:
     is.
     """
     try:
-        return partition_name(columns, values_of(columns, name or ""))
+        found = {fold(column): value for column, value in parse_name(name or "")}
+        return partition_name(columns, _values_of(columns, found))
     except (InvalidInputError, InvalidObjectError):
         return name or ""
 

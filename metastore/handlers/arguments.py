@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold, pattern_regex, split_database
 from metastore.domain.names import database_name as database_name
 from metastore.domain.names import table_name as table_name
-from metastore.errors import InvalidInputError, NotFoundError
+from metastore.errors import InvalidInputError, MetastoreError, NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, GrantRevokeType
 
 T = TypeVar("T")
+
+
+def given_database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
+    """Returns a database argument. Raises InvalidInputError (Hive's MetaException) where it is null."""
+    if split_database(database)[1] is None:
+        raise InvalidInputError("Database name cannot be null.")
+    return database_name(database, catalog)
 
 
 def given_table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
@@ -59,6 +67,15 @@ def required(name: str, value: T | None) -> T:
     if value is None:
         raise InvalidInputError(f"The request came without {name}")
     return value
+
+
+@contextmanager
+def said_as(error: type[MetastoreError], *kinds: type[MetastoreError]) -> Iterator[None]:
+    """Says errors of these kinds as another, where Hive's method does so."""
+    try:
+        yield
+    except kinds as found:
+        raise error(str(found)) from found
 
 
 def table_of(partitions: Sequence[Any]) -> TableName:

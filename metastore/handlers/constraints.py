@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from metastore.domain.names import fold
 from metastore.encoding.binary import EncodedList
-from metastore.handlers.arguments import database_name, table_name
+from metastore.errors import InvalidObjectError, NotFoundError, UndeclaredError
+from metastore.handlers.arguments import database_name, said_as, table_name
 from metastore.services.entry.constraints import ConstraintService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddCheckConstraintRequest,
@@ -56,26 +58,27 @@ class ConstraintHandlers:
         self._constraints = constraints
 
     def add_primary_key(self, request: AddPrimaryKeyRequest) -> None:
-        self._constraints.add(request.primaryKeyCols or [])
+        self._add(request.primaryKeyCols)
 
     def add_foreign_key(self, request: AddForeignKeyRequest) -> None:
-        self._constraints.add(request.foreignKeyCols or [])
+        self._add(request.foreignKeyCols)
 
     def add_unique_constraint(self, request: AddUniqueConstraintRequest) -> None:
-        self._constraints.add(request.uniqueConstraintCols or [])
+        self._add(request.uniqueConstraintCols)
 
     def add_not_null_constraint(self, request: AddNotNullConstraintRequest) -> None:
-        self._constraints.add(request.notNullConstraintCols or [])
+        self._add(request.notNullConstraintCols)
 
     def add_default_constraint(self, request: AddDefaultConstraintRequest) -> None:
-        self._constraints.add(request.defaultConstraintCols or [])
+        self._add(request.defaultConstraintCols)
 
     def add_check_constraint(self, request: AddCheckConstraintRequest) -> None:
-        self._constraints.add(request.checkConstraintCols or [])
+        self._add(request.checkConstraintCols)
 
     def drop_constraint(self, request: DropConstraintRequest) -> None:
         name = table_name(request.dbname, request.tablename, request.catName)
-        self._constraints.drop(name, fold(request.constraintname))
+        with _as_hive():
+            self._constraints.drop(name, fold(request.constraintname))
 
     def get_primary_keys(self, request: PrimaryKeysRequest) -> PrimaryKeysResponse:
         return PrimaryKeysResponse(self._of(request, SQLPrimaryKey))
@@ -103,9 +106,18 @@ class ConstraintHandlers:
         lists = [each.decode() for each in self._constraints.select(name, *_ALL)]
         return AllTableConstraintsResponse(SQLAllTableConstraints(*lists))
 
+    def _add(self, constraints: list[Any] | None) -> None:
+        with _as_hive():
+            self._constraints.add(constraints or [])
+
     def _of(self, request: Any, struct: type[Any]) -> EncodedList[Any]:
         name = table_name(request.db_name, request.tbl_name, request.catName)
         return self._constraints.select(name, struct)[0]
+
+
+def _as_hive() -> AbstractContextManager[None]:
+    """Hive's handler throws InvalidObjectException, which the methods that change constraints do not declare."""
+    return said_as(UndeclaredError, InvalidObjectError, NotFoundError)
 
 
 def _pattern(database: str | None, table: str | None) -> tuple[str | None, str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.encoding.binary import EncodedStruct
-from metastore.handlers.arguments import database_name, database_pattern, required
+from metastore.handlers.arguments import database_name, database_pattern, given_database_name, required
 from metastore.services.entry.databases import DatabaseService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterDatabaseRequest,
@@ -46,10 +46,10 @@ class DatabaseHandlers:
         )
 
     def get_database(self, name: str) -> EncodedStruct[Database]:
-        return self._databases.get(database_name(name))
+        return self._databases.get(given_database_name(name))
 
     def get_database_req(self, request: GetDatabaseRequest) -> EncodedStruct[Database]:
-        return self._databases.get(database_name(request.name, request.catalogName))
+        return self._databases.get(given_database_name(request.name, request.catalogName))
 
     def get_databases(self, pattern: str | None) -> list[str]:
         return self._databases.names(*database_pattern(pattern))
@@ -62,19 +62,17 @@ class DatabaseHandlers:
         return self._databases.names(DEFAULT_CATALOG, None)
 
     def alter_database(self, name: str, database: Database) -> None:
-        new_name = database_name(database.name).name if database.name else None
-        database.name = new_name
         self._databases.alter(database_name(name, database.catalogName), database)
 
     def alter_database_req(self, request: AlterDatabaseRequest) -> None:
         self.alter_database(request.oldDbName, required("newDb", request.newDb))
 
     def drop_database(self, name: str, delete_data: bool, cascade: bool) -> None:
-        self._databases.drop(database_name(name), delete_data=bool(delete_data), cascade=bool(cascade))
+        self._databases.drop(given_database_name(name), delete_data=bool(delete_data), cascade=bool(cascade))
 
     def drop_database_req(self, request: DropDatabaseRequest) -> None:
         self._databases.drop(
-            database_name(request.name, request.catalogName),
+            given_database_name(request.name, request.catalogName),
             delete_data=bool(request.deleteData),
             cascade=bool(request.cascade),
             if_exists=bool(request.ignoreUnknownDb),

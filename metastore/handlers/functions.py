@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, pattern_regex
 from metastore.encoding.binary import EncodedStruct
-from metastore.handlers.arguments import database_name
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
+from metastore.handlers.arguments import database_name, given_database_name, required, said_as
 from metastore.services.entry.functions import FunctionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     Function,
@@ -21,21 +22,22 @@ class FunctionHandlers:
         self._functions = functions
 
     def create_function(self, function: Function) -> None:
-        self._functions.create(database_name(function.dbName, function.catName), function)
+        self._functions.create(given_database_name(function.dbName, function.catName), function)
 
     def alter_function(self, database: str, name: str, function: Function) -> None:
-        home = database_name(database)
-        target = DatabaseName(home.catalog, database_name(function.dbName or database).name)
-        self._functions.alter(home, name, function, target)
+        home = given_database_name(database)
+        target = DatabaseName(home.catalog, given_database_name(function.dbName).name)
+        with said_as(InvalidInputError, AlreadyExistsError, InvalidObjectError, NotFoundError):
+            self._functions.alter(home, required("the name of a function", name), function, target)
 
     def drop_function(self, database: str, name: str) -> None:
-        self._functions.drop(database_name(database), name)
+        self._functions.drop(given_database_name(database), required("the name of a function", name))
 
     def get_function(self, database: str, name: str) -> EncodedStruct[Function]:
-        return self._functions.get(database_name(database), name)
+        return self._functions.get(given_database_name(database), required("the name of a function", name))
 
     def get_functions(self, database: str, pattern: str | None) -> list[str]:
-        return self._functions.names(database_name(database), pattern_regex(pattern))
+        return self._functions.names(given_database_name(database), pattern_regex(pattern))
 
     def get_functions_req(self, request: GetFunctionsRequest) -> GetFunctionsResponse:
         arguments = database_name(request.dbName, request.catalogName), pattern_regex(request.pattern)

@@ -1,20 +1,131 @@
-"""What HiveServer2 asks for in the background: plans and schedules, of which there are none here."""
+"""What HiveServer2 keeps in a metastore for itself: plans, schedules, procedures …, of which there are none here."""
 
 from __future__ import annotations
 
+from metastore.errors import NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import (
+    DataConnector,
+    FindSchemasByColsResp,
+    FindSchemasByColsRqst,
+    GetDataConnectorRequest,
+    GetFileMetadataByExprRequest,
+    GetFileMetadataByExprResult,
+    GetFileMetadataRequest,
+    GetFileMetadataResult,
+    GetPackageRequest,
+    GetReplicationMetricsRequest,
+    GetRuntimeStatsRequest,
+    GetSerdeRequest,
+    Index,
+    ISchema,
+    ISchemaName,
+    ListPackageRequest,
+    ListStoredProcedureRequest,
+    Package,
+    PropertyGetRequest,
+    PropertyGetResponse,
+    ReplayedTxnsForPolicyResult,
+    ReplicationMetricList,
+    RuntimeStat,
+    ScheduledQuery,
+    ScheduledQueryKey,
     ScheduledQueryPollRequest,
     ScheduledQueryPollResponse,
+    SchemaVersion,
+    SchemaVersionDescriptor,
+    SerDeInfo,
+    StoredProcedure,
+    StoredProcedureRequest,
     WMGetActiveResourcePlanRequest,
     WMGetActiveResourcePlanResponse,
+    WMGetAllResourcePlanRequest,
+    WMGetAllResourcePlanResponse,
+    WMGetResourcePlanRequest,
+    WMGetResourcePlanResponse,
 )
 
 
 class HiveServerHandlers:
-    """Answers with nothing, as a metastore does in which nothing was planned: HiveServer2 does not go on if refused."""
+    """Answers as a metastore in which nothing of this was ever made: lists are empty, what is named is not there."""
 
     def get_active_resource_plan(self, _: WMGetActiveResourcePlanRequest) -> WMGetActiveResourcePlanResponse:
         return WMGetActiveResourcePlanResponse()
 
+    def get_all_resource_plans(self, _: WMGetAllResourcePlanRequest) -> WMGetAllResourcePlanResponse:
+        return WMGetAllResourcePlanResponse(resourcePlans=[])
+
+    def get_resource_plan(self, request: WMGetResourcePlanRequest) -> WMGetResourcePlanResponse:
+        raise NotFoundError(f"There is no resource plan named: {request.resourcePlanName}")
+
     def scheduled_query_poll(self, _: ScheduledQueryPollRequest) -> ScheduledQueryPollResponse:
         return ScheduledQueryPollResponse()
+
+    def get_scheduled_query(self, key: ScheduledQueryKey) -> ScheduledQuery:
+        raise NotFoundError(f"There is no scheduled query for: {key.scheduleName} in {key.clusterNamespace}")
+
+    def get_runtime_stats(self, _: GetRuntimeStatsRequest) -> list[RuntimeStat]:
+        return []
+
+    def get_replication_metrics(self, _: GetReplicationMetricsRequest) -> ReplicationMetricList:
+        return ReplicationMetricList([])
+
+    def get_replayed_txns_for_policy(self, _: str | None) -> ReplayedTxnsForPolicyResult:
+        return ReplayedTxnsForPolicyResult({})
+
+    def get_properties(self, _: PropertyGetRequest) -> PropertyGetResponse:
+        return PropertyGetResponse({})
+
+    def get_all_stored_procedures(self, _: ListStoredProcedureRequest) -> list[str]:
+        return []
+
+    def get_stored_procedure(self, request: StoredProcedureRequest) -> StoredProcedure:
+        raise NotFoundError(f"There is no stored procedure {request.procName} in {request.dbName}")
+
+    def get_all_packages(self, _: ListPackageRequest) -> list[str]:
+        return []
+
+    def find_package(self, request: GetPackageRequest) -> Package:
+        raise NotFoundError(f"There is no package {request.packageName} in {request.dbName}")
+
+    def get_dataconnectors(self) -> list[str]:
+        return []
+
+    def get_dataconnector_req(self, request: GetDataConnectorRequest) -> DataConnector:
+        raise NotFoundError(f"Dataconnector named {request.connectorName} does not exist")
+
+    def get_ischema(self, name: ISchemaName) -> ISchema:
+        raise NotFoundError(f"No schema {_schema(name)} exists")
+
+    def get_schema_version(self, version: SchemaVersionDescriptor) -> SchemaVersion:
+        raise NotFoundError(f"No schema version {_schema(version.schema)} {version.version} exists")
+
+    def get_schema_latest_version(self, name: ISchemaName) -> SchemaVersion:
+        raise NotFoundError(f"No versions of schema {_schema(name)} exist")
+
+    def get_schema_all_versions(self, name: ISchemaName) -> list[SchemaVersion]:
+        raise NotFoundError(f"No versions of schema {_schema(name)} exist")
+
+    def get_schemas_by_cols(self, _: FindSchemasByColsRqst) -> FindSchemasByColsResp:
+        return FindSchemasByColsResp([])
+
+    def get_serde(self, request: GetSerdeRequest) -> SerDeInfo:
+        raise NotFoundError(f"No serde named {request.serdeName} exists")
+
+    def get_file_metadata(self, _: GetFileMetadataRequest) -> GetFileMetadataResult:
+        return GetFileMetadataResult({}, isSupported=False)
+
+    def get_file_metadata_by_expr(self, _: GetFileMetadataByExprRequest) -> GetFileMetadataByExprResult:
+        return GetFileMetadataByExprResult({}, isSupported=False)
+
+    def get_indexes(self, _database: str | None, _table: str | None, _maximum: int) -> list[Index]:
+        return []
+
+    def get_index_names(self, _database: str | None, _table: str | None, _maximum: int) -> list[str]:
+        return []
+
+    def get_index_by_name(self, database: str | None, table: str | None, name: str | None) -> Index:
+        raise NotFoundError(f"{database}.{table} index={name} not found")
+
+
+def _schema(name: ISchemaName | None) -> str:
+    return f"{name.dbName}.{name.schemaName}" if name else "without a name"

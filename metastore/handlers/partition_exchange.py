@@ -16,8 +16,9 @@ class PartitionExchangeHandlers:
     def exchange_partition(
         self, values: dict[str, str], database: str, table: str, to_database: str, to_table: str
     ) -> Partition:
-        """Returns the first of them."""
-        return self.exchange_partitions(values, database, table, to_database, to_table)[0]
+        """Returns an empty one, as Hive does."""
+        self.exchange_partitions(values, database, table, to_database, to_table)
+        return Partition(createTime=0, lastAccessTime=0, writeId=None)
 
     def exchange_partitions(
         self, values: dict[str, str], database: str, table: str, to_database: str, to_table: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.errors import InvalidInputError
+from metastore.errors import InvalidInputError, UndeclaredError
 from metastore.handlers.arguments import given_table_name, limit, table_name
 from metastore.services.entry.partition_specs import PartitionSpecService, Specs
 from metastore.services.entry.partitions_write import PartitionWriteService
@@ -25,6 +25,8 @@ class PartitionSpecHandlers:
         return sum(len(self._partitions.add(owner, new)) for owner in owners)
 
     def get_partitions_pspec(self, database: str, table: str, maximum: int) -> Specs:
+        if table is None:
+            raise UndeclaredError("Table name cannot be null")
         return self._specs.select(given_table_name(database, table), None, limit(maximum))
 
     def get_part_specs_by_filter(self, database: str, table: str, text: str, maximum: int) -> Specs:

@@ -1,10 +1,11 @@
-"""Reading partitions on the wire. User and group names are taken and not needed: nobody is refused here."""
+"""Reading partitions on the wire. Who names a user or groups sees their privileges, where the table keeps them."""
 
 from __future__ import annotations
 
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.handlers.arguments import given_table_name, limit, required
 from metastore.services.entry.partitions_read import PartitionReadService
+from metastore.services.rules.privileges import Viewer
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPartitionRequest,
     GetPartitionResponse,
@@ -31,9 +32,9 @@ class PartitionReadHandlers:
         return self._partitions.get(given_table_name(database, table), values or [])
 
     def get_partition_with_auth(
-        self, database: str, table: str, values: list[str], _user: str, _groups: list[str]
+        self, database: str, table: str, values: list[str], user: str | None, groups: list[str] | None
     ) -> EncodedStruct[Partition]:
-        return self.get_partition(database, table, values)
+        return self._partitions.get(given_table_name(database, table), values or [], _viewer(user, groups))
 
     def get_partition_req(self, request: GetPartitionRequest) -> GetPartitionResponse:
         name = given_table_name(request.dbName, request.tblName, request.catName)
@@ -46,9 +47,9 @@ class PartitionReadHandlers:
         return self._partitions.select(given_table_name(database, table), limit(maximum))
 
     def get_partitions_with_auth(
-        self, database: str, table: str, maximum: int, _user: str, _groups: list[str]
+        self, database: str, table: str, maximum: int, user: str | None, groups: list[str] | None
     ) -> Partitions:
-        return self.get_partitions(database, table, maximum)
+        return self._partitions.select(given_table_name(database, table), limit(maximum), _viewer(user, groups))
 
     def get_partitions_req(self, request: PartitionsRequest) -> PartitionsResponse:
         name = given_table_name(request.dbName, request.tblName, request.catName)
@@ -58,18 +59,22 @@ class PartitionReadHandlers:
         return self._partitions.select_by_values(given_table_name(database, table), values or [], limit(maximum))
 
     def get_partitions_ps_with_auth(
-        self, database: str, table: str, values: list[str], maximum: int, _user: str, _groups: list[str]
+        self, database: str, table: str, values: list[str], maximum: int, user: str | None, groups: list[str] | None
     ) -> Partitions:
-        return self.get_partitions_ps(database, table, values, maximum)
+        name, viewer = given_table_name(database, table), _viewer(user, groups)
+        return self._partitions.select_by_values(name, values or [], limit(maximum), viewer)
 
     def get_partitions_ps_with_auth_req(
         self, request: GetPartitionsPsWithAuthRequest
     ) -> GetPartitionsPsWithAuthResponse:
         name = given_table_name(request.dbName, request.tblName, request.catName)
+        viewer = _viewer(request.userName, request.groupNames)
         if request.partNames is not None:
-            found = self._partitions.select_by_names(name, request.partNames)
+            found = self._partitions.select_by_names(name, request.partNames, viewer)
+        elif request.partVals is not None:
+            found = self._partitions.select_by_values(name, request.partVals, limit(request.maxParts), viewer)
         else:
-            found = self._partitions.select_by_values(name, request.partVals or [], limit(request.maxParts))
+            found = self._partitions.select(name, limit(request.maxParts), viewer)
         return GetPartitionsPsWithAuthResponse(partitions=found)
 
     def get_partitions_by_filter(self, database: str, table: str, text: str, maximum: int) -> Partitions:
@@ -88,3 +93,7 @@ class PartitionReadHandlers:
     def get_partitions_by_names_req(self, request: GetPartitionsByNamesRequest) -> GetPartitionsByNamesResult:
         found = self.get_partitions_by_names(request.db_name, request.tbl_name, request.names)
         return GetPartitionsByNamesResult(partitions=found)
+
+
+def _viewer(user: str | None, groups: list[str] | None) -> Viewer | None:
+    return Viewer(user, tuple(groups or ())) if user is not None or groups else None

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import database_name, properties, required, table_name, table_of
+from metastore.handlers.arguments import properties, required, table_name, table_of
 from metastore.services.entry.partition_expressions import PartitionExpressionService
 from metastore.services.entry.partitions_alter import PartitionAlterService
 from metastore.services.entry.partitions_write import PartitionWriteService
@@ -52,9 +52,6 @@ class PartitionWriteHandlers:
 
     def add_partitions_req(self, request: AddPartitionsRequest) -> AddPartitionsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
-        for partition in request.parts or []:
-            if database_name(partition.dbName, request.catName) != name.parent:
-                raise InvalidInputError(f"Partition does not belong to target table {name}")
         given = properties(request.environmentContext)
         added = self._partitions.add(name, request.parts or [], if_not_exists=bool(request.ifNotExists), context=given)
         return AddPartitionsResult(partitions=added if request.needResult is not False else None)

@@ -77,11 +77,13 @@ class TableHandlers:
     def get_table_objects_by_name_req(self, request: GetTablesRequest) -> GetTablesResult:
         database = database_name(request.dbName, request.catName)
         names = request.tblNames
-        if names is None and request.tablesPattern is not None:
-            names = self._tables.names(database, pattern_regex(request.tablesPattern))
-        if names is None:
+        if names is None and request.tablesPattern is None:
             raise InvalidOperationError("cannot find null tables")
-        found = self._tables.get_many(database, names)
+        if names is None:
+            catalog, databases = database_pattern(request.dbName, request.catName)
+            found = self._tables.matching(catalog, databases, pattern_regex(request.tablesPattern))
+        else:
+            found = self._tables.get_many(database, names)
         if not found:
             self._tables.check_database(database)
         return GetTablesResult(tables=tables_projected(found, request.projectionSpec))
@@ -109,7 +111,7 @@ class TableHandlers:
     def get_table_meta(self, databases: str | None, pattern: str | None, kinds: list[str] | None) -> list[TableMeta]:
         catalog, database_regex = database_pattern(databases)
         return [
-            TableMeta(each.database, each.name, each.type, each.comment, catName=catalog, ownerName=each.owner)
+            TableMeta(each.database, each.name, each.type, each.comment, catalog, each.owner, each.owner_type)
             for each in self._tables.metas(catalog, database_regex, pattern_regex(pattern), kinds or [])
         ]
 

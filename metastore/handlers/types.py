@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.domain.names import fold, pattern_regex
+from metastore.domain.names import pattern_regex
 from metastore.encoding.binary import EncodedStruct
 from metastore.services.entry.types import TypeService
 from thrift_idl.gen.hive_metastore.ttypes import Type
@@ -19,11 +19,11 @@ class TypeHandlers:
         return True
 
     def drop_type(self, name: str) -> bool:
-        self._types.drop(fold(name))
+        self._types.drop(name or "")
         return True
 
     def get_type(self, name: str) -> EncodedStruct[Type]:
-        return self._types.get(fold(name))
+        return self._types.get(name or "")
 
     def get_type_all(self, pattern: str | None) -> dict[str, Type]:
         """Returns types by their names. Real servers do not implement it; the name is taken for a pattern, as in all

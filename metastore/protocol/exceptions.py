@@ -20,6 +20,7 @@ from metastore.errors import (
     TransactionNotFoundError,
     TransactionOpenError,
     UnavailableError,
+    UndeclaredError,
 )
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -63,6 +64,7 @@ _EXCEPTIONS: dict[type[MetastoreError], tuple[type[TException], ...]] = {
     TransactionOpenError: (TxnOpenException, MetaException),
     ConflictError: (ConflictException, MetaException, InvalidOperationException),
     UnavailableError: (MetaException,),
+    UndeclaredError: (),
 }
 
 

@@ -80,7 +80,13 @@ SERVED: dict[str, str] = {
     "compactions": """compact compact2 show_compact abort_Compactions find_next_compact find_next_compact2
         update_compactor_state mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid
         get_latest_committed_compaction_info""",
-    "hiveserver": "get_active_resource_plan scheduled_query_poll",
+    "hiveserver": """get_active_resource_plan get_all_resource_plans get_resource_plan
+        scheduled_query_poll get_scheduled_query get_runtime_stats
+        get_replication_metrics get_replayed_txns_for_policy get_properties
+        get_all_stored_procedures get_stored_procedure get_all_packages find_package
+        get_dataconnectors get_dataconnector_req
+        get_ischema get_schema_version get_schema_latest_version get_schema_all_versions get_schemas_by_cols get_serde
+        get_file_metadata get_file_metadata_by_expr get_indexes get_index_names get_index_by_name""",
     "scans": "plan_scan scan_values",
     "cleaning": "clean check_files",
     "writes": "begin_write renew_write end_write publish publish_all",

@@ -19,7 +19,7 @@ REFUSED: dict[str, Refusal] = {
     ),
     "indexes": Refusal(
         "Hive removed indexes in 3.0",
-        "add_index alter_index drop_index_by_name get_index_by_name get_indexes get_index_names",
+        "add_index alter_index drop_index_by_name",
     ),
     "materialized_views": Refusal(
         "rebuilding materialized views is Hive's own business, under its own locks",
@@ -27,42 +27,40 @@ REFUSED: dict[str, Refusal] = {
     ),
     "resource_plans": Refusal(
         "workload management steers HiveServer2's own daemons",
-        """create_resource_plan alter_resource_plan drop_resource_plan get_resource_plan get_all_resource_plans
-        validate_resource_plan create_wm_trigger alter_wm_trigger drop_wm_trigger get_triggers_for_resourceplan
-        create_wm_pool alter_wm_pool drop_wm_pool create_or_update_wm_mapping
-        drop_wm_mapping create_or_drop_wm_trigger_to_pool_mapping""",
+        """create_resource_plan alter_resource_plan drop_resource_plan validate_resource_plan
+        create_wm_trigger alter_wm_trigger drop_wm_trigger get_triggers_for_resourceplan create_wm_pool
+        alter_wm_pool drop_wm_pool create_or_update_wm_mapping drop_wm_mapping
+        create_or_drop_wm_trigger_to_pool_mapping""",
     ),
     "schema_registry": Refusal(
         "no engine uses Hive's schema registry",
-        """create_ischema alter_ischema get_ischema drop_ischema add_schema_version get_schema_version
-        get_schema_latest_version get_schema_all_versions drop_schema_version get_schemas_by_cols
-        map_schema_version_to_serde set_schema_version_state add_serde get_serde""",
+        """create_ischema alter_ischema drop_ischema add_schema_version drop_schema_version
+        map_schema_version_to_serde set_schema_version_state add_serde""",
     ),
     "scheduled_queries": Refusal(
         "HiveServer2 runs scheduled queries, not the metastore",
-        "scheduled_query_maintenance scheduled_query_progress get_scheduled_query",
+        "scheduled_query_maintenance scheduled_query_progress",
     ),
     "replication": Refusal(
         "replication metrics and policies belong to Hive's own replication",
-        "add_replication_metrics get_replication_metrics get_replayed_txns_for_policy",
+        "add_replication_metrics",
     ),
     "procedures": Refusal(
         "stored procedures are HPL/SQL's",
-        """create_stored_procedure get_stored_procedure drop_stored_procedure get_all_stored_procedures
-        add_package find_package drop_package get_all_packages""",
+        "create_stored_procedure drop_stored_procedure add_package drop_package",
     ),
     "data_connectors": Refusal(
         "tables of other databases are an engine's business",
         """create_dataconnector alter_dataconnector drop_dataconnector create_dataconnector_req alter_dataconnector_req
-        drop_dataconnector_req get_dataconnector_req get_dataconnectors""",
+        drop_dataconnector_req""",
     ),
     "file_metadata": Refusal(
         "the file metadata cache was Hive's experiment with HBase",
-        """get_file_metadata get_file_metadata_by_expr put_file_metadata clear_file_metadata cache_file_metadata""",
+        "put_file_metadata clear_file_metadata cache_file_metadata",
     ),
     "runtime_statistics": Refusal(
         "runtime statistics and properties are of HiveServer2's optimiser",
-        "add_runtime_stats get_runtime_stats get_properties set_properties",
+        "add_runtime_stats set_properties",
     ),
 }
 

@@ -143,7 +143,7 @@ def before_versions(location: str) -> str:
 def require_not_root(location: str) -> str:
     """`location`, normalised. Raises InvalidInputError for a root (Hive's `Warehouse`, HMSHandler)."""
     place = parse(location)
-    if place.path == "/":
+    if is_root(location):
         raise InvalidInputError(f"{place} location must not be root path")
     return str(place)
 

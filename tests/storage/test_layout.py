@@ -143,7 +143,7 @@ def objects(draw: st.DrawFn) -> Objects:
     function = Function(
         className=draw(values),
         ownerName=draw(some),
-        ownerType=draw(st.none() | principals),
+        ownerType=draw(principals),
         functionType=FunctionType.JAVA,
         resourceUris=draw(uris),
     )

@@ -89,7 +89,7 @@ def test_statements_are_constant(application: Application, call: Callable[..., A
 def test_columns_and_encoded_bytes_agree(application: Application, call: Callable[..., Any]) -> None:
     for run in list(steps(call, "t", 7).values())[:-1]:
         run()
-    call("rename_partition", "db", "t", ["x", "1"], Partition(values=["y", "99"]))
+    call("rename_partition", "db", "t", ["x", "1"], partition("db", "t", ["y", "99"]))
     renamed = call("get_table", "db", "t").decode()
     renamed.tableName = "u"
     call("alter_table", "db", "t", renamed)

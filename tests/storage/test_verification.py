@@ -70,7 +70,7 @@ def full(application: Application) -> Application:
     described = ColumnStatistics(ColumnStatisticsDesc(True, "db", "t"), [longs("a", 1, 2)], engine="hive")
     call("set_aggr_stats_for", SetPartitionsStatsRequest([described], engine="hive"))
     call("add_primary_key", AddPrimaryKeyRequest([SQLPrimaryKey("db", "t", "a", 1, "key", False, True, False)]))
-    call("create_function", Function("f", "db", "org.F", "o", functionType=FunctionType.JAVA, resourceUris=[]))
+    call("create_function", Function("f", "db", "org.F", "o", PrincipalType.USER, 0, FunctionType.JAVA, []))
     call("create_type", Type("ty", fields=[FieldSchema("a", "int", None)]))
     return application
 

@@ -39,7 +39,7 @@ def catalog(hive_client: Any, tmp_path: Path) -> str:
 
 def test_made_and_read(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     found = hive_client.get_catalog(GetCatalogRequest(catalog.upper())).catalog
-    assert (found.name, found.description, found.locationUri) == (catalog, "mine", f"file:{tmp_path}/place")
+    assert (found.name, found.description, found.locationUri) == (catalog, "mine", f"{tmp_path}/place")
     assert found.createTime > 1_000_000
     assert found.parameters == {"k": "v"}
     assert (tmp_path / "place").is_dir()
@@ -87,7 +87,7 @@ def test_alter(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     hive_client.alter_catalog(AlterCatalogRequest(catalog, Catalog(description="new")))
     hive_client.alter_catalog(AlterCatalogRequest(catalog.upper(), Catalog(catalog, None, str(tmp_path / "moved"))))
     found = hive_client.get_catalog(GetCatalogRequest(catalog)).catalog
-    assert (found.description, found.locationUri) == ("new", f"file:{tmp_path}/moved")
+    assert (found.description, found.locationUri) == ("new", f"{tmp_path}/moved")
     assert found.parameters == {"k": "v"}
     hive_client.alter_catalog(AlterCatalogRequest(catalog, Catalog(parameters={})))
     assert hive_client.get_catalog(GetCatalogRequest(catalog)).catalog.parameters == {}

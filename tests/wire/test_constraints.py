@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+from thrift.Thrift import TApplicationException
 
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import columns, descriptor, new_database, new_table, table, unique
@@ -24,7 +25,6 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     ForeignKeysRequest,
     InvalidObjectException,
     MetaException,
-    NoSuchObjectException,
     NotNullConstraintsRequest,
     PrimaryKeysRequest,
     SQLCheckConstraint,
@@ -42,7 +42,7 @@ def primary_key(database: str, name: str, column: str, **fields: Any) -> SQLPrim
 
 
 def foreign_key(parent: tuple[str, str], child: tuple[str, str], **fields: Any) -> SQLForeignKey:
-    return SQLForeignKey(*parent, "a", *child, "x", **fields)
+    return SQLForeignKey(*parent, "a", *child, "a", **fields)
 
 
 def primary_keys(client: Any, database: str, name: str) -> list[SQLPrimaryKey]:
@@ -107,11 +107,12 @@ def test_names_are_made_where_none_were_sent(hive_client: Any) -> None:
 
 def test_foreign_keys_by_parent_child_and_both(hive_client: Any) -> None:
     parent, child, other = (new_table(hive_client) for _ in range(3))
+    hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(*parent, "a", pk_name="pk")]))
     for each in (child, other):
         key = foreign_key((f"@hive#{parent[0]}", "T"), each, fk_name="fk", pk_name="pk", update_rule=1)
         hive_client.add_foreign_key(AddForeignKeyRequest([key]))
     expected = [
-        SQLForeignKey(*parent, "a", *each, "x", 1, 1, 0, "fk", "pk", False, False, False, "hive")
+        SQLForeignKey(*parent, "a", *each, "a", 1, 1, 0, "fk", "pk", False, False, False, "hive")
         for each in sorted([child, other])
     ]
     assert foreign_keys(hive_client, parent, (None, None)) == expected
@@ -141,6 +142,7 @@ def test_a_rename_is_followed(hive_client: Any) -> None:
 
 def test_gone_with_their_table(hive_client: Any) -> None:
     parent, child = new_table(hive_client), new_table(hive_client)
+    hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(*parent, "a")]))
     hive_client.add_foreign_key(AddForeignKeyRequest([foreign_key(parent, child)]))
     hive_client.drop_table(*parent, True)
     assert foreign_keys(hive_client, (None, None), child) == []
@@ -155,7 +157,8 @@ def test_gone_with_their_column(hive_client: Any) -> None:
     hive_client.add_primary_key(AddPrimaryKeyRequest(keys))
     nulls = [SQLNotNullConstraint("hive", *parent, "x", "n")]
     hive_client.add_not_null_constraint(AddNotNullConstraintRequest(nulls))
-    hive_client.add_foreign_key(AddForeignKeyRequest([foreign_key(parent, child)]))
+    both = [SQLForeignKey(*parent, column, *child, column, n, fk_name="fk") for n, column in enumerate(("a", "x"), 1)]
+    hive_client.add_foreign_key(AddForeignKeyRequest(both))
     place = hive_client.get_table(*parent).sd.location
     more = descriptor(place, cols=columns(("a", "bigint"), ("x", "string"), ("y", "int")))
     hive_client.alter_table(*parent, table(*parent, sd=more))
@@ -174,35 +177,55 @@ def test_drop(hive_client: Any) -> None:
     hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, name, "a", pk_name="pk")]))
     hive_client.drop_constraint(DropConstraintRequest(f"@hive#{database}", "T", "PK"))
     assert primary_keys(hive_client, database, name) == []
-    with pytest.raises(NoSuchObjectException, match=f"constraint: pk does not exist .* {database}.t"):
+    with pytest.raises(TApplicationException, match=f"constraint: pk does not exist .* {database}.t"):
         hive_client.drop_constraint(DropConstraintRequest(database, name, "pk"))
-    with pytest.raises(NoSuchObjectException, match="table not found"):
+    with pytest.raises(TApplicationException, match="table not found"):
         hive_client.drop_constraint(DropConstraintRequest(database, "nowhere", "pk"))
 
 
 def test_refusals(hive_client: Any) -> None:
+    """Where Hive's handler throws what the method does not declare, its clients see a TApplicationException."""
     database, name = new_table(hive_client)
     hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, name, "a", pk_name="pk")]))
-    with pytest.raises(MetaException, match="Constraint name already exists: pk"):
-        hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, name, "x", pk_name="PK")]))
-    with pytest.raises(MetaException, match="Primary key already exists"):
+    with pytest.raises(TApplicationException, match="Constraint name already exists: pk"):
+        hive_client.add_not_null_constraint(
+            AddNotNullConstraintRequest([SQLNotNullConstraint("hive", database, name, "x", "PK")])
+        )
+    with pytest.raises(MetaException, match=f"Primary key already exists for: hive.{database}.t"):
         hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, name, "x")]))
     not_null = SQLNotNullConstraint("hive", database, name, "nope")
-    with pytest.raises(MetaException, match="column 'nope' not found"):
+    with pytest.raises(TApplicationException, match="column 'nope' not found"):
         hive_client.add_not_null_constraint(AddNotNullConstraintRequest([not_null]))
-    with pytest.raises(NoSuchObjectException, match="table not found"):
+    with pytest.raises(TApplicationException, match="table not found"):
         hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, "nowhere", "a")]))
     orphan = foreign_key((database, "nowhere"), (database, name))
-    with pytest.raises(NoSuchObjectException, match="Parent table not found"):
+    with pytest.raises(TApplicationException, match="Parent table not found"):
         hive_client.add_foreign_key(AddForeignKeyRequest([orphan]))
     loose = SQLForeignKey(database, name, "nope", database, name, "x")
-    with pytest.raises(MetaException, match="parent column 'nope' not found"):
+    with pytest.raises(TApplicationException, match="parent column 'nope' not found"):
         hive_client.add_foreign_key(AddForeignKeyRequest([loose]))
     for keys in ([], [primary_key(database, each, "a") for each in (name, "other")]):
         with pytest.raises(MetaException, match="of one table"):
             hive_client.add_primary_key(AddPrimaryKeyRequest(keys))
     with pytest.raises(MetaException, match="without its argument request"):
         hive_client.get_primary_keys(None)
+
+
+def test_a_foreign_key_points_to_a_key(hive_client: Any) -> None:
+    """As Hive 3 and 4: to all columns of a primary or unique key, in their order, of the same types."""
+    parent, child = new_table(hive_client), new_table(hive_client)
+    with pytest.raises(MetaException, match="there are no primary keys or unique keys for referenced table"):
+        hive_client.add_foreign_key(AddForeignKeyRequest([foreign_key(parent, child)]))
+    keys = [SQLUniqueConstraint("hive", *parent, column, n, "u") for n, column in enumerate(("x", "a"), 1)]
+    hive_client.add_unique_constraint(AddUniqueConstraintRequest(keys))
+    wrong_order = [SQLForeignKey(*parent, name, *child, name, n, fk_name="k") for n, name in enumerate("ax", 1)]
+    wrong_type = [SQLForeignKey(*parent, name, *child, "a", n, fk_name="k") for n, name in enumerate("xa", 1)]
+    for bad in ([foreign_key(parent, child)], wrong_order, wrong_type):
+        with pytest.raises(MetaException, match="no corresponding primary key or unique key exists"):
+            hive_client.add_foreign_key(AddForeignKeyRequest(bad))
+    right = [SQLForeignKey(*parent, name, *child, name, n, fk_name="k") for n, name in enumerate("xa", 1)]
+    hive_client.add_foreign_key(AddForeignKeyRequest(right))
+    assert [key.fkcolumn_name for key in foreign_keys(hive_client, parent, child)] == ["x", "a"]
 
 
 def test_none_for_what_is_not_there(hive_client: Any) -> None:
@@ -218,12 +241,14 @@ def test_none_for_what_is_not_there(hive_client: Any) -> None:
 def test_a_table_with_constraints(hive_client: Any) -> None:
     """Seven arguments as of Hive 3. The names in the constraints are those that the client had when it made them."""
     parent = new_table(hive_client)
+    hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(*parent, "a")]))
     database = new_database(hive_client)
     keys = [primary_key("old", "name", "a", pk_name="pk")]
     own = SQLForeignKey(database, "t", "a", database, "t", "x", fk_name="own")
     others = [foreign_key(parent, ("", ""), fk_name="fk"), own]
     nulls = [SQLNotNullConstraint(None, None, None, "x", "n")]
-    hive_client.create_table_with_constraints(table(database, "t"), keys, others, [], nulls, None, [])
+    new = table(database, "t", sd=descriptor(cols=columns(("a", "int"), ("x", "int"))))
+    hive_client.create_table_with_constraints(new, keys, others, [], nulls, None, [])
     found = hive_client.get_all_table_constraints(AllTableConstraintsRequest(database, "t", "hive")).allTableConstraints
     assert [(key.table_db, key.table_name, key.pk_name) for key in found.primaryKeys] == [(database, "t", "pk")]
     assert [(key.fk_name, key.pktable_db, key.fktable_db) for key in found.foreignKeys] == [
@@ -275,7 +300,7 @@ def test_strange_names_and_many_columns(hive_client: Any) -> None:
     assert {key.pk_name for key in found} == {"é/'\""}
     for bad, text in (("x" * 10_000, "too long"), ("a\0b", "NUL")):
         not_null = SQLNotNullConstraint("hive", database, name, "c1", bad)
-        with pytest.raises(MetaException, match=text):
+        with pytest.raises((MetaException, TApplicationException), match=text):
             hive_client.add_not_null_constraint(AddNotNullConstraintRequest([not_null]))
 
 

@@ -94,20 +94,25 @@ def test_whole_databases_by_a_pattern(hive_client: Any) -> None:
     assert found("") == []
 
 
-def test_alter_keeps_what_is_not_said_and_refuses_a_rename(hive_client: Any, tmp_path: Path) -> None:
-    name = new_database(hive_client)
+def test_alter_keeps_what_is_not_said_and_the_name(hive_client: Any, tmp_path: Path) -> None:
+    name = unique("db")
+    hive_client.create_database(Database(name=name, ownerType=PrincipalType.ROLE))
     before = hive_client.get_database(name)
     hive_client.alter_database(name, Database(name=name, parameters={"a": "b"}))
     after = hive_client.get_database(name)
-    assert (after.locationUri, after.createTime, after.parameters) == (
+    assert (after.locationUri, after.createTime, after.parameters, after.ownerType) == (
         before.locationUri,
         before.createTime,
         {"a": "b"},
+        PrincipalType.ROLE,
     )
     hive_client.alter_database(name, Database(name=name, locationUri=f"{tmp_path}/elsewhere"))
     assert hive_client.get_database(name).locationUri == f"file:{tmp_path}/elsewhere"
-    with pytest.raises(MetaException, match="cannot be renamed"):
-        hive_client.alter_database(name, Database(name=unique()))
+    other = unique()
+    hive_client.alter_database(name, Database(name=other, parameters={"c": "d"}))
+    assert hive_client.get_database(name).parameters == {"c": "d"}
+    with pytest.raises(NoSuchObjectException):
+        hive_client.get_database(other)
     with pytest.raises(NoSuchObjectException):
         hive_client.alter_database(unique(), Database(parameters={}))
 

@@ -42,11 +42,32 @@ def test_what_goes_in_comes_out(hive_client: Any) -> None:
     assert hive_client.get_function(f"@hive#{database}", "myfunc") == found
 
 
-def test_old_clients_leave_fields_out(hive_client: Any) -> None:
+@pytest.mark.parametrize("missing", ["functionName", "dbName", "ownerType", "functionType"])
+def test_a_function_says_what_it_is(hive_client: Any, missing: str) -> None:
     database = new_database(hive_client)
-    hive_client.create_function(Function("f", database, "C"))
-    found = hive_client.get_function(database, "f")
-    assert (found.ownerType, found.functionType, found.resourceUris) == (PrincipalType.USER, FunctionType.JAVA, [])
+    new = function(database, "f")
+    setattr(new, missing, None)
+    with pytest.raises(MetaException, match="cannot be null"):
+        hive_client.create_function(new)
+    hive_client.create_function(function(database, "g"))
+    with pytest.raises(MetaException, match="cannot be null"):
+        hive_client.alter_function(database, "g", new)
+    assert hive_client.get_functions(database, "*") == ["g"]
+
+
+def test_a_function_and_its_database_are_named(hive_client: Any) -> None:
+    database = new_database(hive_client)
+    for call in (
+        lambda: hive_client.get_function(None, "f"),
+        lambda: hive_client.get_function(database, None),
+        lambda: hive_client.drop_function(None, "f"),
+        lambda: hive_client.drop_function(database, None),
+        lambda: hive_client.alter_function(None, "f", function(database, "f")),
+        lambda: hive_client.alter_function(database, None, function(database, "f")),
+        lambda: hive_client.get_functions(None, "*"),
+    ):
+        with pytest.raises(MetaException, match=r"cannot be null|without the name of a function"):
+            call()
 
 
 def test_a_missing_function_is_named_as_it_was_asked_for(hive_client: Any) -> None:
@@ -56,7 +77,7 @@ def test_a_missing_function_is_named_as_it_was_asked_for(hive_client: Any) -> No
         hive_client.get_function(f"@hive#{database}", "NoSuchFunc")
     with pytest.raises(NoSuchObjectException, match="NoSuchFunc does not exist"):
         hive_client.drop_function(database, "NoSuchFunc")
-    with pytest.raises(InvalidOperationException, match="NoSuchFunc does not exist"):
+    with pytest.raises(MetaException, match="NoSuchFunc does not exist"):
         hive_client.alter_function(database, "NoSuchFunc", function(database, "NoSuchFunc"))
 
 
@@ -92,18 +113,20 @@ def test_alter_renames_and_moves(hive_client: Any) -> None:
     assert (found.className, found.resourceUris, found.createTime) == ("New", jars, created)
     assert hive_client.get_functions(database, "*") == []
     hive_client.create_function(function(other, "f"))
-    with pytest.raises(InvalidOperationException, match="already exists"):
+    with pytest.raises(MetaException, match="already exists"):
         hive_client.alter_function(other, "f", function(other, "g"))
-    with pytest.raises(InvalidOperationException, match="does not exist"):
+    with pytest.raises(MetaException, match="does not exist"):
         hive_client.alter_function(other, "f", function(unique("nowhere"), "f"))
+    with pytest.raises(MetaException, match="not a valid object name"):
+        hive_client.alter_function(other, "f", function(other, "a b"))
 
 
-@pytest.mark.parametrize("name", [None, "", "a b", "a.b", "x" * 129, "é", "a\0", "a/b", "x" * 10_000])
-def test_names_that_are_none(hive_client: Any, name: str | None) -> None:
+@pytest.mark.parametrize("name", ["", "a b", "a.b", "x" * 129, "é", "a\0", "a/b", "x" * 10_000])
+def test_names_that_are_none(hive_client: Any, name: str) -> None:
     with pytest.raises(InvalidObjectException, match="not a valid object name"):
         hive_client.create_function(function("default", name))
     with pytest.raises((NoSuchObjectException, MetaException), match=r"does not exist|NUL"):
-        hive_client.get_function("default", name or "")
+        hive_client.get_function("default", name)
 
 
 def test_refusals(hive_client: Any) -> None:

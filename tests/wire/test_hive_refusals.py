@@ -13,6 +13,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     GetProjectionsSpec,
     GetTablesRequest,
+    InvalidObjectException,
     InvalidOperationException,
     MetaException,
     NoSuchObjectException,
@@ -216,13 +217,111 @@ def test_a_table_does_not_move_between_catalogs(hive_client: Any) -> None:
     assert hive_client.get_table(database, name) == before
 
 
-def test_a_spec_has_partitions_of_one_kind(hive_client: Any) -> None:
+def test_of_a_spec_with_partitions_of_both_kinds_those_of_the_list_count(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     shared = PartitionSpecWithSharedSD([PartitionWithoutSD(["a"], relativePath="/ds=a")], descriptor())
     listed = PartitionListComposingSpec([partition(database, name, ["b"])])
-    with pytest.raises(MetaException, match="both kinds"):
-        hive_client.add_partitions_pspec([PartitionSpec(database, name, None, shared, listed)])
+    assert hive_client.add_partitions_pspec([PartitionSpec(database, name, None, shared, listed)]) == 1
+    assert hive_client.get_partition_names(database, name, -1) == ["ds=b"]
+
+
+def test_a_spec_says_whose_partitions_it_has_and_where(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    unnamed = partition(database, name, ["a"])
+    unnamed.dbName = unnamed.tableName = None
+    with pytest.raises(MetaException, match="must be set in the partition"):
+        hive_client.add_partitions_pspec(
+            [PartitionSpec(database, name, None, None, PartitionListComposingSpec([unnamed]))]
+        )
+    for place in (None, ""):
+        own = PartitionWithoutSD(["a"], relativePath="/ds=a")
+        shared = PartitionSpecWithSharedSD([own], descriptor(place))
+        with pytest.raises(MetaException, match=r"without sd\.location"):
+            hive_client.add_partitions_pspec([PartitionSpec(database, name, None, shared)])
+    shared = PartitionSpecWithSharedSD([PartitionWithoutSD(["a"])], None)
+    with pytest.raises(MetaException, match="without sd"):
+        hive_client.add_partitions_pspec([PartitionSpec(database, name, None, shared)])
+    for names in ((database, ""), ("", name)):
+        with pytest.raises(InvalidObjectException, match="table or database do not exist"):
+            hive_client.add_partitions_pspec([PartitionSpec(*names, None, shared)])
     assert hive_client.get_partition_names(database, name, -1) == []
+
+
+@pytest.mark.parametrize("field", ["sd", "sd.serdeInfo", "name", "type"])
+def test_a_partition_says_how_its_rows_lie(hive_client: Any, field: str) -> None:
+    database, name = new_table(hive_client, KEYS)
+    new = partition(database, name, ["a"])
+    if field == "sd":
+        new.sd = None
+    elif field == "sd.serdeInfo":
+        new.sd.serdeInfo = None
+    else:
+        setattr(new.sd.cols[0], field, None)
+    with pytest.raises(MetaException, match=r"was sent without|one of them is null"):
+        hive_client.add_partitions([new])
+    assert hive_client.get_partition_names(database, name, -1) == []
+
+
+def test_types_of_a_partition_are_taken_as_they_are(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    new = partition(database, name, ["a"])
+    new.sd.cols[0].type = "xyz"
+    hive_client.add_partition(new)
+    assert hive_client.get_partition(database, name, ["a"]).sd.cols[0].type == "xyz"
+
+
+def test_of_an_archived_partition_the_original_directory_is_deleted(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    home = Path(hive_client.get_table(database, name).sd.location.removeprefix("file:"))
+    for each in ("original", "stranger"):
+        (home.parent / each).mkdir()
+        (home / each).mkdir()
+    archived = {"is_archived": "true", "original_location": f"file:{home}/original"}
+    hive_client.add_partition(partition(database, name, ["a"], parameters=archived))
+    outside = {"is_archived": "true", "original_location": f"file:{home.parent}/stranger"}
+    hive_client.add_partition(partition(database, name, ["b"], parameters=outside))
+    for value in "ab":
+        hive_client.drop_partition(database, name, [value], True)
+    assert sorted(each.name for each in home.iterdir()) == ["ds=a", "ds=b", "stranger"]
+    assert (home.parent / "stranger").is_dir()  # what is not below the table is not its own
+
+
+def test_a_renamed_table_is_not_counted(hive_client: Any) -> None:
+    database, name = new_table(hive_client)
+    home = Path(hive_client.get_table(database, name).sd.location.removeprefix("file:"))
+    (home / "file").write_text("12345")
+    renamed = hive_client.get_table(database, name)
+    renamed.tableName = "u"
+    hive_client.alter_table(database, name, renamed)
+    assert "numFiles" not in hive_client.get_table(database, "u").parameters
+
+
+def test_partitions_without_a_first_value_are_not_listed(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    for call in (
+        lambda: hive_client.get_partitions_ps(database, name, [], -1),
+        lambda: hive_client.get_partition_names_ps(database, name, [], -1),
+        lambda: hive_client.get_partitions_ps_with_auth(database, name, [], -1, "me", []),
+    ):
+        with pytest.raises(MetaException, match="Invalid partition key & values"):
+            call()
+
+
+@pytest.mark.parametrize("names", [("", "t"), ("d", "")])
+def test_names_of_partitions_of_no_table_are_refused(hive_client: Any, names: tuple[str, str]) -> None:
+    with pytest.raises(NoSuchObjectException):
+        hive_client.get_partition_names(*names, -1)
+
+
+def test_truncation_passes_over_partitions_that_are_not_there(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    there = hive_client.add_partition(partition(database, name, ["a"]))
+    place = Path(there.sd.location.removeprefix("file:"))
+    (place / "file").write_text("x")
+    hive_client.truncate_table(database, name, ["ds=nope"])
+    assert (place / "file").exists()
+    hive_client.truncate_table(database, name, ["ds=nope", "ds=a"])
+    assert not list(place.iterdir())
 
 
 def test_partitions_are_grouped_where_hcatalog_says_so(hive_client: Any) -> None:

@@ -13,11 +13,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
-    ScheduledQueryPollRequest,
-    ScheduledQueryPollResponse,
     SourceTable,
-    WMGetActiveResourcePlanRequest,
-    WMGetActiveResourcePlanResponse,
 )
 
 
@@ -106,13 +102,6 @@ def test_only_views_are_made_of_something(hive_client: Any, database: str) -> No
 def test_anything_may_have_happened_to_the_sources(hive_client: Any) -> None:
     found = hive_client.get_materialization_invalidation_info(CreationMetadata(), "")
     assert (found.sourceTablesUpdateDeleteModified, found.sourceTablesCompacted) == (True, True)
-
-
-def test_hiveserver_finds_nothing_planned(hive_client: Any) -> None:
-    plan = hive_client.get_active_resource_plan(WMGetActiveResourcePlanRequest("default"))
-    assert plan == WMGetActiveResourcePlanResponse()
-    poll = hive_client.scheduled_query_poll(ScheduledQueryPollRequest("hive"))
-    assert poll == ScheduledQueryPollResponse()
 
 
 def test_a_creation_may_be_tried_without_making_anything(hive_client: Any, database: str) -> None:

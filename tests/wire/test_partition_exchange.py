@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -57,17 +58,32 @@ def test_partitions_of_a_day_move_with_their_files(hive_client: Any, database: s
 
 def test_one_partition_moves_back_and_forth(hive_client: Any, database: str) -> None:
     for source, target in (("source", "target"), ("target", "source")) * 2:
-        moved = hive_client.exchange_partition({"ds": "a", "n": "1"}, database, source, database, target)
-        assert (moved.values, moved.tableName) == (["a", "1"], target)
+        answer = hive_client.exchange_partition({"ds": "a", "n": "1"}, database, source, database, target)
+        assert (answer.values, answer.tableName, answer.sd) == (None, None, None)  # as in Hive
         assert rows(hive_client, database, target)["a/1"] == "a-1"
 
 
-def test_what_lies_elsewhere_stays_there(hive_client: Any, database: str, tmp_path: Path) -> None:
-    (tmp_path / "part-0").write_text("c-3")
-    hive_client.add_partition(partition(database, "source", ["c", "3"], sd=descriptor(f"file:{tmp_path}")))
-    (moved,) = hive_client.exchange_partitions({"ds": "c"}, database, "source", database, "target")
-    assert moved.sd.location == f"file:{tmp_path}"
-    assert rows(hive_client, database, "target") == {"c/3": "c-3"}
+def test_what_lies_elsewhere_stays_where_it_is(hive_client: Any, database: str) -> None:
+    place = f"{hive_client.get_table(database, 'source').sd.location}/elsewhere"
+    hive_client.add_partition(partition(database, "source", ["c", "3"], sd=descriptor(place)))
+    with pytest.raises(MetaException, match="at a place of its own"):
+        hive_client.exchange_partitions({"ds": "c"}, database, "source", database, "target")
+    assert hive_client.get_partition(database, "source", ["c", "3"]).sd.location == place
+    assert hive_client.get_partition_names(database, "target", -1) == []
+
+
+def test_nothing_moves_when_a_directory_is_missing(hive_client: Any, database: str) -> None:
+    shutil.rmtree(folder(hive_client.get_partition(database, "source", ["a", "2"]).sd.location))
+    with pytest.raises(MetaException, match="directory of partition ds=a/n=2 is missing"):
+        hive_client.exchange_partitions({"ds": "a"}, database, "source", database, "target")
+    assert len(hive_client.get_partition_names(database, "source", -1)) == 4
+    assert hive_client.get_partition_names(database, "target", -1) == []
+
+
+def test_names_that_are_no_columns_are_passed_over(hive_client: Any, database: str) -> None:
+    """As Hive does."""
+    hive_client.exchange_partitions({"ds": "a", "hour": "1"}, database, "source", database, "target")
+    assert rows(hive_client, database, "target") == {"a/1": "a-1", "a/2": "a-2"}
 
 
 def test_skewed_locations_move_along(hive_client: Any, database: str) -> None:
@@ -113,7 +129,8 @@ def test_tables_must_be_alike(hive_client: Any, database: str) -> None:
         ({"ds": "a"}, "source", "nope", r"The destination table hive\.db_\w+\.nope not found"),
         ({}, "source", "target", "Invalid partition key & values"),
         ({"ds": ""}, "source", "target", "Invalid partition key & values"),
-        ({"x": "a"}, "source", "target", "x is not a partition column"),
+        ({"x": "a"}, "source", "target", "Invalid partition key & values"),
+        ({"n": "1"}, "source", "target", "values of their first columns"),
         (None, "source", "target", "must not be null"),
         ({"ds": "a"}, None, "target", "must not be null"),
         ({"ds": "a"}, "source", "source", "already exist in the table source"),

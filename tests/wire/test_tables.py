@@ -15,6 +15,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     AlterTableRequest,
     ClientCapabilities,
     CreateTableRequest,
+    Database,
     DropTableRequest,
     EnvironmentContext,
     GetTableRequest,
@@ -23,9 +24,11 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     InvalidOperationException,
     MetaException,
     NoSuchObjectException,
+    PrincipalType,
     SerDeInfo,
     StorageDescriptor,
     Table,
+    UnknownDBException,
 )
 
 
@@ -111,7 +114,6 @@ def test_missing_and_present(hive_client: Any) -> None:
         {"sd": descriptor(cols=columns(("", "int")))},
         {"sd": descriptor(skewedInfo=skewed(["nope"], [["1"]]))},
         {"sd": descriptor(skewedInfo=skewed(["a", "x"], [["1"]]))},
-        {"partitionKeys": columns(("a", "int"))},
         {"parameters": {"k": "a\0b"}},
     ],
 )
@@ -125,9 +127,51 @@ def test_malformed_tables_are_refused_and_leave_nothing(hive_client: Any, change
     assert hive_client.get_all_tables(database) == []
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"dbName": None}, {"tableName": None}, {"sd": descriptor(cols=columns(("a", None)))}],  # type: ignore[arg-type]
+)
+def test_what_is_null_is_a_meta_exception(hive_client: Any, change: dict[str, Any]) -> None:
+    """As in Hive."""
+    database = new_database(hive_client)
+    bad = table(database, "t")
+    for field, value in change.items():
+        setattr(bad, field, value)
+    with pytest.raises(MetaException, match=r"was sent without|has no type"):
+        hive_client.create_table(bad)
+    assert hive_client.get_all_tables(database) == []
+
+
+def test_a_partition_column_may_be_a_column(hive_client: Any) -> None:
+    """As in Hive, which hmsbench expects."""
+    database, name = new_table(hive_client, [("a", "int")])
+    hive_client.add_partition(partition(database, name, ["1"]))
+    assert hive_client.get_partition_names(database, name, -1) == ["a=1"]
+    assert [each.values for each in hive_client.get_partitions_by_filter(database, name, "a = 1", -1)] == [["1"]]
+
+
+def test_tables_are_sought_in_databases_by_a_pattern(hive_client: Any) -> None:
+    """As Hive 4's client lists them, which names no tables."""
+    prefix = unique("p")
+    for each in "ab":
+        hive_client.create_database(Database(name=f"{prefix}_{each}"))
+        hive_client.create_table(table(f"{prefix}_{each}", f"t_{each}"))
+    found = hive_client.get_table_objects_by_name_req(GetTablesRequest(f"{prefix}_*", tablesPattern="t_*")).tables
+    assert [(each.dbName, each.tableName) for each in found] == [(f"{prefix}_{each}", f"t_{each}") for each in "ab"]
+    assert found[0] == hive_client.get_table(f"{prefix}_a", "t_a")
+    with pytest.raises(UnknownDBException, match="nowhere"):
+        hive_client.get_table_objects_by_name_req(GetTablesRequest("nowhere", tablesPattern="*"))
+
+
+def test_listings_say_who_owns(hive_client: Any) -> None:
+    database, _ = new_table(hive_client, owner="staff", ownerType=PrincipalType.ROLE)
+    (found,) = hive_client.get_table_meta(database, "*", [])
+    assert (found.ownerName, found.ownerType, found.catName) == ("staff", PrincipalType.ROLE, "hive")
+
+
 def test_the_root_of_a_file_system_is_no_table(hive_client: Any) -> None:
     database = new_database(hive_client)
-    with pytest.raises(MetaException, match="location must not be root path"):
+    with pytest.raises(InvalidObjectException, match="t location must not be root path"):
         hive_client.create_table(table(database, "t", sd=descriptor("file:///")))
 
 
@@ -333,9 +377,9 @@ def test_unknown_methods_leave_the_connection_usable(hive_client: Any) -> None:
     from thrift.Thrift import TApplicationException
 
     with pytest.raises(TApplicationException) as caught:
-        hive_client.get_index_names(unique(), "t", -1)
+        hive_client.drop_index_by_name(unique(), "t", "i", True)
     assert caught.value.type == TApplicationException.UNKNOWN_METHOD
-    assert caught.value.message == "Invalid method name: 'get_index_names'"
+    assert caught.value.message == "Invalid method name: 'drop_index_by_name'"
     assert hive_client.getStatus() == 2
 
 

@@ -17,12 +17,12 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 
 def test_made_read_listed_dropped(hive_client: Any) -> None:
-    name = unique("type")
-    sent = Type(name.upper(), type1="int", type2="array<string>", fields=columns(("A", "int"), ("b", "string")))
+    name = unique("Type")
+    sent = Type(name, type1="int", type2="array<string>", fields=columns(("A", "int"), ("b", "string")))
     assert hive_client.create_type(sent) is True
-    found = hive_client.get_type(name.upper())
+    found = hive_client.get_type(name)
     assert (found.name, found.type1, found.type2) == (name, "int", "array<string>")
-    assert [(field.name, field.type) for field in found.fields] == [("a", "int"), ("b", "string")]
+    assert [(field.name, field.type) for field in found.fields] == [("A", "int"), ("b", "string")]
     assert hive_client.get_type_all(f"{name}|nothing") == {name: found}
     assert hive_client.get_type_all("*")[name] == found
     with pytest.raises(AlreadyExistsException, match=f"Type {name} already exists"):

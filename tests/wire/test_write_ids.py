@@ -184,7 +184,7 @@ def test_the_state_of_a_copied_table_is_taken_over(hive_client: Any, db: str) ->
 
 def test_write_ids_follow_a_transactional_table(hive_client: Any) -> None:
     database, name = new_database(hive_client), unique()
-    made = table(database, name, parameters={"transactional": "true"})
+    made = table(database, name, parameters={"transactional": "true", "transactional_properties": "insert_only"})
     hive_client.create_table(made)
     transaction = open_transaction(hive_client)
     held = lock(hive_client, updating(database, name), transaction=transaction)

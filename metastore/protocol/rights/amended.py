@@ -42,6 +42,21 @@ def held_by_caller(struct_of: Callable[[Given], Any]) -> Amend:
     return amend
 
 
+def asked_by_caller(struct_of: Callable[[Given], Any], user: str, groups: str) -> Amend:
+    """Asks for the caller's own privileges: whoever calls another's name, sees what the caller may do."""
+
+    def amend(standing: Standing, given: Given) -> None:
+        struct = struct_of(given)
+        if struct is None or standing.is_admin:
+            return
+        if getattr(struct, user) is not None:
+            setattr(struct, user, standing.user)
+        own = [each for each in getattr(struct, groups) or () if standing.is_principal(int(PrincipalKind.GROUP), each)]
+        setattr(struct, groups, own or None)
+
+    return amend
+
+
 def granted_by_caller(bag_of: Callable[[Given], Any]) -> Amend:
     """Writes down who really grants."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.domain.names import table_name
 from metastore.domain.privileges import Right
 from metastore.protocol.rights import needs, shown
-from metastore.protocol.rights.amended import owned_by_caller
+from metastore.protocol.rights.amended import asked_by_caller, owned_by_caller
 from metastore.protocol.rights.needs import given, request, structs, table
 from metastore.protocol.rights.rule import Declarations
 
@@ -17,9 +17,7 @@ declare = Declarations()
 # Partitions
 
 declare(
-    """get_partition get_partition_with_auth get_partition_req get_partition_by_name
-    get_partitions get_partitions_with_auth get_partitions_req
-    get_partitions_ps get_partitions_ps_with_auth get_partitions_ps_with_auth_req
+    """get_partition get_partition_req get_partition_by_name get_partitions get_partitions_req get_partitions_ps
     get_partitions_by_filter get_partitions_by_filter_req get_num_partitions_by_filter
     get_partitions_by_names get_partitions_by_names_req
     get_partition_names fetch_partition_names_req get_partition_names_ps get_partition_names_ps_req
@@ -27,6 +25,16 @@ declare(
     get_partitions_by_expr get_partitions_spec_by_expr get_partition_names_req get_partition_values
     isPartitionMarkedForEvent""",
     table(),
+)
+declare(
+    "get_partition_with_auth get_partitions_with_auth get_partitions_ps_with_auth",
+    table(),
+    amend=asked_by_caller(lambda given: given, "user_name", "group_names"),
+)
+declare(
+    "get_partitions_ps_with_auth_req",
+    table(),
+    amend=asked_by_caller(lambda given: given.req, "userName", "groupNames"),
 )
 declare(
     "add_partition add_partition_with_environment_context",

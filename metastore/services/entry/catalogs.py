@@ -42,7 +42,9 @@ class CatalogService:
         catalog.name, catalog.createTime = fold(catalog.name), self._clock()
         check_object_name("catalog", catalog.name)
         catalog.locationUri = self._located(catalog.locationUri or paths.join(self._warehouse.root, catalog.name))
-        database = Database(DEFAULT_DATABASE, f"Default database for catalog {catalog.name}", catalog.locationUri)
+        database = Database(
+            DEFAULT_DATABASE, f"Default database for catalog {catalog.name}", paths.normalise(catalog.locationUri)
+        )
         try:
             self._journal.attempt(lambda _: self._create(catalog, database))
         except AlreadyExistsError:
@@ -91,7 +93,7 @@ class CatalogService:
             return work.catalogs.names()
 
     def drop(self, name: str, *, if_exists: bool = False) -> None:
-        """Drops a catalog in which there is nothing but an empty default database; its directory, if that is empty.
+        """Drops a catalog in which there is nothing but an empty default database; directories, where they are empty.
 
         Raises NotFoundError, InvalidOperationError (something is in it), InvalidInputError (the default catalog).
         """
@@ -107,10 +109,10 @@ class CatalogService:
                 raise InvalidOperationError(
                     f"There are non-default databases in the catalog {name} so it cannot be dropped."
                 )
-            _drop_default_database(work, name)
+            places = [*_drop_default_database(work, name), catalog.locationUri]
             work.catalogs.delete(name)
             work.record(events.drop_catalog(name))
-            removing = decide_removal(work, self._warehouse, [catalog.locationUri], reason=UNDONE)
+            removing = decide_removal(work, self._warehouse, list(dict.fromkeys(places)), reason=UNDONE)
         self._journal.carry_out(removing)
 
     def identity(self) -> str:
@@ -119,21 +121,26 @@ class CatalogService:
             return work.catalogs.identity()
 
     def _located(self, location: str) -> str:
+        """The location, normalised but for the scheme, which Hive does not add to a catalog's."""
         try:
-            return self._warehouse.roots.admit(location, managed=True)
+            normal = self._warehouse.roots.admit(location, managed=True)
         except InvalidInputError as error:
             raise InvalidObjectError(str(error)) from None
+        return location if normal == f"file:{location}" else normal
 
 
-def _drop_default_database(work: UnitOfWork, catalog: str) -> None:
+def _drop_default_database(work: UnitOfWork, catalog: str) -> list[str]:
+    """Returns where it lay."""
     name = DatabaseName(catalog, DEFAULT_DATABASE)
     stored = work.databases.find(name, lock=True)
     if stored is None:
-        return
+        return []
     if work.tables.names(name) or work.functions.names(name):
         raise InvalidOperationError(f"There are still objects in the default database for catalog {catalog}")
     work.databases.delete(stored.id)
-    work.record(events.drop_database(database_text(stored.encoded.decode())))
+    database = stored.encoded.decode()
+    work.record(events.drop_database(database_text(database)))
+    return [database.locationUri]
 
 
 def _missing(name: str) -> NotFoundError:

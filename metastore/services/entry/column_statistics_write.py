@@ -67,16 +67,14 @@ class ColumnStatisticsWriteService:
         merge: bool = False,
     ) -> None:
         """Does what `store_of_table` does, for partitions by their names. What comes twice for a partition is put
-        together.
+        together. As in Hive, columns are not looked up: partitions may have had others than their table.
         """
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="share")
-            struct = stored.encoded.decode()
             new: dict[str, Columns] = {}
             for name, columns in statistics:
                 canonical = canonical_name(stored.ref.key_names, name)
                 new[canonical] = _joined(columns, new.get(canonical))
-                _check_columns(struct, new[canonical])
             there = _locked(work, stored.ref, new)
             if merge:
                 old = work.column_statistics.of_partitions(stored.ref.id, list(new), None, engine)

@@ -84,9 +84,9 @@ class DatabaseService:
             return work.databases.matching(catalog, pattern)
 
     def alter(self, name: DatabaseName, new: Database) -> None:
-        """Replaces parameters, owner, description and location. A database is not renamed.
+        """Replaces parameters and owner; description, location and kind of owner where they are given.
 
-        Raises NotFoundError, InvalidOperationError.
+        Another name is passed over, as Hive does: a database is not renamed. Raises NotFoundError, InvalidObjectError.
         """
         try:
             places = [paths.normalise(new.locationUri)] if new.locationUri else []
@@ -97,12 +97,11 @@ class DatabaseService:
     def _alter(self, name: DatabaseName, new: Database, places: Sequence[str]) -> None:
         with self._journal.making(places) as intent, self._store.transaction() as work:
             stored = get_database(work, name, lock=True)
-            if new.name and fold(new.name) != name.name:
-                raise InvalidOperationError(f"Database {name} cannot be renamed to {new.name}")
             old = stored.encoded.decode()
             new.name, new.createTime = name.name, old.createTime
             new.locationUri = new.locationUri or old.locationUri
             new.description = new.description or old.description
+            new.ownerType = new.ownerType or old.ownerType
             new = self._completed(work, name.catalog, new)
             work.databases.update(stored.id, new)
             work.record(events.alter_database(database_text(old), database_text(new)))

@@ -10,13 +10,12 @@ from metastore.errors import (
     AlreadyExistsError,
     InvalidInputError,
     InvalidObjectError,
-    InvalidOperationError,
     NotFoundError,
 )
 from metastore.services.clock import Clock
 from metastore.storage.repositories.functions import StoredFunction
 from metastore.storage.unit_of_work import Store, UnitOfWork
-from thrift_idl.gen.hive_metastore.ttypes import Function, FunctionType, PrincipalType
+from thrift_idl.gen.hive_metastore.ttypes import Function
 
 
 class FunctionService:
@@ -29,7 +28,7 @@ class FunctionService:
         self._clock = clock
 
     def create(self, database: DatabaseName, function: Function) -> None:
-        """Raises AlreadyExistsError, InvalidObjectError, NotFoundError (of the database)."""
+        """Raises AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError (of the database)."""
         function = _prepared(function, database)
         function.createTime = self._clock()
         try:
@@ -45,7 +44,7 @@ class FunctionService:
     def alter(self, database: DatabaseName, name: str, new: Function, target: DatabaseName) -> None:
         """Replaces a function, its name and database included.
 
-        Raises NotFoundError, InvalidObjectError, InvalidOperationError (the new name is taken, its database missing).
+        Raises NotFoundError, InvalidInputError, InvalidObjectError, AlreadyExistsError (of the new name).
         """
         new = _prepared(new, target)
         try:
@@ -54,10 +53,10 @@ class FunctionService:
                 new.createTime = stored.encoded.decode().createTime
                 home = work.databases.find(target)
                 if home is None:
-                    raise InvalidOperationError(f"The database {target} does not exist")
+                    raise NotFoundError(f"The database {target} does not exist")
                 work.functions.update(stored.id, home.id, new)
         except AlreadyExistsError:
-            raise InvalidOperationError(f"Function {target}.{new.functionName} already exists") from None
+            raise AlreadyExistsError(f"Function {target}.{new.functionName} already exists") from None
 
     def drop(self, database: DatabaseName, name: str) -> None:
         """Raises NotFoundError."""
@@ -83,8 +82,8 @@ class FunctionService:
 
 def _prepared(function: Function, database: DatabaseName) -> Function:
     """Completes and checks (HMSHandler.validateFunctionInfo). Raises InvalidInputError, InvalidObjectError."""
-    if function is None:
-        raise InvalidInputError("Function cannot be null.")
+    if function.functionName is None:
+        raise InvalidInputError("Function name cannot be null.")
     function.catName, function.dbName, function.functionName = (
         database.catalog,
         database.name,
@@ -93,8 +92,8 @@ def _prepared(function: Function, database: DatabaseName) -> Function:
     check_object_name("function", function.functionName)
     if function.className is None:
         raise InvalidObjectError("Function class name cannot be null")
-    function.ownerType = function.ownerType or PrincipalType.USER
-    function.functionType = function.functionType or FunctionType.JAVA
+    if function.ownerType is None or function.functionType is None:
+        raise InvalidInputError("Function type and owner type cannot be null.")
     function.resourceUris = [each for each in function.resourceUris or [] if each is not None]
     return function
 

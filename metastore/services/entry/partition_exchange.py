@@ -12,27 +12,31 @@ from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.journal import Journal, Looked, decide_moves
 from metastore.services.files.moves import Move, relocate
 from metastore.services.rules.events import objects, table_text
+from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import values_condition
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, Table
 
 
 class PartitionExchangeService:
     """Rules of EXCHANGE PARTITION (Hive's HMSHandler)."""
 
-    def __init__(self, store: Store, journal: Journal) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
         self._store = store
         self._journal = journal
+        self._warehouse = warehouse
 
     def exchange(self, source: TableName, target: TableName, values: Mapping[str, str] | None) -> list[Partition]:
-        """Moves the partitions of these values (by column; of some columns at least) to the target; returns them.
+        """Moves the partitions of these values (by column; of the first columns) to the target; returns them.
 
-        Files below the source table move along; a partition that lies elsewhere stays there. All or nothing is moved.
+        Their directories move along. All or nothing is moved. As in Hive, other names than columns' are passed over.
 
-        Raises InvalidInputError: a table or partition is missing, the tables differ, or the target has one already.
+        Raises InvalidInputError: a table, partition or directory is missing, a partition lies at a place of its own,
+        the tables differ, or the target has one already.
         """
         if values is None or not (source.database and source.name and target.database and target.name):
             raise InvalidInputError(
@@ -40,6 +44,7 @@ class PartitionExchangeService:
             )
         if source.catalog != target.catalog:
             raise InvalidInputError("You cannot move a partition across catalogs")
+        self._check_directories(source, values)
         try:
             arrived, moving = self._journal.attempt(lambda looked: self._exchange(source, target, values, looked))
         except AlreadyExistsError:
@@ -71,6 +76,18 @@ class PartitionExchangeService:
             moving = decide_moves(work, looked, moves, new.ref.id, owners[0].sd.location)
             return [each.partition for each in arrived], moving
 
+    def _check_directories(self, source: TableName, values: Mapping[str, str]) -> None:
+        """Of partitions that are there; nothing is locked while file systems are asked."""
+        with self._store.read() as work:
+            table = work.tables.find(source)
+            condition = _condition(table, values) if table else None
+            found = work.partitions.select_stored(table.ref, condition) if table and condition else []
+        for each in found:
+            if each.partition.sd.location and self._warehouse.is_missing(each.partition.sd.location):
+                raise InvalidInputError(
+                    f"The directory of partition {each.name} is missing: {each.partition.sd.location}"
+                )
+
 
 def _tables(work: UnitOfWork, source: TableName, target: TableName) -> tuple[StoredTable, StoredTable]:
     new = work.tables.find(target, lock="share")
@@ -84,12 +101,20 @@ def _tables(work: UnitOfWork, source: TableName, target: TableName) -> tuple[Sto
     return old, new
 
 
-def _chosen(work: UnitOfWork, table: StoredTable, values: Mapping[str, str]) -> list[StoredPartition]:
+def _condition(table: StoredTable, values: Mapping[str, str]) -> Condition | None:
+    """Returns the partitions that are meant: those of the first columns' values. Raises InvalidInputError."""
     given = {fold(column): value for column, value in values.items()}
-    unknown = sorted(given.keys() - set(table.ref.key_names))
-    if unknown:
-        raise InvalidInputError(f"{unknown[0]} is not a partition column of {table.ref.name}")
-    condition = values_condition([given.get(name) or "" for name in table.ref.key_names], table.ref.keys)
+    wanted = [given.get(name) or "" for name in table.ref.key_names]
+    if "" in wanted and any(wanted[wanted.index("") :]):
+        raise InvalidInputError(
+            f"Partitions are exchanged by the values of their first columns, {', '.join(table.ref.key_names)}: "
+            f"{dict(values)} leaves one out"
+        )
+    return values_condition(wanted, table.ref.keys)
+
+
+def _chosen(work: UnitOfWork, table: StoredTable, values: Mapping[str, str]) -> list[StoredPartition]:
+    condition = _condition(table, values)
     if condition is None:
         raise InvalidInputError(f"Invalid partition key & values; keys {table.ref.key_names}, values {dict(values)}")
     chosen = work.partitions.select_stored(table.ref, condition, lock=True)
@@ -111,12 +136,19 @@ def _columns(columns: Sequence[FieldSchema]) -> list[tuple[str, str]]:
 
 
 def _successor(stored: StoredPartition, source: Table, target: Table) -> Partition:
-    """The partition as it is in the target."""
+    """The partition as it is in the target. Raises InvalidInputError for one that has a place of its own."""
     after = copy.deepcopy(stored.partition)
     after.catName, after.dbName, after.tableName = target.catName, target.dbName, target.tableName
     location = after.sd.location
-    if location and source.sd.location and target.sd.location and paths.is_below(location, source.sd.location):
-        relocate(after.sd, Move(location, paths.partition_location(target.sd.location, stored.name)))
+    if not (location and source.sd.location and target.sd.location):
+        return after
+    # Where it was overwritten, it lies in a version below.
+    if not paths.same(paths.before_versions(location), paths.partition_location(source.sd.location, stored.name)):
+        raise InvalidInputError(
+            f"Partition {stored.name} of {source.dbName}.{source.tableName} cannot be exchanged: it lies at a place "
+            f"of its own, {location}"
+        )
+    relocate(after.sd, Move(location, paths.partition_location(target.sd.location, stored.name)))
     return after
 
 

@@ -21,6 +21,7 @@ from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import (
     PartitionRules,
     check_belongs,
+    check_descriptor_given,
     check_distinct,
     check_no_location,
     check_version,
@@ -98,10 +99,14 @@ class PartitionAlterService:
                 refer(work, new_places)
 
     def rename(self, table: TableName, values: Sequence[str], new: Partition) -> None:
-        """Gives a partition other values; that of a managed table moves when it lies in its default place.
+        """Gives a partition other values; that of a managed table moves when it lies in its default place. Without old
+        values, the partition is altered, as in Hive.
 
         Raises InvalidOperationError when it is missing or the new values are taken, InvalidInputError.
         """
+        if not values:
+            self.alter(table, [new])
+            return
         try:
             moving = self._journal.attempt(lambda looked: self._rename(table, values, new, looked))
         except AlreadyExistsError:
@@ -112,7 +117,7 @@ class PartitionAlterService:
         with self._store.transaction() as work:
             stored = get_table(work, table)
             rules = PartitionRules(stored.encoded.decode())
-            check_belongs(rules.table, new)
+            rules.check_owner(new)
             old_name = rules.name(values)
             there = work.partitions.select_stored(stored.ref, named([old_name]), lock=True)
             if not there:
@@ -133,7 +138,7 @@ class PartitionAlterService:
 
     def _count(self, table: TableName, new: Sequence[Partition]) -> dict[str, DirectoryStatistics]:
         """The files of those whose statistics are missing, or differ: nothing is locked while they are asked for."""
-        placed = [each for each in new if each.sd and each.sd.location]
+        placed = [each for each in new if each.sd and paths.absolute([each.sd.location])]
         told = [each for each in placed if has_statistics(each.parameters or {})]
         same: list[Partition] = []
         if told:
@@ -165,12 +170,16 @@ class PartitionAlterService:
         """`moves`: of directories of the table. Who read the partition before them says where it lay."""
         # The call may be made again: what is set here is set on copies.
         new = copied(new)
+        if not is_view(rules.table):
+            check_descriptor_given(new)
         new.parameters = dict(new.parameters or {})
         new.createTime = new.createTime or old.partition.createTime
         new.sd = copied(new.sd or old.partition.sd)
         new.sd.skewedInfo = new.sd.skewedInfo and copied(new.sd.skewedInfo)
         if new.sd.cols is None:
             new.sd.cols = old.partition.sd.cols
+        if new.sd.location and not paths.absolute([new.sd.location]) and rules.table.sd.location:
+            new.sd.location = paths.join(rules.table.sd.location, new.sd.location)
         if not new.sd.location or paths.same(follow(new.sd.location, moves), old.partition.sd.location or "/"):
             new.sd.location = old.partition.sd.location
         keep_partition_skew(old.partition, new)

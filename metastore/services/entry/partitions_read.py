@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, partition_name, values_of
 from metastore.encoding.binary import EncodedList, EncodedStruct, EncodedTexts
 from metastore.errors import InvalidObjectError, NotFoundError
-from metastore.services.rules.lookup import get_table_ref
+from metastore.services.rules.lookup import get_table_ref, missing_table
 from metastore.services.rules.partition_budget import check_partition_budget
 from metastore.services.rules.partition_conditions import by_filter, by_values
+from metastore.services.rules.privileges import Viewer, with_privileges
 from metastore.storage.references import TableRef
-from metastore.storage.unit_of_work import Store
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Partition
+
+_Shown = Callable[[EncodedList[Partition]], EncodedList[Partition]]
 
 
 class PartitionReadService:
     """Rules of reading partitions (Hive's HMSHandler, PartitionFilter.g4). Names come folded.
 
-    Every method raises NotFoundError for an unknown table, but for `names`.
+    Every method raises NotFoundError for an unknown table, but for `names`. A `viewer` sees his privileges, where the
+    table keeps them by partition.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def get(self, table: TableName, values: Sequence[str]) -> EncodedStruct[Partition]:
+    def get(self, table: TableName, values: Sequence[str], viewer: Viewer | None = None) -> EncodedStruct[Partition]:
         """Reads a partition. Raises NotFoundError, InvalidInputError."""
         with self._store.read() as work:
-            reference = get_table_ref(work, table)
-            found = work.partitions.select_named(reference, [checked_name(reference.key_names, values)])
+            reference, shown = _seen(work, table, viewer)
+            found = shown(work.partitions.select_named(reference, [checked_name(reference.key_names, values)]))
         return _only(found, f"partition values={list(values)} of {table}")
 
     def get_by_name(self, table: TableName, name: str) -> EncodedStruct[Partition]:
@@ -40,24 +44,29 @@ class PartitionReadService:
             found = work.partitions.select_named(reference, [canonical])
         return _only(found, f"{table} partition ({name})")
 
-    def select(self, table: TableName, limit: int | None) -> EncodedList[Partition]:
+    def select(self, table: TableName, limit: int | None, viewer: Viewer | None = None) -> EncodedList[Partition]:
         with self._store.read() as work:
-            reference = get_table_ref(work, table)
+            reference, shown = _seen(work, table, viewer)
             check_partition_budget(work, reference, None, limit)
-            return work.partitions.select(reference, None, limit)
+            return shown(work.partitions.select(reference, None, limit))
 
-    def select_by_names(self, table: TableName, names: Sequence[str]) -> EncodedList[Partition]:
+    def select_by_names(
+        self, table: TableName, names: Sequence[str], viewer: Viewer | None = None
+    ) -> EncodedList[Partition]:
         """Returns those that are there; unknown names are left out."""
         with self._store.read() as work:
-            return work.partitions.select_named(get_table_ref(work, table), names)
+            reference, shown = _seen(work, table, viewer)
+            return shown(work.partitions.select_named(reference, names))
 
-    def select_by_values(self, table: TableName, values: Sequence[str], limit: int | None) -> EncodedList[Partition]:
-        """Reads partitions; `values`: of the first keys, "" for any. Raises InvalidInputError for too many."""
+    def select_by_values(
+        self, table: TableName, values: Sequence[str], limit: int | None, viewer: Viewer | None = None
+    ) -> EncodedList[Partition]:
+        """Reads partitions; `values`: of the first keys, "" for any. Raises InvalidInputError for none or too many."""
         with self._store.read() as work:
-            reference = get_table_ref(work, table)
+            reference, shown = _seen(work, table, viewer)
             condition = by_values(reference, values)
             check_partition_budget(work, reference, condition, limit)
-            return work.partitions.select(reference, condition, limit)
+            return shown(work.partitions.select(reference, condition, limit))
 
     def select_by_filter(self, table: TableName, text: str | None, limit: int | None) -> EncodedList[Partition]:
         """Reads partitions; `text` in Hive's filter grammar; none is all. Raises InvalidInputError."""
@@ -74,7 +83,11 @@ class PartitionReadService:
             return work.partitions.count(reference, by_filter(reference, text))
 
     def names(self, table: TableName, limit: int | None) -> EncodedTexts:
-        """Lists escaped names, ascending; of an unknown table none (as the real server answers)."""
+        """Lists escaped names, ascending; of an unknown table none (as the real server answers). Raises NotFoundError
+        for one without a name.
+        """
+        if not table.database or not table.name:
+            raise missing_table(table)
         with self._store.read() as work:
             if limit is None:
                 return work.partition_names.all(table)
@@ -92,6 +105,22 @@ class PartitionReadService:
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             return work.partitions.names(reference, by_filter(reference, text), limit)
+
+
+def _seen(work: UnitOfWork, table: TableName, viewer: Viewer | None) -> tuple[TableRef, _Shown]:
+    """Returns the table, and what becomes of its partitions before they are shown."""
+    if viewer is None:
+        return get_table_ref(work, table), _as_they_are
+    reference, by_partition = work.tables.reference_and_privileges(table)
+    if reference is None:
+        raise missing_table(table)
+    if not by_partition:
+        return reference, _as_they_are
+    return reference, lambda found: with_privileges(work, reference.id, found, viewer)
+
+
+def _as_they_are(found: EncodedList[Partition]) -> EncodedList[Partition]:
+    return found
 
 
 def _only(found: EncodedList[Partition], what: str) -> EncodedStruct[Partition]:

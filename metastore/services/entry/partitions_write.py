@@ -18,9 +18,9 @@ from metastore.services.files.retirement import replaced_by
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
 from metastore.services.rules.lookup import get_table, missing_table
-from metastore.services.rules.partitions import PartitionRules, check_distinct, updates_statistics
+from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor, updates_statistics
 from metastore.services.rules.table_data import check_unprotected, owns_data
-from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view
+from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_true, is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -118,6 +118,7 @@ class PartitionWriteService:
                 raise missing_table(table)
             values = values_of(stored.ref.key_names, name or "")
         partition = Partition(values=list(values), dbName=table.database, tableName=table.name)
+        partition.sd = inherited_descriptor(found) if found else None
         return self.add(table, [partition])[0]
 
     def drop(
@@ -161,7 +162,7 @@ class PartitionWriteService:
             check_unprotected(struct)
             removing: list[int] = []
             if delete_data and owns_data(struct):
-                places = [place for each in dropped.encoded.decode() for place in _places(each)]
+                places = [place for each in dropped.encoded.decode() for place in _places(each, struct.sd.location)]
                 doomed = [*places, *replaced_by(work, stored, dropped.names)]
                 removing = decide_removal(work, self._warehouse, doomed, table_id=stored.ref.id, root=root_of(stored))
             work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
@@ -183,8 +184,14 @@ def _there(work: UnitOfWork, stored: StoredTable, some: Sequence[NamedPartition]
     return set(work.partitions.names(stored.ref, named([each.name for each in some])).decode())
 
 
-def _places(partition: Partition) -> list[str]:
-    """Returns the directory of a partition, and those of its skewed values that lie elsewhere."""
+def _places(partition: Partition, root: str) -> list[str]:
+    """Returns the directory of a partition, and those of its skewed values that lie elsewhere.
+
+    Of an archived one (Hive's ALTER TABLE … ARCHIVE), what is in its table's directory `root` besides the archive.
+    """
+    original = partition.parameters.get("original_location")
+    if original and is_true(partition.parameters, "is_archived"):
+        return [each for each in paths.absolute([original]) if root and paths.is_below(each, root)]
     own = partition.sd.location
     skewed = paths.absolute(partition.sd.skewedInfo.skewedColValueLocationMaps.values())
     return [own, *(each for each in skewed if not paths.is_below(each, own))] if own else skewed

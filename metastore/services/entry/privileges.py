@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
 from metastore.services.clock import Clock
-from metastore.services.rules.privileges import ObjectName, Wanted, found_targets, grants_of
+from metastore.services.rules.privileges import ObjectName, Wanted, found_targets, grants_of, privilege_set
 from metastore.storage.repositories.privileges import Grant, Target
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     HiveObjectType,
     PrincipalPrivilegeSet,
-    PrincipalType,
-    PrivilegeGrantInfo,
 )
 
 
@@ -101,25 +99,8 @@ class PrivilegeService:
             roles = work.roles.all_of(user, groups or []) if name.kind != HiveObjectType.GLOBAL else None
             (target,) = found_targets(work, [name])
             found = work.privileges.select_of(target, user, groups or [], roles or []) if target else []
-        return PrincipalPrivilegeSet(
-            userPrivileges=_by_principal(found, PrincipalType.USER, None if user is None else [user]),
-            groupPrivileges=_by_principal(found, PrincipalType.GROUP, groups),
-            rolePrivileges=_by_principal(found, PrincipalType.ROLE, roles or None),
-        )
+        return privilege_set(found, user, groups or [], roles or [])
 
 
 def _without_time(grant: Grant) -> Grant:
     return grant._replace(create_time=0)
-
-
-def _by_principal(
-    found: Iterable[HiveObjectPrivilege], kind: int, names: Iterable[str] | None
-) -> dict[str, list[PrivilegeGrantInfo]] | None:
-    """Returns privileges by every name, also one that has no privilege; None where nobody was asked for."""
-    if names is None:
-        return None
-    privileges: dict[str, list[PrivilegeGrantInfo]] = {name: [] for name in names}
-    for each in found:
-        if each.principalType == kind:
-            privileges[each.principalName].append(each.grantInfo)
-    return privileges

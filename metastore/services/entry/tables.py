@@ -23,7 +23,9 @@ from metastore.services.rules.materialized_views import add_sources, check_no_vi
 from metastore.services.rules.privileges import add_privileges
 from metastore.services.rules.table_data import check_unprotected, data_of
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
+from metastore.services.rules.transactional import check_new
 from metastore.storage.mapping.constraints import Constraint
+from metastore.storage.mapping.layout import with_id
 from metastore.storage.queries.filters import table_condition
 from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -65,10 +67,12 @@ class TableService:
         Raises:
             AlreadyExistsError: a table or view of that name is there.
             InvalidObjectError: the database is missing, the table or a constraint is not well formed.
+            InvalidInputError: it cannot be transactional, or is sent without what it needs.
             NotFoundError: the table that a foreign key points to is missing.
         """
         table = prepare(table, database, self._clock())
         check_unmarked(table)
+        check_new(table)
         with self._store.read() as work:
             _place(work, table, self._warehouse.roots)
         counting = update_statistics and not table.partitionKeys and not has_statistics(table.parameters)
@@ -92,22 +96,33 @@ class TableService:
                 intent.settle(work)
 
     def as_created(self, database: DatabaseName, table: Table) -> Table:
-        """Returns the table as `create` would store it; nothing is. Raises InvalidObjectError."""
+        """Returns the table as `create` would store it; nothing is. Raises InvalidObjectError, InvalidInputError."""
         table = prepare(table, database, self._clock())
+        check_new(table)
         with self._store.read() as work:
             _place(work, table, self._warehouse.roots)
         return table
 
     def get(self, table: TableName) -> EncodedStruct[Table]:
-        """Reads a table. Raises NotFoundError."""
+        """Reads a table, with its number. Raises NotFoundError."""
         with self._store.read() as work:
-            return self._rights.read_table(work, table) if self._rights else get_table(work, table).encoded
+            if self._rights:
+                return self._rights.read_table(work, table)
+            stored = get_table(work, table)
+        return with_id(stored.encoded, stored.ref.id)
 
     def get_many(self, database: DatabaseName, names: Sequence[str]) -> list[Table]:
         """Returns those that are there; unknown names are left out."""
         with self._store.read() as work:
             stored = work.tables.find_many(database, [fold(name) for name in names])
-        return [each.encoded.decode() for each in stored]
+        return [with_id(each.encoded, each.ref.id).decode() for each in stored]
+
+    def matching(self, catalog: str, databases: str | None, pattern: str | None) -> list[Table]:
+        """Returns the tables of these names, both regular expressions (None: all), by database and name."""
+        with self._store.read() as work:
+            metas = work.tables.metas(catalog, databases, pattern, [])
+            stored = work.tables.find_named([TableName(catalog, each.database, each.name) for each in metas])
+        return [with_id(each.encoded, each.ref.id).decode() for each in sorted(stored, key=lambda each: each.ref.name)]
 
     def check_database(self, database: DatabaseName) -> None:
         """Raises NotFoundError for an unknown database."""

@@ -31,6 +31,7 @@ from metastore.services.rules.locations import admit_table
 from metastore.services.rules.meta_confs import disallows_type_changes
 from metastore.services.rules.partitions import check_version, updates_statistics
 from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill_statistics, is_true, is_view, normalise
+from metastore.services.rules.transactional import check_changed
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -72,7 +73,8 @@ class TableAlterService:
         if new.catName and fold(new.catName) != name.catalog:
             raise InvalidOperationError(f"Tables cannot be moved between catalogs: {name} is in {name.catalog}")
         database = DatabaseName(name.catalog, fold(new.dbName) or name.database)
-        counted = self._count(name, new) if updates_statistics(context) else {}
+        stays = database.table(fold(new.tableName)) == name
+        counted = self._count(name, new) if stays and updates_statistics(context) else {}
         try:
             moving = self._journal.attempt(
                 lambda looked: self._alter(name, database, copy.deepcopy(new), context, cascade, counted, looked)
@@ -100,7 +102,8 @@ class TableAlterService:
             check_version(str(name), stored.ref.version, context)
             _check_expected(old, new, context)
             new = self._successor(database, old, new, context)
-            if updates_statistics(context) and not new.partitionKeys and not is_view(new):
+            renamed = stored.ref.name != database.table(new.tableName)
+            if updates_statistics(context) and not renamed and not new.partitionKeys and not is_view(new):
                 fill_statistics([new], counted)
             _check_keys(old, new)
             if disallows_type_changes():
@@ -113,7 +116,7 @@ class TableAlterService:
             forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
             work.tables.update(stored.ref.id, target, new)
             _follow(work, stored.ref, old, new, move, cascade=cascade)
-            if stored.ref.name != database.table(new.tableName):
+            if renamed:
                 work.partitions_write.announce()
             follow_rename(work, old, new)
             texts = table_text(stored.encoded.decode()), table_text(new)
@@ -145,6 +148,7 @@ class TableAlterService:
         new = normalise(new, database)
         if (values := new.sd.skewedInfo.skewedColValues) != old.sd.skewedInfo.skewedColValues:
             check_count(len(values), new.parameters, f"{database}.{new.tableName}")
+        check_changed(old, new)
         admit_table(self._warehouse.roots, new, old)
         new.parameters.setdefault(DDL_TIME, str(self._clock()))
         return new

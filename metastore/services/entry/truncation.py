@@ -8,7 +8,7 @@ from functools import partial
 from metastore.domain import table_events
 from metastore.domain.events import Event
 from metastore.domain.names import TableName
-from metastore.errors import InvalidOperationError, NotFoundError, UnavailableError
+from metastore.errors import InvalidOperationError, UnavailableError
 from metastore.services.files.journal import Journal, decide_truncation
 from metastore.services.files.pruning import OWN_DIRECTORIES
 from metastore.services.rules.events import alter_partitions, befores, table_text
@@ -121,10 +121,8 @@ class _NotListedError(Exception):
 
 
 def _chosen(work: UnitOfWork, stored: StoredTable, names: Sequence[str] | None) -> list[StoredPartition]:
-    chosen = work.partitions.select_stored(stored.ref, None if names is None else named(names), lock=True)
-    if missing := set(names or ()) - {each.name for each in chosen}:
-        raise NotFoundError(f"Partitions to truncate are missing: {sorted(missing)}")
-    return chosen
+    """The named partitions (None: all). As in Hive, those that are not there are passed over."""
+    return work.partitions.select_stored(stored.ref, None if names is None else named(names), lock=True)
 
 
 def _is_own(location: str) -> bool:

@@ -10,12 +10,14 @@ from typing import Any
 from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, split_database
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.rules.events import constraint_events
+from metastore.services.rules.foreign_keys import check_referenced
 from metastore.storage.mapping.constraints import KINDS, Constraint, NamedConstraint
 from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
-from thrift_idl.gen.hive_metastore.ttypes import SQLCheckConstraint, Table
+from thrift_idl.gen.hive_metastore.ttypes import SQLCheckConstraint, SQLPrimaryKey, Table
 
 _MAX_NAME = 400  # as Hive's schema
+_PRIMARY = KINDS[SQLPrimaryKey].code
 _FLAGS = ("enable_cstr", "validate_cstr", "rely_cstr")
 _RULES = ("update_rule", "delete_rule")
 
@@ -33,19 +35,24 @@ def owner_of(constraint: Constraint) -> TableName:
 def add_constraints(work: UnitOfWork, table_id: int, table: Table, constraints: Sequence[Constraint]) -> None:
     """Stores the constraints of a table, which is there and locked, and records their events.
 
-    Raises InvalidObjectError for a name that is taken, a second primary key, a column that is missing; NotFoundError
-    for the table that a foreign key points to.
+    Raises InvalidObjectError for a name that is taken, a column that is missing; NotFoundError for the table that a
+    foreign key points to; InvalidInputError for a second primary key, or a foreign key to what is no key.
     """
     if not constraints:
         return
     names = {parent for each in constraints if (parent := _parent_of(each, table.catName))}
     parents = {stored.ref.name: stored for stored in work.tables.find_named(sorted(names))}
-    named = _named(constraints, work.constraints.names(table_id))
+    there = work.constraints.kinds(table_id)
+    if _PRIMARY in there.values() and any(isinstance(each, SQLPrimaryKey) for each in constraints):
+        raise InvalidInputError(f"Primary key already exists for: {table.catName}.{table.dbName}.{table.tableName}")
+    named = _named(constraints, set(there))
     own = _columns(table)
     for each in named:
         _check_column(each, own, f"{table.dbName}.{table.tableName}")
         _complete(each)
-    work.constraints.insert(table_id, [_pointing(each, table.catName, parents) for each in named])
+    pointing = [_pointing(each, table.catName, parents) for each in named]
+    check_referenced(work, (table_id, table), pointing, {each.ref.id: each.encoded for each in parents.values()})
+    work.constraints.insert(table_id, pointing)
     work.record(*constraint_events(table, named))
 
 

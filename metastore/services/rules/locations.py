@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from metastore.errors import InvalidObjectError
 from metastore.services.rules.tables import EXTERNAL, is_view, table_type
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
@@ -13,9 +14,11 @@ from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
 def admit_table(roots: Roots, table: Table, old: Table | None = None) -> None:
     """Normalises and checks the places of a table, new or changed from `old`; what stays as it was may stay.
 
-    Raises InvalidInputError.
+    Raises InvalidInputError, InvalidObjectError for the root of a file system.
     """
     if not is_view(table) and table.sd.location:
+        if paths.is_root(table.sd.location):
+            raise InvalidObjectError(f"{table.tableName} location must not be root path")
         kept = places_of(old.sd) if old and is_managed(table) <= is_managed(old) else []
         admit_descriptors(roots, table, [table.sd], kept)
         table.sd.location = paths.normalise(table.sd.location)

@@ -12,7 +12,9 @@ from metastore.storage.references import TableRef
 
 
 def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
-    """Returns the partitions of these first values, "" for any. Raises InvalidInputError for too many."""
+    """Returns the partitions of these first values, "" for any. Raises InvalidInputError for none or too many."""
+    if not values:
+        raise InvalidInputError(f"Invalid partition key & values; keys {list(table.key_names)}, values []")
     if len(values) > len(table.keys):
         raise InvalidInputError(
             f"Incorrect number of partition values. numPartKeys={len(table.keys)}, part_val={list(values)}"

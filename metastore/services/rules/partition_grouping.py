@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from thrift.Thrift import TType
 
@@ -19,6 +20,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
+
+T = TypeVar("T")
 
 
 def as_list(table: Table, found: EncodedList[Partition]) -> EncodedList[PartitionSpec]:
@@ -55,29 +58,29 @@ def grouped(table: Table, shaped: Iterable[tuple[object, Partition]]) -> list[Pa
 
 def ungrouped(spec: PartitionSpec) -> Iterator[Partition]:
     """Yields a spec's partitions. Raises InvalidInputError (no table named), InvalidObjectError (no partitions)."""
-    if spec is None or not spec.dbName or not spec.tableName:
+    if spec is None or spec.dbName is None or spec.tableName is None:
         raise InvalidInputError("The database and table name cannot be null.")
     shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
     if shared is None and composed is None:
         raise InvalidObjectError(f"A partition spec of {spec.dbName}.{spec.tableName} has no partitions")
-    if shared is not None and composed is not None:
-        raise InvalidInputError(f"A partition spec of {spec.dbName}.{spec.tableName} has partitions of both kinds")
-    for partition in (composed.partitions or []) if composed else []:
-        if partition is None:
-            raise InvalidInputError("Partition cannot be null.")
-        partition.dbName, partition.tableName = spec.dbName, spec.tableName
-        yield partition
-    for each in (shared.partitions or []) if shared else []:
-        if each is None:
-            raise InvalidInputError("Partition cannot be null.")
-        yield _with_descriptor(each, spec)
+    if composed is not None:  # in Hive, these count where there are both kinds
+        yield from map(_given, composed.partitions or [])
+    else:
+        yield from (_with_descriptor(_given(each), spec) for each in shared.partitions or [])
+
+
+def _given(partition: T | None) -> T:
+    if partition is None:
+        raise InvalidInputError("Partition cannot be null.")
+    return partition
 
 
 def _with_descriptor(own: PartitionWithoutSD, spec: PartitionSpec) -> Partition:
     sd = copy.deepcopy(spec.sharedSDPartitionSpec.sd)
-    root = spec.rootPath or (sd.location if sd else None)
     if sd is not None:
-        sd.location = paths.join(root, own.relativePath.lstrip("/")) if root and own.relativePath else None
+        if own.relativePath and not sd.location:
+            raise InvalidInputError(f"A partition spec of {spec.dbName}.{spec.tableName} was sent without sd.location")
+        sd.location = paths.join(sd.location, own.relativePath.lstrip("/")) if own.relativePath else None
     return Partition(
         values=own.values,
         dbName=spec.dbName,

@@ -9,7 +9,7 @@ from metastore.domain.partition_names import checked_name
 from metastore.domain.skew_limit import check_count
 from metastore.domain.skew_places import DEFAULT_DIRECTORY
 from metastore.errors import ConflictError, InvalidInputError, InvalidObjectError
-from metastore.services.rules.tables import DDL_TIME, check_columns, check_descriptor, is_view
+from metastore.services.rules.tables import DDL_TIME, check_descriptor, check_names, is_view
 from metastore.storage.mapping.descriptors import (
     Descriptor,
     Shape,
@@ -21,7 +21,7 @@ from metastore.storage.mapping.descriptors import (
 )
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.warehouse import paths
-from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, StorageDescriptor, Table
 
 
 class PartitionRules:
@@ -44,9 +44,12 @@ class PartitionRules:
     def prepare(self, partition: Partition, now: int) -> NamedPartition:
         """Completes a new partition. `now` in seconds since 1970.
 
-        Raises InvalidInputError (values, another table's partition) or InvalidObjectError (shape, location).
+        Raises InvalidInputError (values, another table's partition, no descriptor) or InvalidObjectError (shape,
+        location).
         """
-        self._check_owner(partition)
+        self.check_owner(partition)
+        if not is_view(self.table):
+            check_descriptor_given(partition)
         partition.createTime = now
         named = self.complete(partition)
         partition.parameters.setdefault(DDL_TIME, str(now))
@@ -91,14 +94,15 @@ class PartitionRules:
         return self._last[1]
 
     def _checked(self, shape: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
-        check_columns(shape.cols)
+        check_columns_of_partition(shape.cols)
         owner = f"{self.table.dbName}.{self.table.tableName} partition {name}"
         check_descriptor(shape, self.keys, owner)
         if (values := shape.skewedInfo.skewedColValues) != self.table.sd.skewedInfo.skewedColValues:
             check_count(len(values), self.table.parameters or {}, owner)
         return shape, shared_part(shape)
 
-    def _check_owner(self, partition: Partition) -> None:
+    def check_owner(self, partition: Partition) -> None:
+        """Raises InvalidInputError for a partition that names no table, or another one."""
         table = self.table
         if not partition.dbName or not partition.tableName:
             raise InvalidInputError("The database and table name must be set in the partition.")
@@ -113,6 +117,24 @@ def check_belongs(table: Table, partition: Partition) -> None:
         raise InvalidInputError(
             f"Partition does not belong to target table {table.dbName}.{table.tableName}: it is {database}.{name}'s"
         )
+
+
+def check_descriptor_given(partition: Partition) -> None:
+    """Raises InvalidInputError, as Hive, for a partition that does not say how its rows lie."""
+    if partition.sd is None or partition.sd.serdeInfo is None:
+        missing = "sd" if partition.sd is None else "sd.serdeInfo"
+        raise InvalidInputError(f"Partition {partition.values} of {partition.tableName} was sent without {missing}")
+
+
+def check_columns_of_partition(columns: Sequence[FieldSchema]) -> None:
+    """Folds the names. As in Hive, types are taken as they are.
+
+    Raises InvalidInputError for a name or type that is null, InvalidObjectError for a bad name, or one that stands
+    twice.
+    """
+    if any(column.name is None or column.type is None for column in columns):
+        raise InvalidInputError("Columns of a partition have names and types: one of them is null")
+    check_names(columns)
 
 
 def check_no_location(partition: Partition) -> None:

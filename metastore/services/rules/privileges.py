@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from metastore.domain.names import fold
 from metastore.domain.partition_names import checked_name
 from metastore.domain.privileges import Right
+from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidObjectError, NotFoundError
+from metastore.storage.mapping.layout import all_fields
 from metastore.storage.repositories.privileges import Grant, TableIds, Target
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalType, Table
+from thrift_idl.gen.hive_metastore.ttypes import (
+    HiveObjectPrivilege,
+    HiveObjectType,
+    Partition,
+    PrincipalPrivilegeSet,
+    PrincipalType,
+    PrivilegeGrantInfo,
+    Table,
+)
 
 DATABASE, TABLE, PARTITION, COLUMN = (
     HiveObjectType.DATABASE,
@@ -20,6 +31,9 @@ DATABASE, TABLE, PARTITION, COLUMN = (
     HiveObjectType.PARTITION,
     HiveObjectType.COLUMN,
 )
+
+
+_KINDS = (PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE)  # in the order of PrincipalPrivilegeSet
 
 
 class ObjectName(NamedTuple):
@@ -35,6 +49,13 @@ class ObjectName(NamedTuple):
     def __str__(self) -> str:
         names = ".".join(each for each in (self.database, self.table, self.column) if each)
         return names + (f" partition {list(self.values)}" if self.values else "")
+
+
+class Viewer(NamedTuple):
+    """Whose privileges are shown beside partitions."""
+
+    user: str | None
+    groups: tuple[str, ...]
 
 
 class Wanted(NamedTuple):
@@ -60,6 +81,35 @@ def grants_of(work: UnitOfWork, wanted: Sequence[Wanted], now: int) -> list[Gran
     if any(each.target.is_wide for each in grants):
         work.change_privileges()
     return grants
+
+
+def privilege_set(
+    found: Iterable[HiveObjectPrivilege], user: str | None, groups: Sequence[str], roles: Sequence[str]
+) -> PrincipalPrivilegeSet:
+    """Returns privileges by every principal, also one that has none; nothing of a kind that nobody asked for."""
+    by_kind: dict[int, dict[str, list[PrivilegeGrantInfo]]] = {
+        PrincipalType.USER: {} if user is None else {user: []},
+        PrincipalType.GROUP: {group: [] for group in groups},
+        PrincipalType.ROLE: {role: [] for role in roles},
+    }
+    for each in found:
+        by_kind[each.principalType][each.principalName].append(each.grantInfo)
+    return PrincipalPrivilegeSet(*(by_kind[kind] or None for kind in _KINDS))
+
+
+def with_privileges(
+    work: UnitOfWork, table_id: int, found: EncodedList[Partition], viewer: Viewer
+) -> EncodedList[Partition]:
+    """Returns partitions of a table, each with what a viewer may do with it (Hive's PARTITION_LEVEL_PRIVILEGE)."""
+    roles = work.roles.all_of(viewer.user, viewer.groups)
+    granted: dict[tuple[str, ...], list[HiveObjectPrivilege]] = defaultdict(list)
+    for each in work.privileges.of_partitions(table_id, viewer.user, viewer.groups, roles):
+        granted[tuple(each.hiveObject.partValues)].append(each)
+    own = [
+        all_fields(Partition(privileges=privilege_set(granted[tuple(each.values)], viewer.user, viewer.groups, roles)))
+        for each in found.decode()
+    ]
+    return EncodedList(Partition, [fields + head for fields, head in zip(own, found.heads, strict=True)], found.tails)
 
 
 def found_targets(work: UnitOfWork, names: Sequence[ObjectName]) -> list[Target | None]:

@@ -27,7 +27,7 @@ def is_view(table: Table) -> bool:
 
 def prepare(table: Table, database: DatabaseName, now: int) -> Table:
     """Completes a new table. `now` in seconds since 1970. Raises InvalidObjectError, InvalidInputError."""
-    check_given(table)
+    check_given(table, "dbName", "tableName")
     table.createTime = now
     table = normalise(table, database)
     check_count(len(table.sd.skewedInfo.skewedColValues), table.parameters, f"{database}.{table.tableName}")
@@ -58,8 +58,10 @@ def normalise(table: Table, database: DatabaseName) -> Table:
     table.sd = complete(table.sd)
     table.partitionKeys = table.partitionKeys or []
     table.creationMetadata = complete_metadata(table.creationMetadata, table)
-    check_columns([*table.sd.cols, *table.partitionKeys])
-    check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
+    check_columns(table.sd.cols)
+    check_columns(table.partitionKeys)  # Hive takes one that is a column, too
+    if not is_view(table):  # nothing is written to it
+        check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
     if table.partitionKeys:  # of a table without partitions, files may lie as the texts that were sent say
         _type_skew(table.sd)
     return table
@@ -75,12 +77,23 @@ def table_type(table: Table) -> str:
 
 
 def check_columns(columns: Iterable[FieldSchema]) -> None:
-    """Folds the names. Raises InvalidObjectError for a bad name or type, or a name that stands twice."""
+    """Folds the names. Raises InvalidObjectError for a bad name or type, or a name that stands twice; InvalidInputError
+    where a type is null.
+    """
+    given = list(columns)
+    check_names(given)
+    for column in given:
+        if column.type is None:
+            raise InvalidInputError(f"Column {column.name} has no type")
+        check_type(column.type)
+
+
+def check_names(columns: Iterable[FieldSchema]) -> None:
+    """Folds the names. Raises InvalidObjectError for a bad one, or one that stands twice."""
     seen: set[str] = set()
     for column in columns:
         column.name = fold(column.name)
         check_column_name(column.name)
-        check_type(column.type or "")
         if column.name in seen:
             raise InvalidObjectError(f"Duplicate column name {column.name} in the table definition.")
         seen.add(column.name)

@@ -64,6 +64,7 @@ PLACES = fields_of(StorageDescriptor, "location", skewedInfo=fields_of(SkewedInf
 
 _INNER = len(STOP * 2)  # bytes that end the skewed info and the descriptor of a head which is closed
 _CLOSING = STOP * 3
+_ID = field_header(TType.I64, next(field[0] for field in Table.thrift_spec if field and field[2] == "id"))
 _SKEWED_INFO = field_header(TType.STRUCT, 11)  # within a StorageDescriptor
 
 
@@ -108,6 +109,11 @@ def own_parts(struct: type[T], heads: Sequence[OpenHead]) -> list[T]:
 def whole_table(head: OpenHead, tail: Tail) -> EncodedStruct[Table]:
     """Returns a table as it is sent."""
     return EncodedStruct(Table, head + tail + STOP)
+
+
+def with_id(table: EncodedStruct[Table], table_id: int) -> EncodedStruct[Table]:
+    """Returns a table with its number, which is not stored with it."""
+    return EncodedStruct(Table, table.data[: -len(STOP)] + _ID + table_id.to_bytes(8, "big") + STOP)
 
 
 def partition_ending(tail: Tail, catalog: str, database: str, table: str) -> Ending:

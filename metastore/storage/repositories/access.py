@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, select, text, union
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.privileges import ADMIN, ANYWHERE, PUBLIC, Found, Right, Standing, inherited
 from metastore.encoding.binary import EncodedStruct
-from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
+from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table, with_id
 from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.descriptors import Descriptors
@@ -267,7 +267,8 @@ class Access:
             return None
         descriptor_id, encoded, *found, version = rows[0]
         tail = self._descriptors.tails([descriptor_id])[descriptor_id]
-        return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Found(*found), version)
+        of = Found(*found)
+        return ReadTable(with_id(whole_table(OpenHead(bytes(encoded)), tail), of.table_id or 0), of, version)
 
     def seen_tables(self, names: Iterable[TableName], standing: Standing) -> dict[TableName, int]:
         """Returns those of the tables that are there and may be seen, with the times that they were made at."""

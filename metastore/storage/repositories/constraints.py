@@ -52,10 +52,12 @@ class Constraints:
             tails[code].append(constraint_tail(kinds[code], catalog, *names))
         return [EncodedList(kind.struct, heads[code], tails[code]) for code, kind in kinds.items()]
 
-    def names(self, table_id: int) -> set[str]:
-        """Returns the names that are taken in a table."""
-        query = select(table_constraints.c.name).where(table_constraints.c.table_id == table_id)
-        return set(self._connection.execute(query).scalars())
+    def kinds(self, table_id: int) -> dict[str, str]:
+        """Returns the kinds of a table's constraints, by their names."""
+        query = select(table_constraints.c.name, table_constraints.c.kind).where(
+            table_constraints.c.table_id == table_id
+        )
+        return {row.name: row.kind for row in self._connection.execute(query)}
 
     def insert(self, table_id: int, new: Sequence[NamedConstraint]) -> None:
         """Raises InvalidObjectError when a name is taken, or there is a primary key already."""

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.storage.mapping.privileges import object_privilege
 from metastore.storage.schema import databases, partitions, privileges, tables
-from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, PrincipalType
+from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalType
 
 
 class TableIds(NamedTuple):
@@ -187,12 +187,14 @@ class Privileges:
         self, target: Target, user: str | None, groups: Sequence[str], roles: Sequence[str]
     ) -> list[HiveObjectPrivilege]:
         """Returns those of a user, of groups and of roles, on exactly the target."""
-        kinds = {PrincipalType.USER: [user] if user else [], PrincipalType.GROUP: groups, PrincipalType.ROLE: roles}
-        principals = [
-            (privileges.c.principal_type == kind) & (privileges.c.principal == any_(literal(list(names), ARRAY(Text))))
-            for kind, names in kinds.items()
-        ]
-        return self._select(_on(target), or_(*principals))
+        return self._select(_on(target), _of(user, groups, roles))
+
+    def of_partitions(
+        self, table_id: int, user: str | None, groups: Sequence[str], roles: Sequence[str]
+    ) -> list[HiveObjectPrivilege]:
+        """Returns those of a user, of groups and of roles, on any of a table's partitions as a whole."""
+        whole = (privileges.c.object_type == HiveObjectType.PARTITION) & (privileges.c.table_id == table_id)
+        return self._select(whole, _of(user, groups, roles))
 
     def _select(self, *conditions: Any) -> list[HiveObjectPrivilege]:
         joined = (
@@ -209,6 +211,16 @@ class Privileges:
         ).select_from(joined)
         rows = self._connection.execute(query.where(*conditions).order_by(privileges.c.id))
         return [object_privilege(row) for row in rows]
+
+
+def _of(user: str | None, groups: Sequence[str], roles: Sequence[str]) -> Any:
+    kinds = {PrincipalType.USER: [user] if user else [], PrincipalType.GROUP: groups, PrincipalType.ROLE: roles}
+    return or_(
+        *(
+            (privileges.c.principal_type == kind) & (privileges.c.principal == any_(literal(list(names), ARRAY(Text))))
+            for kind, names in kinds.items()
+        )
+    )
 
 
 def _within(target: Target) -> Any:

@@ -36,7 +36,7 @@ from metastore.storage.queries.visible_writes import visible_columns, visible_wr
 from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrites
 from metastore.storage.schema import databases, partition_lists, skewed_locations, tables
 from metastore.storage.schema.base import Texts
-from thrift_idl.gen.hive_metastore.ttypes import Table
+from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Table
 
 
 class TableMeta(NamedTuple):
@@ -47,6 +47,7 @@ class TableMeta(NamedTuple):
     type: str
     comment: str | None
     owner: str | None
+    owner_type: int
 
 
 # What makes a TableRef (`_reference`).
@@ -72,6 +73,10 @@ _NAMES_GIVEN = func.unnest(*(bindparam(column, type_=Texts) for column in ("cata
 
 # Nothing is asked as often as a table.
 _REFER = Prepared("refer_table", _REFERENCES)
+_REFER_PRIVILEGES = Prepared(
+    "refer_table_privileges",
+    _REFERENCES.add_columns(literal_column("lower(tables.parameters ->> 'PARTITION_LEVEL_PRIVILEGE') = 'true'")),
+)
 _FIND_SCAN = Prepared("find_table_to_scan", _NAMED.add_columns(*map(literal_column, visible_columns("tables.id"))))
 _FIND: dict[str | None, Prepared] = {
     None: Prepared("find_table", _NAMED),
@@ -118,6 +123,14 @@ class Tables:
         """Returns the table's identity, or None."""
         rows = _REFER.rows(self._connection, **_values(table))
         return _reference(rows[0]) if rows else None
+
+    def reference_and_privileges(self, table: TableName) -> tuple[TableRef | None, bool]:
+        """Returns the table's identity, or None, and whether its partitions have privileges of their own."""
+        rows = _REFER_PRIVILEGES.rows(self._connection, **_values(table))
+        if not rows:
+            return None, False
+        ((*reference, by_partition),) = rows
+        return _reference(reference), bool(by_partition)
 
     def find(self, table: TableName, *, lock: Literal["share", "change"] | None = None) -> StoredTable | None:
         """Reads the table, or None. `share`: nobody drops it before this transaction ends; `change`: nor changes it."""
@@ -178,8 +191,9 @@ class Tables:
     ) -> list[TableMeta]:
         """Returns what a listing over databases shows, by database and table name. No `kinds`: all."""
         comment = tables.c.parameters["comment"].astext
+        owner_type = func.coalesce(tables.c.owner_type, PrincipalType.USER)
         query = (
-            select(databases.c.name, tables.c.name, tables.c.type, comment, tables.c.owner)
+            select(databases.c.name, tables.c.name, tables.c.type, comment, tables.c.owner, owner_type)
             .select_from(_JOINED)
             .where(databases.c.catalog == catalog)
             .order_by(databases.c.name, tables.c.name)

@@ -12,7 +12,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Type
 
 
 class Types:
-    """Queries on types. Names come folded."""
+    """Queries on types. Names are as they were given."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,19 +1,19 @@
-"""Hive 4.0.1's own tests of its metastore, against a server of ours: its classes `…metastore/client/Test*`.
+"""Hive's own tests of its metastore, against a server of ours: those of its clients, and of a remote server.
 
-    python -m tests.interop.conformance [CLASS …]
+    python -m tests.interop.conformance [--hive 4.0.1] [CLASS …]
 
-Only the factory of connections is replaced by ours. `expected.tsv` lists the tests that do not pass, each with its
-reason: known to fail, or not applicable. The status is 1 where another one fails, or a listed failure passes.
+Only the factory of connections is replaced by ours. `expected-<version>.tsv` lists the tests that do not pass, each
+with its reason: known to fail, or not applicable. The status is 1 where another one fails, or a listed failure passes.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,25 +25,10 @@ from sqlalchemy import NullPool, create_engine, make_url, text
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.fixtures.server import Server, running
+from tests.interop.conformance.suites import HIVE_4, SUITES, Suite
 from tests.interop.java import OPTIONS, java_home
-from tests.interop.maven import UnavailableError, class_path, fetched
+from tests.interop.maven import UnavailableError
 
-VERSION = "4.0.1"
-SERVER = f"org.apache.hive:hive-standalone-metastore-server:{VERSION}"
-COMMON = f"org.apache.hive:hive-standalone-metastore-common:{VERSION}"
-HADOOP = "3.3.5"
-LIBRARIES = (
-    SERVER,
-    "junit:junit:4.13.2",
-    "org.mockito:mockito-core:3.12.4",
-    f"org.apache.hadoop:hadoop-client-runtime:{HADOOP}",
-    f"org.apache.hadoop:hadoop-hdfs:{HADOOP}",
-)
-# An old Hadoop comes with Derby's friends; the one that Hive is built with is in one jar of its own.
-UNWANTED = "2.6.0"
-PACKAGE = "org/apache/hadoop/hive/metastore/client/"
-JAVA = Path(__file__).parent / "java"
-EXPECTED = Path(__file__).parent / "expected.tsv"
 OPENED = tuple(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.io", "java.time", "sun.nio.ch"))
 
 
@@ -62,31 +47,34 @@ class Outcome(NamedTuple):
     message: str
 
 
-def main(classes: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Runs the classes, or all; prints a table. Returns the status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.interop.conformance")
+    parser.add_argument("--hive", choices=sorted(SUITES), default=HIVE_4.version, help="whose tests")
+    parser.add_argument("classes", nargs="*", metavar="CLASS", help="one class of tests; without any, all")
+    given = parser.parse_args(arguments)
+    suite = SUITES[given.hive]
     try:
-        outcomes = list(_outcomes(classes))
+        outcomes = list(_outcomes(suite, given.classes))
     except UnavailableError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    return _report(outcomes, _expected(), complete=not classes)
+    return _report(outcomes, suite, complete=not given.classes)
 
 
-def _outcomes(classes: Sequence[str]) -> Iterator[Outcome]:
+def _outcomes(suite: Suite, classes: Sequence[str]) -> Iterator[Outcome]:
     """Of each class on a server, a database and a virtual machine of its own, as Hive's build has it."""
-    tests = fetched(SERVER, "-tests.jar")
-    jars = [str(tests), str(fetched(COMMON, "-tests.jar"))]
-    jars += [jar for jar in class_path(*LIBRARIES).split(os.pathsep) if UNWANTED not in jar]
+    jars = suite.jars
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)  # PostgreSQL runs as another user where this one is root
-        jars.insert(0, _compiled(jars, folder))
+        jars.insert(0, _compiled(suite, jars, folder))
         with EmbeddedPostgres(folder / "postgres") as postgres:
             runner.upgrade(postgres.url)
-            for each in _classes(tests):
+            for each, whole in suite.classes.items():
                 if not classes or each in classes:
                     with _server(postgres.url, folder / each) as server:
-                        ran = _run(jars, each, server, folder / each)
+                        ran = _run(jars, whole, server, folder / each)
                     yield from (_outcome(line) for line in ran.splitlines())
 
 
@@ -110,17 +98,11 @@ def _server(template: str, folder: Path) -> Iterator[Server]:
         yield server
 
 
-def _classes(jar: Path) -> list[str]:
-    with zipfile.ZipFile(jar) as archive:
-        names = [name.removeprefix(PACKAGE) for name in archive.namelist() if name.startswith(f"{PACKAGE}Test")]
-    return sorted(name.removesuffix(".class") for name in names if "$" not in name)
-
-
-def _compiled(jars: list[str], folder: Path) -> str:
+def _compiled(suite: Suite, jars: list[str], folder: Path) -> str:
     """The folder with the runner, and with the factory of connections that stands before Hive's."""
-    sources = [str(path) for path in JAVA.rglob("*.java")]
     javac = shutil.which("javac", path=str(java_home(17, 17) / "bin")) or "javac"
-    subprocess.run([javac, "-cp", os.pathsep.join(jars), "-d", str(folder / "java"), *sources], check=True)
+    command = [javac, "-cp", os.pathsep.join(jars), "-d", str(folder / "java"), *map(str, suite.sources)]
+    subprocess.run(command, check=True)
     return str(folder / "java")
 
 
@@ -132,9 +114,9 @@ def _run(jars: list[str], name: str, server: Server, folder: Path) -> str:
         "test.tmp.dir": folder,
         "org.apache.logging.log4j.level": "ERROR",
     }
-    command = [str(java_home(17, 17) / "bin" / "java"), *OPTIONS, *OPENED]
+    command = [str(java_home(17, 17) / "bin" / "java"), *OPTIONS, *OPENED, "-ea:org.apache.hadoop.hive..."]
     command += [f"-D{key}={value}" for key, value in properties.items()]
-    command += ["-cp", os.pathsep.join(jars), "RunTests", f"{PACKAGE.replace('/', '.')}{name}"]
+    command += ["-cp", os.pathsep.join(jars), "RunTests", name]
     with (folder / "java.log").open("w") as log:
         ran = subprocess.run(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, timeout=1800, check=True
@@ -142,13 +124,15 @@ def _run(jars: list[str], name: str, server: Server, folder: Path) -> str:
     return ran.stdout
 
 
-def _expected() -> dict[str, Expectation]:
-    lines = [line.split("\t") for line in EXPECTED.read_text().splitlines() if line and not line.startswith("#")]
+def _expected(suite: Suite) -> dict[str, Expectation]:
+    written = suite.expected.read_text().splitlines() if suite.expected.exists() else []
+    lines = [line.split("\t") for line in written if line and not line.startswith("#")]
     return {test: Expectation(verdict, reason) for test, verdict, reason in lines}
 
 
-def _report(outcomes: list[Outcome], expected: dict[str, Expectation], *, complete: bool) -> int:
+def _report(outcomes: list[Outcome], suite: Suite, *, complete: bool) -> int:
     """Prints a row for each class, then what was not expected. Returns the status."""
+    expected = _expected(suite)
     counts: dict[str, Counter[str]] = {}
     surprises: list[str] = []
     for test, result, message in outcomes:
@@ -158,9 +142,9 @@ def _report(outcomes: list[Outcome], expected: dict[str, Expectation], *, comple
         if result == "fail" and said is None:
             surprises.append(f"{test} fails: {message}")
         if result == "pass" and said is not None and said.verdict == "fails":
-            surprises.append(f"{test} passes: it needs no line in {EXPECTED.name} ({said.reason})")
+            surprises.append(f"{test} passes: it needs no line in {suite.expected.name} ({said.reason})")
     missing = sorted(set(expected) - {each.test for each in outcomes}) if complete else []
-    surprises += [f"{test} is listed in {EXPECTED.name}, but was not run" for test in missing]
+    surprises += [f"{test} is listed in {suite.expected.name}, but was not run" for test in missing]
     sys.stdout.write("\n".join([*_table(counts), *_reasons(outcomes, expected), *surprises]) + "\n")
     return 1 if surprises else 0
 

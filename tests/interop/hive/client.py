@@ -11,6 +11,9 @@ from py4j.protocol import Py4JJavaError
 from tests.interop.report import Report
 from tests.wire.builders import PARQUET
 
+INSERT_ONLY = {"transactional": "true", "transactional_properties": "insert_only"}
+"""The parameters of a transactional table in files of any format."""
+
 
 class Hive:
     """A client that is connected, and what its version is made of."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.interop.hive.client import Hive, equal
+from tests.interop.hive.client import INSERT_ONLY, Hive, equal
 from tests.wire.builders import unique
 
 
 def hiveserver(hive: Hive, _: Path) -> None:
     """Materialized views, reports of writes, compactions that end otherwise, plans that there are not."""
     with hive.database(unique("hs")) as database:
-        parameters = {"transactional": "true"}
-        hive.client.createTable(hive.table(database, "t", ("ds", "string"), parameters=parameters))
+        hive.client.createTable(hive.table(database, "t", ("ds", "string"), parameters=INSERT_ONLY))
         hive.client.add_partitions([hive.partition(database, "t", each) for each in "xyz"])
         _views(hive, database)
         _nothing(hive)
@@ -83,7 +82,7 @@ def _writes(hive: Hive, database: str) -> None:
         counts = {"insertCount": 1, "updatedCount": 0, "deletedCount": 0}
         client.updateTransactionalStatistics(hive.make("UpdateTransactionalStatsRequest", tableId=1, **counts))
     with hive.attempt(group, "replTableWriteIdState"):
-        client.createTable(hive.table(database, "copy", parameters={"transactional": "true"}))
+        client.createTable(hive.table(database, "copy", parameters=INSERT_ONLY))
         client.replTableWriteIdState(f"{database}.copy:3:9223372036854775807::", database, "copy", [])
     client.commitTxn(number)
 

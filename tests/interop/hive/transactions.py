@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.interop.hive.client import Hive, equal
+from tests.interop.hive.client import INSERT_ONLY, Hive, equal
 from tests.wire.builders import unique
 
 
@@ -50,8 +50,7 @@ def _request(hive: Hive, database: str, kind: str, transaction: int | None = Non
 def transactions(hive: Hive, _: Path) -> None:
     """Opened, listed, written with, ended."""
     with hive.database(unique("txns")) as database:
-        parameters = {"transactional": "true"}
-        hive.client.createTable(hive.table(database, "t", ("ds", "string"), parameters=parameters))
+        hive.client.createTable(hive.table(database, "t", ("ds", "string"), parameters=INSERT_ONLY))
         hive.client.add_partition(hive.partition(database, "t", "x"))
         _open_and_end(hive)
         _write(hive, database)
@@ -114,7 +113,7 @@ def _write(hive: Hive, database: str) -> None:
             equal(found.isWriteIdAborted(2), True)
         with hive.attempt(group, "getMaxAllocatedWriteId, seedWriteId"):
             equal(client.getMaxAllocatedWriteId(database, "t"), 3)
-            client.createTable(hive.table(database, "u", parameters={"transactional": "true"}))
+            client.createTable(hive.table(database, "u", parameters=INSERT_ONLY))
             client.seedWriteId(database, "u", 50)
             equal(client.getMaxAllocatedWriteId(database, "u"), 50)
     client.commitTxn(more[1])

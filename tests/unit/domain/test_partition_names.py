@@ -76,12 +76,12 @@ def test_a_name_is_read_as_it_was_made(pairs: list[tuple[str, str]]) -> None:
 
 
 def test_values_come_in_the_order_of_the_columns_and_others_are_ignored() -> None:
-    assert values_of(["A", "b"], "x=1/B=2/plain/=3/c=/a=%2F") == ["/", "2"]
+    assert values_of(["A", "b"], "x=1/b=2/plain/=3/c=/a=%2F") == ["/", "2"]
 
 
 def test_a_missing_column_is_named() -> None:
     with pytest.raises(InvalidObjectError, match="incomplete partition name - missing hr"):
-        values_of(["ds", "HR"], "ds=1")
+        values_of(["ds", "HR"], "ds=1/HR=2")
 
 
 def test_an_empty_name_is_refused() -> None:

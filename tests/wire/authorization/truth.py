@@ -47,6 +47,12 @@ TRUTH: Final[dict[str, str]] = {
         get_all_materialized_view_objects_for_rewriting get_role_names list_privileges
         get_delegation_token renew_delegation_token cancel_delegation_token
         get_active_resource_plan scheduled_query_poll update_transaction_statistics
+        get_all_resource_plans get_resource_plan get_scheduled_query get_runtime_stats
+        get_replication_metrics get_replayed_txns_for_policy get_properties
+        get_all_stored_procedures get_stored_procedure get_all_packages find_package
+        get_dataconnectors get_dataconnector_req
+        get_ischema get_schema_version get_schema_latest_version get_schema_all_versions get_schemas_by_cols get_serde
+        get_file_metadata get_file_metadata_by_expr get_indexes get_index_names get_index_by_name
         check_lock unlock heartbeat show_locks open_txns commit_txn abort_txn abort_txns get_open_txns
         get_open_txns_info get_open_txns_req heartbeat_txn_range get_latest_txnid_in_conflict
         add_write_ids_to_min_history show_compact renew_write end_write""",

@@ -22,7 +22,9 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     DropCatalogRequest,
     DropConstraintRequest,
     Function,
+    FunctionType,
     OpenTxnRequest,
+    PrincipalType,
     SQLForeignKey,
     SQLNotNullConstraint,
     SQLPrimaryKey,
@@ -52,7 +54,8 @@ def test_catalogs(client: Any, log: Follower) -> None:
 
 def test_functions(client: Any, log: Follower) -> None:
     database = new_database(client)
-    client.create_function(Function(functionName="F", dbName=database, className="x.Y"))
+    new = Function("F", database, "x.Y", ownerType=PrincipalType.USER, functionType=FunctionType.JAVA)
+    client.create_function(new)
     there = client.get_function(database, "f")
     client.drop_function(database, "F")
     _, created, dropped = log.read()

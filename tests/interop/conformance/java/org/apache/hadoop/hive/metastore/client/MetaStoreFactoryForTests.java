@@ -16,7 +16,8 @@ public final class MetaStoreFactoryForTests {
         Configuration configuration = MetastoreConf.newMetastoreConf();
         MetastoreConf.setVar(configuration, ConfVars.THRIFT_URIS, System.getProperty("conformance.uri"));
         MetastoreConf.setVar(configuration, ConfVars.WAREHOUSE, System.getProperty("conformance.warehouse"));
-        MetastoreConf.setVar(configuration, ConfVars.WAREHOUSE_EXTERNAL, System.getProperty("conformance.warehouse"));
+        // Hive 3 does not know this one.
+        configuration.set("metastore.warehouse.external.dir", System.getProperty("conformance.warehouse"));
         MetastoreConf.setLongVar(configuration, ConfVars.BATCH_RETRIEVE_MAX, 2);
         MetastoreConf.setLongVar(configuration, ConfVars.BATCH_RETRIEVE_OBJECTS_MAX, 2);
         // The clients of the tests must not wait for a server that closed the connection.

@@ -1,0 +1,77 @@
+"""What a foreign key may point to: the columns of a primary or unique key (Hive's ObjectStore.addForeignKeys)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from metastore.domain.names import fold
+from metastore.encoding.binary import EncodedStruct
+from metastore.errors import InvalidInputError
+from metastore.storage.mapping.constraints import NamedConstraint
+from metastore.storage.repositories.constraints import of_table
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import SQLPrimaryKey, SQLUniqueConstraint, Table
+
+_Columns = tuple[tuple[str, str], ...]
+"""Columns of a key: names and types."""
+
+
+def check_referenced(
+    work: UnitOfWork,
+    owner: tuple[int, Table],
+    new: Sequence[NamedConstraint],
+    parents: Mapping[int, EncodedStruct[Table]],
+) -> None:
+    """Checks the foreign keys among the new constraints of a table, complete and with names. Tables come with their
+    ids; `parents`: those that are pointed to.
+
+    Raises InvalidInputError.
+    """
+    foreign: dict[str, list[NamedConstraint]] = defaultdict(list)
+    for each in new:
+        if each.parent_table_id is not None:
+            foreign[each.name].append(each)
+    table_id, child = owner
+    types = _types(child)
+    for columns in foreign.values():
+        parent = parents[columns[0].parent_table_id or 0].decode()
+        own = columns[0].parent_table_id == table_id
+        key = tuple((each.constraint.pkcolumn_name, types[each.column]) for each in columns)
+        _check(key, _keys(work, parent, new if own else ()), parent)
+        if own and key == tuple((each.column, types[each.column]) for each in columns):
+            raise InvalidInputError(f"Cannot be both foreign key and primary/unique key on same table: {_text(key)}")
+
+
+def _check(referenced: _Columns, keys: set[_Columns], parent: Table) -> None:
+    if not keys:
+        raise InvalidInputError(
+            "Trying to define foreign key but there are no primary keys or unique keys for referenced table "
+            f"{parent.dbName}.{parent.tableName}"
+        )
+    if referenced not in keys:
+        raise InvalidInputError(
+            f"Foreign key references {_text(referenced)} but no corresponding primary key or unique key exists. "
+            f"Possible keys: {', '.join(sorted(map(_text, keys)))}"
+        )
+
+
+def _keys(work: UnitOfWork, parent: Table, new: Sequence[NamedConstraint]) -> set[_Columns]:
+    """Returns the primary and unique keys of a table: those stored, and new ones."""
+    stored = work.constraints.select(
+        parent.catName, of_table(parent.dbName, parent.tableName), SQLPrimaryKey, SQLUniqueConstraint
+    )
+    given = [each.constraint for each in new if isinstance(each.constraint, SQLPrimaryKey | SQLUniqueConstraint)]
+    types, found = _types(parent), defaultdict[str, list[str]](list)
+    for key in [*(each for some in stored for each in some.decode()), *given]:
+        name = f"pk {key.pk_name}" if isinstance(key, SQLPrimaryKey) else f"uk {key.uk_name}"
+        found[name].append(fold(key.column_name))
+    return {tuple((name, types[name]) for name in names) for names in found.values()}
+
+
+def _types(table: Table) -> dict[str, str]:
+    return {column.name: fold(column.type) for column in [*table.sd.cols, *table.partitionKeys]}
+
+
+def _text(columns: _Columns) -> str:
+    return "".join(f"{name}:{kind};" for name, kind in columns)

@@ -1,0 +1,86 @@
+"""The suites that are run: of which version of Hive, out of which jar, with what beside it."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tests.interop.maven import class_path, fetched
+
+CLIENT = "org/apache/hadoop/hive/metastore/client/"
+REMOTE = "org.apache.hadoop.hive.metastore.TestRunningHiveMetaStore"
+"""Ours, of the tests that Hive runs against a server which they start."""
+FOLDER = Path(__file__).parent
+# An old Hadoop comes with Derby's friends; the one that Hive is built with is in one jar of its own.
+UNWANTED = "2.6.0"
+JUNIT = ("junit:junit:4.13.2", "org.mockito:mockito-core:3.12.4")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One version's tests of its metastore: the classes of `client`, and those of TestHiveMetaStore."""
+
+    version: str
+    server: str
+    also: tuple[str, ...]  # artifacts whose tests are needed, too
+    libraries: tuple[str, ...]
+    remote: bool = False
+
+    @property
+    def expected(self) -> Path:
+        """Where the tests are listed that do not pass."""
+        return FOLDER / f"expected-{self.version}.tsv"
+
+    @property
+    def sources(self) -> list[Path]:
+        """Our own classes, which stand before Hive's."""
+        folders = [FOLDER / "java", *([FOLDER / "remote"] if self.remote else [])]
+        return [path for folder in folders for path in folder.rglob("*.java")]
+
+    @cached_property
+    def tests(self) -> Path:
+        return fetched(f"{self.server}:{self.version}", "-tests.jar")
+
+    @property
+    def classes(self) -> dict[str, str]:
+        """The test classes' whole names, by their last word."""
+        with zipfile.ZipFile(self.tests) as archive:
+            names = [name.removesuffix(".class") for name in archive.namelist() if name.startswith(f"{CLIENT}Test")]
+        found = sorted(name.replace("/", ".") for name in names if "$" not in name)
+        return {name.rpartition(".")[2]: name for name in [*found, *([REMOTE] if self.remote else [])]}
+
+    @property
+    def jars(self) -> list[str]:
+        """What the tests need, the tests first."""
+        own = [str(self.tests), *(str(fetched(f"{each}:{self.version}", "-tests.jar")) for each in self.also)]
+        return [*own, *(jar for jar in class_path(*self.libraries).split(os.pathsep) if UNWANTED not in jar)]
+
+
+HIVE_4 = Suite(
+    "4.0.1",
+    "org.apache.hive:hive-standalone-metastore-server",
+    ("org.apache.hive:hive-standalone-metastore-common",),
+    (
+        "org.apache.hive:hive-standalone-metastore-server:4.0.1",
+        *JUNIT,
+        "org.apache.hadoop:hadoop-client-runtime:3.3.5",
+        "org.apache.hadoop:hadoop-hdfs:3.3.5",
+    ),
+)
+HIVE_3 = Suite(
+    "3.1.3",
+    "org.apache.hive:hive-standalone-metastore",
+    (),
+    (
+        "org.apache.hive:hive-standalone-metastore:3.1.3",
+        *JUNIT,
+        "org.apache.hadoop:hadoop-client:3.1.0",
+        "org.apache.hadoop:hadoop-hdfs:3.1.0",
+        "javax.annotation:javax.annotation-api:1.3.2",
+    ),
+    remote=True,
+)
+SUITES = {suite.version: suite for suite in (HIVE_4, HIVE_3)}

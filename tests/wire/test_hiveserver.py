@@ -1,0 +1,86 @@
+"""What HiveServer2 keeps in a metastore for itself: here is nothing of it, as where nobody has used it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from thrift.Thrift import TApplicationException
+
+from thrift_idl.gen.hive_metastore.ttypes import (
+    FindSchemasByColsRqst,
+    GetDataConnectorRequest,
+    GetFileMetadataByExprRequest,
+    GetFileMetadataRequest,
+    GetPackageRequest,
+    GetReplicationMetricsRequest,
+    GetRuntimeStatsRequest,
+    GetSerdeRequest,
+    ISchemaName,
+    ListPackageRequest,
+    ListStoredProcedureRequest,
+    NoSuchObjectException,
+    PropertyGetRequest,
+    RuntimeStat,
+    ScheduledQueryKey,
+    ScheduledQueryPollRequest,
+    ScheduledQueryPollResponse,
+    SchemaVersionDescriptor,
+    StoredProcedureRequest,
+    WMGetActiveResourcePlanRequest,
+    WMGetActiveResourcePlanResponse,
+    WMGetAllResourcePlanRequest,
+    WMGetResourcePlanRequest,
+)
+
+
+def test_nothing_is_planned(hive_client: Any) -> None:
+    plan = hive_client.get_active_resource_plan(WMGetActiveResourcePlanRequest("default"))
+    assert plan == WMGetActiveResourcePlanResponse()
+    poll = hive_client.scheduled_query_poll(ScheduledQueryPollRequest("hive"))
+    assert poll == ScheduledQueryPollResponse()
+
+
+def test_lists_are_empty(hive_client: Any) -> None:
+    c = hive_client
+    assert c.get_runtime_stats(GetRuntimeStatsRequest(-1, -1)) == []
+    assert c.get_all_resource_plans(WMGetAllResourcePlanRequest("default")).resourcePlans == []
+    assert c.get_replication_metrics(GetReplicationMetricsRequest(policy="p")).replicationMetricList == []
+    assert c.get_replayed_txns_for_policy("p").replTxnMapEntry == {}
+    assert c.get_properties(PropertyGetRequest("ns")).properties == {}
+    assert c.get_all_stored_procedures(ListStoredProcedureRequest("hive")) == []
+    assert c.get_all_packages(ListPackageRequest("hive")) == []
+    assert c.get_dataconnectors() == []
+    assert c.get_schemas_by_cols(FindSchemasByColsRqst(colName="a")).schemaVersions == []
+    for found in (
+        c.get_file_metadata(GetFileMetadataRequest([1])),
+        c.get_file_metadata_by_expr(GetFileMetadataByExprRequest([1], b"")),
+    ):
+        assert (found.metadata, found.isSupported) == ({}, False)
+    assert c.get_indexes("default", "t", -1) == c.get_index_names("default", "t", -1) == []
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        lambda c: c.get_resource_plan(WMGetResourcePlanRequest("p")),
+        lambda c: c.get_scheduled_query(ScheduledQueryKey("q", "hive")),
+        lambda c: c.get_stored_procedure(StoredProcedureRequest("hive", "default", "p")),
+        lambda c: c.find_package(GetPackageRequest("hive", "default", "p")),
+        lambda c: c.get_dataconnector_req(GetDataConnectorRequest("c")),
+        lambda c: c.get_ischema(ISchemaName("hive", "default", "s")),
+        lambda c: c.get_schema_version(SchemaVersionDescriptor(ISchemaName("hive", "default", "s"), 1)),
+        lambda c: c.get_schema_latest_version(ISchemaName("hive", "default", "s")),
+        lambda c: c.get_schema_all_versions(ISchemaName("hive", "default", "s")),
+        lambda c: c.get_serde(GetSerdeRequest("s")),
+        lambda c: c.get_index_by_name("default", "t", "i"),
+    ],
+)
+def test_what_is_named_is_not_there(hive_client: Any, method: Any) -> None:
+    with pytest.raises(NoSuchObjectException):
+        method(hive_client)
+
+
+def test_nothing_is_taken_that_would_not_be_kept(hive_client: Any) -> None:
+    with pytest.raises(TApplicationException, match="Invalid method name: 'add_runtime_stats'"):
+        hive_client.add_runtime_stats(RuntimeStat(weight=1, payload=b"x"))
