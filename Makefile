@@ -40,7 +40,7 @@ spark-versions: $(READY)  ## Run tests/spark on every Spark that is supported: m
 interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop
 
-hive-tests: $(READY)  ## Run Hive 4.0.1's own tests against a server: make hive-tests ARGS="TestDatabases" (not part of the tests)
+hive-tests: $(READY)  ## Run Hive's own tests against a server: make hive-tests ARGS="--hive 3.1.3 TestDatabases" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.interop.conformance $(ARGS)
 
 generate: $(READY)  ## Generate thrift_idl/gen and its types anew (needs Debian's thrift-compiler)
