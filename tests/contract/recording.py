@@ -15,6 +15,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
+from thrift_idl.gen.hive_metastore.ttypes import Table
 
 # Moments differ from run to run; that one is set, or is not, may not.
 TIMES = {"createTime", "lastAccessTime", "eventTime", "lastAnalyzed", "transient_lastDdlTime", "acquiredat"}
@@ -138,6 +139,8 @@ def _plain(value: Any, folder: str, name: str = "") -> Any:
     spec = getattr(value, "thrift_spec", None)
     if spec:
         fields = {field[2]: getattr(value, field[2]) for field in spec if field}
+        if isinstance(value, Table) and value.id is not None:
+            fields["id"] = "<id>"
         return Struct(type(value).__name__, {key: _plain(each, folder, key) for key, each in fields.items()})
     return value
 
