@@ -229,7 +229,7 @@ class MetastoreClient(Calls):
 
     def get_partition_names(self, database: str, table: str, values: Sequence[str] = ()) -> tuple[str, ...]:
         """Names, ascending; `values`: of the first partition columns, "" for any. Raises NoSuchTableError."""
-        args = (database, table, list(values), -1)
+        args = (database, table, list(values) or [""], -1)
         return tuple(self._call("get_partition_names_ps", *args, repeat=True, faults=_NO_TABLE))
 
     def create_dependent_table(self, request: ours.CreateDependentTableRequest) -> None:

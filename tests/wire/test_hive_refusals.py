@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from metastore.client import connect
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import columns, descriptor, new_database, new_table, partition, skewed, table
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -305,6 +306,14 @@ def test_partitions_without_a_first_value_are_not_listed(hive_client: Any) -> No
     ):
         with pytest.raises(MetaException, match="Invalid partition key & values"):
             call()
+
+
+def test_our_client_asks_for_any_first_value(hive_client: Any, metastore_server: Server) -> None:
+    database, name = new_table(hive_client, KEYS)
+    hive_client.add_partitions([partition(database, name, [each]) for each in "ab"])
+    with connect(metastore_server.uri) as client:
+        assert client.get_partition_names(database, name) == ("ds=a", "ds=b")
+        assert client.get_partition_names(database, name, ["b"]) == ("ds=b",)
 
 
 @pytest.mark.parametrize("names", [("", "t"), ("d", "")])
