@@ -1,12 +1,13 @@
 # The server alone: neither Java nor Spark.
 FROM python:3.11-slim
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml requirements.lock README.md LICENSE ./
 COPY metastore metastore
 COPY migrations migrations
 COPY spark_client spark_client
 COPY thrift_idl thrift_idl
-RUN pip install --no-cache-dir '.[server,s3]' \
+RUN pip install --no-cache-dir --require-hashes -r requirements.lock \
+ && pip install --no-cache-dir --no-deps . \
  && useradd --uid 10001 --create-home metastore \
  && install -d -o metastore /warehouse
 USER metastore

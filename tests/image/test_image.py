@@ -93,3 +93,28 @@ def test_the_tests_run_on_the_python_of_the_image() -> None:
     image, here = (int(found[1]), int(found[2])), sys.version_info[:2]
     if image != here:
         pytest.skip(f"the image has Python {image}, these tests run on {here}: install it, and make the .venv anew")
+
+
+def test_the_image_has_what_is_pinned() -> None:
+    """Every package that the server needs has one version, with its hashes."""
+    lock = (ROOT / "requirements.lock").read_text()
+    pinned = dict(
+        re.findall(r"^([\w.-]+)==(\S+) \\$\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\$\n)?)+", lock, re.MULTILINE)
+    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for requirement in [
+        *project["dependencies"],
+        *(each for name in ("server", "s3", "jwt", "ldap") for each in extras[name]),
+    ]:
+        assert re.split(r"[\[<>=]", requirement)[0].lower() in pinned
+    assert len(pinned) == lock.count("==")
+    assert "--require-hashes -r requirements.lock" in DOCKERFILE
+
+
+def test_compose_has_no_password_and_is_for_this_machine(compose: Any) -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    assert "POSTGRES_PASSWORD:-" not in text
+    ports = [port for service in compose["services"].values() for port in service.get("ports", [])]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)

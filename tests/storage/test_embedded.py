@@ -14,12 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+import psycopg2
 import pytest
 from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from metastore.errors import ConfigurationError
-from metastore.storage.postgres.embedded import EmbeddedPostgres, _package, _plain_locale
+from metastore.storage.postgres.embedded import EmbeddedPostgres, _package, _plain_locale, _usable
 
 USER = """
 import sys; from pathlib import Path; from metastore.storage.postgres.embedded import EmbeddedPostgres
@@ -206,3 +208,29 @@ def eventually(condition: Callable[[], bool]) -> bool:
     while not (result := condition()) and time.monotonic() < deadline:
         time.sleep(0.01)
     return result
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+def test_other_users_of_the_machine_are_refused(data_dir: Path) -> None:
+    with EmbeddedPostgres(data_dir) as postgres:
+        folder = data_dir / "postgres"
+        assert folder.stat().st_mode & 0o077 == 0
+        assert "trust" not in (folder / "pg_hba.conf").read_text()
+        for place in (folder, folder / ".s.PGSQL.5432"):  # as if the socket lay where everybody may reach it
+            place.chmod(0o777)
+        child = os.fork()
+        if not child:
+            os.setgroups([])
+            os.setuid(65534)
+            try:
+                psycopg2.connect(make_url(postgres.url).set(drivername="postgresql").render_as_string())
+            except psycopg2.OperationalError as error:
+                os._exit(7 if "Peer authentication failed" in str(error) else 8)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        folder.chmod(0o700)
+        assert ask(postgres.url, "SELECT 1") == 1
+
+
+def test_the_data_folder_is_its_owners(tmp_path: Path) -> None:
+    assert _usable(tmp_path / "a" / "data").stat().st_mode & 0o777 == 0o700

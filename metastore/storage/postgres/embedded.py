@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import pwd
 import re
 import select
 import shutil
@@ -140,6 +141,7 @@ class EmbeddedPostgres:
         if _postmaster(self._folder) is None:
             (self._folder / "postmaster.pid").unlink(missing_ok=True)
         self._upgrade()
+        _let_only_us_in(self._folder)
         (self._folder / "metastore.conf").write_text(f"max_connections = {self._connections}\n")
 
     def _upgrade(self) -> None:
@@ -242,6 +244,20 @@ def _run_pg_upgrade(old: Any, fresh: Path) -> None:
         run("pg_upgrade", "-b", str(old.bin_path), "-d", str(old.pgdata), "-D", str(fresh), "-U", _USER, "-s", folder)
 
 
+def _let_only_us_in(folder: Path) -> None:
+    """Has the server ask the kernel who connects: only we, and the cluster's owner, may be its superuser.
+
+    Else whoever reaches the socket may, which lies outside of the cluster's folder where that has a long path.
+    """
+    found = {os.getuid(), (folder / "PG_VERSION").stat().st_uid}
+    try:
+        names = sorted(pwd.getpwuid(number).pw_name for number in found)
+    except KeyError:  # a number without a name, as in some containers: there is nobody else then
+        return
+    (folder / "pg_hba.conf").write_text("local all all peer map=metastore\n")
+    (folder / "pg_ident.conf").write_text("".join(f'metastore "{name}" {_USER}\n' for name in names))
+
+
 def _include_ours(folder: Path) -> None:
     """Has the cluster's configuration read ours, which each start writes."""
     with (folder / "postgresql.conf").open("a") as configuration:
@@ -274,7 +290,7 @@ def _usable(data_dir: Path) -> Path:
             f"choose another with --data-dir or METASTORE_DATA_DIR"
         )
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         (data_dir / "postgres.lock").touch()
     except OSError as error:
         raise ConfigurationError(

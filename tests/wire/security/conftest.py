@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -98,3 +99,44 @@ def raw(server: Server, port: int | None = None) -> Iterator[socket.socket]:
 def who(client: MetastoreClient) -> str:
     """As whom the server sees the client: the owner of what it makes."""
     return str(client.methods.set_ugi("nobody", ["nothing"])[-1])
+
+
+MISSING = [name for name in ("krb5kdc", "kadmin.local", "kinit") if not shutil.which(name, path="/usr/sbin:/usr/bin")]
+
+
+@pytest.fixture(scope="module")
+def realm() -> Iterator[Any]:
+    """A KDC on free ports, with the server's key in a keytab."""
+    if MISSING:
+        pytest.skip(f"no {', '.join(MISSING)}: Debian's krb5-kdc, krb5-admin-server and krb5-user have them")
+    pytest.importorskip("gssapi", reason="gssapi is not installed: pip install '.[kerberos]' needs libkrb5-dev")
+    k5test = pytest.importorskip("k5test", reason="k5test is not installed: pip install k5test needs libkrb5-dev")
+    found = k5test.K5Realm(create_host=False, get_creds=False)
+    try:
+        found.addprinc("hive/localhost@KRBTEST.COM", "service")
+        found.extract_keytab("hive/localhost@KRBTEST.COM", found.keytab)
+        for name in ("alice", "trino"):
+            found.addprinc(f"{name}@KRBTEST.COM", name)
+        yield found
+    finally:
+        found.stop()
+        del found
+
+
+@pytest.fixture(scope="module")
+def environment(realm: Any) -> Iterator[pytest.MonkeyPatch]:
+    """The process, and servers that it starts, belong to the realm."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in realm.env.items():
+            if name.startswith("KRB5"):
+                patch.setenv(name, value)
+        yield patch
+
+
+@contextmanager
+def ticket_of(realm: Any, name: str) -> Iterator[None]:
+    realm.kinit(f"{name}@KRBTEST.COM", name)
+    try:
+        yield
+    finally:
+        realm.run(["kdestroy"])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import base64
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,53 +18,13 @@ from tests.fixtures.server import Server
 from tests.wire.transport.conftest import eventually
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
-from .conftest import Authority, raw, who
-
-MISSING = [name for name in ("krb5kdc", "kadmin.local", "kinit") if not shutil.which(name, path="/usr/sbin:/usr/bin")]
-
-
-@pytest.fixture(scope="module")
-def realm() -> Iterator[Any]:
-    """A KDC on free ports, with the server's key in a keytab."""
-    if MISSING:
-        pytest.skip(f"no {', '.join(MISSING)}: Debian's krb5-kdc, krb5-admin-server and krb5-user have them")
-    pytest.importorskip("gssapi", reason="gssapi is not installed: pip install '.[kerberos]' needs libkrb5-dev")
-    k5test = pytest.importorskip("k5test", reason="k5test is not installed: pip install k5test needs libkrb5-dev")
-    found = k5test.K5Realm(create_host=False, get_creds=False)
-    try:
-        found.addprinc("hive/localhost@KRBTEST.COM", "service")
-        found.extract_keytab("hive/localhost@KRBTEST.COM", found.keytab)
-        for name in ("alice", "trino"):
-            found.addprinc(f"{name}@KRBTEST.COM", name)
-        yield found
-    finally:
-        found.stop()
-        del found
-
-
-@pytest.fixture(scope="module")
-def environment(realm: Any) -> Iterator[pytest.MonkeyPatch]:
-    """The process, and servers that it starts, belong to the realm."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in realm.env.items():
-            if name.startswith("KRB5"):
-                patch.setenv(name, value)
-        yield patch
+from .conftest import Authority, raw, ticket_of, who
 
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server], realm: Any, environment: Any, tls_options: list[str]) -> Server:
     options = ["--authentication", "kerberos,token", "--kerberos-keytab", realm.keytab, "--tls", "allowed"]
     return start(*options, *tls_options)
-
-
-@contextmanager
-def ticket_of(realm: Any, name: str) -> Iterator[None]:
-    realm.kinit(f"{name}@KRBTEST.COM", name)
-    try:
-        yield
-    finally:
-        realm.run(["kdestroy"])
 
 
 def client(server: Server, **credentials: Any) -> MetastoreClient:
