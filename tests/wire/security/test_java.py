@@ -80,7 +80,7 @@ def test_tls(
     client.close()
     strange = truststore(strange_authority, tmp_path / "strange.p12")
     client = connect(hive, server, **tls, hive_metastore_truststore_path=strange)  # it only warns of what set_ugi says
-    with pytest.raises(Py4JJavaError, match="(PKIX path building failed|Broken pipe|closed)"):
+    with pytest.raises(Py4JJavaError, match=r"(PKIX path building failed|Broken pipe|closed)"):
         client.getAllDatabases()
     client.close()
     plain = connect(hive, server)
