@@ -222,6 +222,16 @@ def list_users(**options: Any) -> None:
     show(Settings.from_environment(options))
 
 
+@metastore.command("check-security")
+@click.argument("uris", metavar="URI[,URI]")
+def check_security(uris: str) -> int:
+    """Connect as a client does, with the METASTORE_CLIENT_… of the environment, and say what works and which side is
+    wrong; the status is 1 where these do not come in."""
+    from metastore.cli.check_security import check_security as run_check
+
+    return run_check(uris)
+
+
 @metastore.group(invoke_without_command=True, no_args_is_help=False)
 @click.pass_context
 def tokens(context: click.Context) -> None:

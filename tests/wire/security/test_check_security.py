@@ -1,0 +1,85 @@
+"""`metastore check-security` says which side is wrong."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from metastore.security.passwords import PasswordFile
+from tests.fixtures.server import Server
+
+from .conftest import Authority
+
+
+def check(uri: str, **shown: str) -> tuple[int, str]:
+    environment = {**os.environ, **{f"METASTORE_CLIENT_{name.upper()}": value for name, value in shown.items()}}
+    command = [sys.executable, "-m", "metastore.cli", "check-security", uri]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def server(start: Callable[..., Server], tls_options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Server:
+    path = tmp_path_factory.mktemp("check") / "users"
+    PasswordFile(path).add("alice", "wonderland")
+    return start("--tls", "required", "--authentication", "password", "--password-file", str(path), *tls_options)
+
+
+def test_all_is_well(server: Server, authority: Authority) -> None:
+    uri = f"thrift://localhost:{server.port}"
+    status, said = check(uri, tls="true", authorities=str(authority.pem), user="alice", password="wonderland")
+    assert status == 0, said
+    for text in ("TLSv1.3 is spoken", "older than 1.2 is refused", "offers PLAIN", "ok  these credentials come in, as"):
+        assert text in said
+    assert "METASTORE_TLS=required" in said
+    assert "wonderland" not in said
+
+
+@pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        ({"password": "guess"}, "NO  these credentials do not come in: Error validating the login"),
+        ({"tls": ""}, "METASTORE_TLS=required"),
+        ({"authorities": "/dev/null"}, "client: /dev/null"),
+    ],
+)
+def test_which_side_is_wrong(server: Server, authority: Authority, shown: dict[str, str], told: str) -> None:
+    right = {"tls": "true", "authorities": str(authority.pem), "user": "alice", "password": "wonderland"}
+    status, said = check(f"thrift://localhost:{server.port}", **(right | shown))
+    assert (status, told in said) == (1, True), said
+
+
+def test_another_authority(server: Server, strange_authority: Authority) -> None:
+    uri = f"thrift://localhost:{server.port}"
+    status, said = check(uri, tls="true", authorities=str(strange_authority.pem), user="alice", password="wonderland")
+    assert status == 1
+    assert "client: give the authority that signed it" in said
+
+
+def test_another_name(start: Callable[..., Server], authority: Authority) -> None:
+    pem = authority.issue("elsewhere.example")
+    server = start("--tls", "required", "--tls-certificate", str(pem.chain), "--tls-key", str(pem.key))
+    status, said = check(f"thrift://localhost:{server.port}", tls="true", authorities=str(authority.pem))
+    assert (status, "server: METASTORE_TLS_CERTIFICATE is for other names" in said) == (1, True), said
+
+
+def test_an_open_server(metastore_server: Server) -> None:
+    status, said = check(metastore_server.uri)
+    assert status == 0
+    assert "who shows nothing comes in" in said
+    assert "no credentials are given" in said
+
+
+def test_nobody_is_there(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    status, said = check(f"thrift://127.0.0.1:{port}")
+    assert (status, "nobody listens" in said) == (1, True)
+    status, said = check("nonsense")
+    assert (status, said.count("\n")) == (1, 1)

@@ -1,0 +1,207 @@
+"""Handshakes that were damaged: whatever comes, nobody comes in by it, nothing is a surprise, and nothing is kept."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import random
+import socket
+import ssl
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from metastore.identity import METHODS, PASSWORD, TOKEN, Identity, RefusedError
+from metastore.security.certificates import Certificates
+from metastore.security.digest_md5 import DigestMd5, secret_of
+from metastore.security.gate import Gate
+from metastore.security.passwords import Plain
+from metastore.settings import Settings
+from metastore.transport.connection import Connection, Step
+from metastore.transport.door import Door
+from metastore.transport.memory import Memory
+from metastore.transport.options import TransportOptions
+from metastore.transport.tls import Certificate
+from tests.wire.transport.echo import EchoSession
+from tests.wire.transport.messages import call
+
+from .conftest import Pem
+
+KEPT = 2**17  # bytes that may be kept of somebody who is not known
+
+
+def check(user: str, password: str) -> Identity | None:
+    return Identity("alice", PASSWORD) if (user, password) == ("alice", "secret") else None
+
+
+def secret(identifier: bytes) -> tuple[bytes, Identity]:
+    if identifier != b"identifier":
+        raise RefusedError("DIGEST-MD5: no such token")
+    return secret_of(b"identifier", b"password"), Identity("alice", TOKEN)
+
+
+def bearer(token: str) -> Identity:
+    if token != "a.good.token":
+        raise RefusedError("Authentication error: the JWT is not accepted")
+    return Identity("alice", "jwt")
+
+
+GATE = Gate(
+    Certificates(Settings().tls_user),
+    {
+        "PLAIN": (frozenset(METHODS), lambda _m, _e: Plain([check], encrypted=True, without_tls=True)),
+        "DIGEST-MD5": (frozenset(METHODS), lambda _m, _e: DigestMd5(secret)),
+    },
+    bearer,
+    without_tls=True,
+)
+
+
+def message(status: int, payload: bytes) -> bytes:
+    return struct.pack("!BI", status, len(payload)) + payload
+
+
+CALL = call("echo inside")
+PLAIN = message(1, b"PLAIN") + message(5, b"\0alice\0secret") + struct.pack("!I", len(CALL)) + CALL
+DIGEST = (
+    message(1, b"DIGEST-MD5")
+    + message(2, b"")
+    + message(
+        2,
+        b'charset=utf-8,username="' + base64.b64encode(b"identifier") + b'",realm="default",nonce="x",nc=00000001,'
+        b'cnonce="y",digest-uri="null/default",maxbuf=65536,response=d388dad90d4bbd760a152321f2143af7,qop=auth',
+    )
+)
+HEAD = b"POST /metastore HTTP/1.1
+Authorization: Bearer a.good.token
+Content-Length: %d
+
+"
+HTTP = HEAD % len(CALL) + CALL
+MEMORY = Memory(2**40)
+
+
+@pytest.fixture(scope="module")
+def door(host_pem: Pem) -> Door:
+    return Door(
+        tls="allowed",
+        authentication=frozenset(METHODS),
+        certificate=Certificate(Path(host_pem.chain), Path(host_pem.key)),
+        gate=GATE,
+    )
+
+
+@pytest.fixture(scope="module")
+def hello() -> bytes:
+    leaving = ssl.MemoryBIO()
+    tls = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), leaving, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        tls.do_handshake()
+    return leaving.read()
+
+
+class Visit:
+    """What became of one client that sent some bytes and left."""
+
+    def __init__(self, door: Door, data: bytes) -> None:
+        self.known: list[Identity | None] = []
+        self.most_held = 0
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.settimeout(0)
+            theirs.settimeout(0)
+            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, len(data) + 4096)
+            theirs.sendall(data)
+            theirs.shutdown(socket.SHUT_WR)
+            options = TransportOptions(max_message_bytes=2**24)
+            connection = Connection(ours, "test", options, self._open, MEMORY, door)
+            step = Step.READ
+            while step is not Step.CLOSE:
+                step = connection.call() if step is Step.CALL else connection.receive()
+                self.most_held = max(self.most_held, connection.held)
+            connection.end_session()
+            try:
+                self.answer = theirs.recv(2**16)
+            except OSError:
+                self.answer = b""
+
+    def _open(self, peer: str, identity: Identity | None = None) -> EchoSession:
+        self.known.append(identity)
+        return EchoSession(peer)
+
+
+@pytest.fixture
+def surprises() -> Iterator[list[logging.LogRecord]]:
+    found: list[logging.LogRecord] = []
+    logger = logging.getLogger("metastore.transport")
+
+    def seen(record: logging.LogRecord) -> bool:
+        if record.exc_info or record.levelno >= logging.ERROR:
+            found.append(record)
+        return False
+
+    logger.addFilter(seen)
+    yield found
+    logger.removeFilter(seen)
+
+
+@pytest.mark.parametrize("whole", [PLAIN, HTTP], ids=["PLAIN", "HTTP"])
+def test_undamaged_they_come_in(door: Door, whole: bytes) -> None:
+    visit = Visit(door, whole)
+    assert [each and each.user for each in visit.known] == ["alice"]
+    assert b"inside" in visit.answer
+
+
+def cuts(whole: bytes) -> Iterator[bytes]:
+    yield from (whole[:at] for at in range(len(whole)))
+
+
+@pytest.mark.parametrize("name", ["PLAIN", "DIGEST", "HTTP", "TLS", "Thrift"])
+def test_cut_at_every_position_nobody_comes_in(
+    door: Door, hello: bytes, surprises: list[logging.LogRecord], name: str
+) -> None:
+    whole = {"PLAIN": PLAIN, "DIGEST": DIGEST, "HTTP": HTTP, "TLS": hello, "Thrift": CALL}[name]
+    for data in cuts(whole):
+        assert b"inside" not in Visit(door, data).answer
+    assert not surprises
+
+
+def mutated(whole: bytes, choose: random.Random) -> bytes:
+    """Bytes that are changed, lost, doubled or come from elsewhere, in one to four places."""
+    data = bytearray(whole)
+    for _ in range(choose.randint(1, 4)):
+        at, length = choose.randrange(len(data) + 1), choose.randrange(9)
+        kind = choose.randrange(4)
+        if kind == 0 and at < len(data):
+            data[at] ^= 1 << choose.randrange(8)
+        elif kind == 1:
+            del data[at : at + length]
+        elif kind == 2:
+            data[at:at] = data[at : at + length]
+        else:
+            data[at:at] = choose.randbytes(length)
+    return bytes(data)
+
+
+def visits(door: Door, wholes: list[bytes], seed: int, count: int) -> None:
+    """Fails where a damaged handshake lets in somebody who is not known, or has much kept."""
+    choose = random.Random(seed)
+    for _ in range(count):
+        whole = choose.choice(wholes)
+        visit = Visit(door, mutated(whole, choose))
+        for identity in visit.known:
+            assert identity is None or identity.user == "alice"
+        if visit.known in ([], [None]):
+            assert b"inside" not in visit.answer
+            assert visit.most_held <= KEPT
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32))
+def test_damaged_nobody_comes_in(door: Door, hello: bytes, surprises: list[logging.LogRecord], seed: int) -> None:
+    visits(door, [PLAIN, DIGEST, HTTP, hello, CALL], seed, 50)
+    assert not surprises, surprises[0].exc_info
