@@ -10,6 +10,7 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
+from metastore.background.audit import tell_audit
 from metastore.background.cleaning import clean_descriptors, clean_events, clean_warehouse
 from metastore.background.recovery import recovery
 from metastore.background.registration import registration as register
@@ -61,6 +62,7 @@ from metastore.security.gate import make_gate
 from metastore.security.groups import Groups
 from metastore.security.proxy_users import ProxyUsers
 from metastore.services.authorization.authorization import Authorization
+from metastore.services.entry.audit import AuditService
 from metastore.services.entry.callers import CallerService
 from metastore.services.entry.catalogs import CatalogService
 from metastore.services.entry.cleaning import CleaningService
@@ -150,7 +152,10 @@ class Application:
         self.notifications = NotificationService(self._store, settings.event_time_to_live, rights)
         self.cleaning = CleaningService(self._store, self.journal, warehouse, timedelta(seconds=settings.clean_grace))
         timeout = timedelta(seconds=settings.txn_timeout)
+        kept = settings.audit_time_to_live if settings.audit == "table" else 0.0
+        self._audit = None if settings.audit == "off" else AuditService(self._store, kept)
         self._timers = (
+            *([tell_audit(self._audit)] if self._audit else []),
             timeouts(TimeoutService(self._store, timeout), timeout),
             clean_events(self.notifications, settings.event_time_to_live),
             clean_warehouse(self.cleaning, settings.clean_interval),
@@ -165,7 +170,7 @@ class Application:
         handlers = self._handlers(settings, warehouse, timeout)
         self._records = CallRecords(settings.slow_call, place)
         base = FacebookHandlers(_version(), self._store.answers)
-        guard = Guard(rights, read_only=settings.read_only)
+        guard = Guard(rights, read_only=settings.read_only, trail=self._audit)
         budgets = BudgetGuard(parse_budgets(settings.budgets)) if settings.budgets else None
         self._dispatcher = Dispatcher(handlers, base, self._records, guard, budgets)
 

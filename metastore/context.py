@@ -7,6 +7,21 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
+class AuditNote:
+    """What the audit trail will have of a call. The first transaction that commits for the call writes it."""
+
+    request: str  # as the log names the call
+    user: str | None
+    real_user: str | None
+    address: str
+    method: str
+    objects: list[str]
+    outcome: str = "done"
+    detail: dict[str, str] = field(default_factory=dict)
+    is_written: bool = False
+
+
+@dataclass(slots=True)
 class Caller:
     """One connection's client."""
 
@@ -24,6 +39,8 @@ class Caller:
     waiting_seconds: float = 0.0  # for one
     statements: int = 0
     statement: str = ""  # the last one, without its values
+    request: int = 0  # its number in this process
+    note: AuditNote | None = None  # where it is to be audited
 
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)

@@ -159,6 +159,10 @@ class Settings:
     read_only: bool = _setting(
         default=False, help_text="whether calls that change anything are refused: true or false", parse=_boolean
     )
+    audit: str = _setting("off", "off, log (a line of the log per change and refusal), or table (kept there, too)")
+    audit_time_to_live: float = _setting(
+        7_776_000.0, "seconds a line stays in the table of the audit trail", parse=float, low=1
+    )
     http_host: str = _setting("127.0.0.1", "address of the HTTP port (0.0.0.0: all)")
     http_port: int | None = _setting(
         None, "HTTP port for /metrics and /health (0: any free one; unset: none)", parse=int, low=0, high=65535
@@ -190,6 +194,8 @@ class Settings:
             )
         if self.authorization not in ("off", "grants"):
             raise ConfigurationError(f"authorization is {self.authorization!r}, but must be off or grants")
+        if self.audit not in ("off", "log", "table"):
+            raise ConfigurationError(f"audit is {self.audit!r}, but must be off, log or table")
         if self.log_format not in ("text", "json"):
             raise ConfigurationError(f"log_format is {self.log_format!r}, but must be text or json")
         if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):

@@ -335,6 +335,19 @@ def history(name: str, at: str | None, uri: str) -> None:
 
 
 @metastore.command()
+@click.argument("name", metavar="[DATABASE[.TABLE]]", required=False)
+@click.option("--since", metavar="TIME", help="2026-01-31, or 2026-01-31T23:59:59; UTC without an offset")
+@click.option("--user", help="only what this user did, or somebody for him")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="lines, the last ones")
+@settings_options("database_url", "data_dir", "audit")
+def audit(name: str | None, since: str | None, user: str | None, limit: int, **options: Any) -> None:
+    """Show who changed what, and who was refused what (METASTORE_AUDIT=table), in the order of the commits."""
+    from metastore.cli.audit import audit as show_audit
+
+    click.echo(show_audit(Settings.from_environment(options), name, since, user, limit), err=True)
+
+
+@metastore.command()
 @click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
 @click.option("--repair", is_flag=True, help="mend what is safe: directories that are missing, or empty and nobody's")
 @click.option("--rows", is_flag=True, help="also read all rows of a table with Spark: whether each lies in its bucket")

@@ -169,6 +169,11 @@ def owns(standing: Standing, found: Found) -> bool:
     return owns_database(standing, found)
 
 
+def owns_all(standing: Standing, found: Found) -> bool:
+    """Tells whether nothing of the object is a secret to the caller."""
+    return standing.is_admin or owns(standing, found)
+
+
 def stored_privileges(standing: Standing, found: Found) -> frozenset[str]:
     """Returns the privileges on the object, and those that it has from what it lies in."""
     above = inherited(standing.everywhere | standing.catalogs.get(found.catalog, NOTHING))

@@ -51,7 +51,7 @@ class CallRecords:
             if self._place:
                 self._place.connected(peer.client)
         peer.database_seconds = peer.waiting_seconds = 0.0
-        peer.statements, peer.statement = 0, ""
+        peer.statements, peer.statement, peer.request = 0, "", number
         self._now[number] = peer, method, subject, started
         return number
 

@@ -13,6 +13,7 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.exc import DBAPIError
 
+from metastore.context import AuditNote, caller
 from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
@@ -21,6 +22,7 @@ from metastore.storage.postgres.exceptions import translate, translated
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.queries.descriptors import Descriptors, TailCache
 from metastore.storage.repositories.access import VERSION, Access
+from metastore.storage.repositories.audit import WRITE, Audit, written
 from metastore.storage.repositories.catalogs import Catalogs
 from metastore.storage.repositories.column_statistics import ColumnStatistics
 from metastore.storage.repositories.compactions import Compactions
@@ -86,6 +88,7 @@ class _Repository(Generic[_R]):
 class UnitOfWork:
     """The repositories of one connection."""
 
+    audit = _Repository(Audit)
     catalogs = _Repository(Catalogs)
     databases = _Repository(Databases)
     dependencies = _Repository(Dependencies)
@@ -124,6 +127,7 @@ class UnitOfWork:
         self._events: list[Event] = []
         self._listed: set[int] = set()  # tables whose partitions are changed
         self._privileges_change = False
+        self.note: AuditNote | None = None  # to be written with the commit
         descriptors = self._descriptors = Descriptors(connection, tails)
         self.tables = Tables(connection, descriptors)
         self.partitions = Partitions(connection, descriptors)
@@ -174,9 +178,14 @@ class UnitOfWork:
         if not self._in_transaction:
             return
         # In one message, so that what others wait for is locked no longer than PostgreSQL needs: the log last.
-        changes = ((RAISE, self._listed), (VERSION, self._privileges_change), (APPEND, self._events))
+        changes = (
+            (RAISE, self._listed),
+            (VERSION, self._privileges_change),
+            (APPEND, self._events),
+            (WRITE, self.note is not None),
+        )
         last = [*(statement for statement, is_needed in changes if is_needed), "COMMIT"]
-        given = appended(self._events) | {"listed": sorted(self._listed)}
+        given = appended(self._events) | {"listed": sorted(self._listed)} | written(self.note)
         try:
             self._connection.execute(text("; ".join(last)), given)
         except DBAPIError as error:
@@ -186,6 +195,8 @@ class UnitOfWork:
             if not self._was_committed():
                 raise ConnectionLostError(f"The connection broke before the commit: {translate(error)}") from error
         self._in_transaction = False
+        if self.note is not None:
+            self.note.is_written = True
 
     def _was_committed(self) -> bool:
         """Raises UnavailableError."""
@@ -233,10 +244,14 @@ class Store:
             yield UnitOfWork(connection, self._tails, self._names)
 
     @contextmanager
-    def transaction(self) -> Iterator[UnitOfWork]:
-        """Everything inside is committed at the end, or nothing of it."""
+    def transaction(self, *, of_call: bool = True) -> Iterator[UnitOfWork]:
+        """Everything inside is committed at the end, or nothing of it. `of_call`: it is what the call is for, and the
+        audit trail has it if it is to have the call.
+        """
         with translated(), self._pool.connection(writes=True) as connection:
             work = UnitOfWork(connection, self._tails)  # names that nobody else sees yet are not kept
+            if of_call and (current := caller.get()) and current.note and not current.note.is_written:
+                work.note = current.note
             try:
                 work.begin()
                 yield work

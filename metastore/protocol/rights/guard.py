@@ -9,9 +9,11 @@ from typing import Any, Final
 from metastore.domain.names import DEFAULT_CATALOG, TableName
 from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError
 from metastore.protocol.methods import Method
+from metastore.protocol.rights.audit import Trail, audited
 from metastore.protocol.rights.declared import rules
 from metastore.protocol.rights.named import Given
 from metastore.protocol.rights.rule import Rule, Sees
+from metastore.protocol.rights.secrets import without_secrets
 from metastore.protocol.rights.shown import HIDDEN
 
 _TABLE: Final = re.compile(r"(?<![\w.])[a-z0-9_]+\.[a-z0-9_]+(?![\w.]\w)")
@@ -22,8 +24,11 @@ Function = Callable[..., Any]
 class Guard:
     """Of one process. Raises ConfigurationError where a served method declares no rights."""
 
-    def __init__(self, sees: Sees | None = None, *, read_only: bool = False) -> None:
-        """Without `sees`, nothing is asked; `read_only`: whatever anybody may, nothing is changed."""
+    def __init__(self, sees: Sees | None = None, *, read_only: bool = False, trail: Trail | None = None) -> None:
+        """Without `sees`, nothing is asked; `read_only`: whatever anybody may, nothing is changed; `trail`: has what is
+        changed and refused.
+        """
+        self._trail = trail
         self._sees = sees
         self._read_only = read_only
         self._rules = rules()
@@ -31,6 +36,10 @@ class Guard:
     def guarded(self, method: Method, function: Function) -> Function:
         """Returns the handler's function behind its rights; itself, where there is nothing to ask."""
         rule = self._rules[method.name]
+        behind = self._behind(rule, method, function)
+        return audited(self._trail, method.name, rule, method.fields, behind) if self._trail else behind
+
+    def _behind(self, rule: Rule, method: Method, function: Function) -> Function:
         if self._read_only and rule.is_change and not rule.readers_too:
             return _refused
         if self._sees is None or rule.is_open:
@@ -72,6 +81,8 @@ def _guarded(rule: Rule, sees: Sees, names: tuple[str, ...], function: Function)
             if not error.is_refusal:
                 _blur(sees, error, values)
             raise
-        return rule.shown(sees, given, answer) if rule.shown else answer
+        if rule.shown:
+            answer = rule.shown(sees, given, answer)
+        return without_secrets(sees, rule, given, answer)
 
     return call

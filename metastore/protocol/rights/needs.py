@@ -139,6 +139,7 @@ def changed_table(name: TableName, new: Any) -> Iterator[AnyNeed]:
     home = DatabaseName(name.catalog, database_name(new.dbName).name or name.database)
     if home != name.parent:
         yield Need(home, (Right.CREATE,))
+    yield PlaceNeed(home, home.table(fold(new.tableName) or name.name), ())
 
 
 def sources(metadata: Any, home: DatabaseName) -> Iterator[AnyNeed]:
@@ -288,6 +289,7 @@ def write(query_id: str | None) -> list[AnyNeed]:
 def dependent(asked: Any) -> Iterator[AnyNeed]:
     name = table_of_struct(asked)
     yield Need(name.parent, (Right.CREATE,))
+    yield PlaceNeed(name.parent, name, ())
     yield Need(table_name(asked.baseDbName, asked.baseTableName, asked.catName), (Right.SELECT,))
 
 

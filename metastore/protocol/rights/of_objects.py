@@ -78,7 +78,7 @@ declare(
     is_change=True,
 )
 declare("translate_table_dryrun", request(lambda asked: needs.new_table(asked.table)))
-declare("get_table get_table_req", in_service=True)
+declare("get_table get_table_req", table(), in_service=True)
 declare(
     "get_table_objects_by_name",
     shown=shown.tables(lambda _, each: table_name(each.dbName, each.tableName, each.catName)),

@@ -58,8 +58,8 @@ class Rule:
 
     @property
     def is_open(self) -> bool:
-        """Tells whether anybody may call the method, and sees all of its answer."""
-        return not (self.needs or self.shown or self.amend)
+        """Tells whether there is nothing to ask around the call: anybody may call it, or its service asks."""
+        return self.in_service or not (self.needs or self.shown or self.amend)
 
 
 Bound: TypeAlias = Callable[[Method], NeedsOf]

@@ -7,8 +7,9 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import Needs
-from metastore.domain.privileges import Admins, Standing, rights, sees, sees_all_of
-from metastore.encoding.binary import EncodedStruct
+from metastore.domain.privileges import Admins, Standing, owns_all, rights, sees, sees_all_of
+from metastore.encoding.binary import STOP, EncodedStruct, encode_fields
+from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
 from metastore.services.authorization.permission import Permission
 from metastore.services.authorization.standings import Standings, unsettled
@@ -50,7 +51,7 @@ class Authorization:
             if standing.is_admin or read.version == standing.version:
                 if not sees(standing, read.found):
                     raise HiddenError(str(missing_table(name)))
-                return read.encoded
+                return read.encoded if owns_all(standing, read.found) else _without_secrets(read.encoded)
             standing, grantees = self._standings.renewed(work)
         raise unsettled()
 
@@ -114,3 +115,11 @@ class Authorization:
             and (each.table_id is not None or isinstance(name, DatabaseName))
             and "OWNERSHIP" in rights(standing, each)
         }
+
+
+def _without_secrets(encoded: EncodedStruct[Table]) -> EncodedStruct[Table]:
+    """Returns a table as others than its owner read it."""
+    if not may_hold_secrets(encoded.data):
+        return encoded
+    table = encoded.decode()
+    return EncodedStruct(Table, encode_fields(table) + STOP) if redact(table) else encoded

@@ -6,6 +6,7 @@ from typing import Final
 
 from metastore.domain.events import FORMAT, EventFilter
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
+from metastore.encoding.redaction import may_hold_secrets, redacted_json
 from metastore.services.authorization.authorization import Authorization
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
@@ -60,7 +61,18 @@ def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[Not
         since = tables.get(_table(each))
         return since is not None and each.eventTime >= since
 
-    return [each if is_seen(each) else _blank(each) for each in events]
+    shown = [each if is_seen(each) else _blank(each) for each in events]
+    _redact(rights, [each for each in shown if each.message and may_hold_secrets(each.message.encode())])
+    return shown
+
+
+def _redact(rights: Authorization, events: list[NotificationEvent]) -> None:
+    """Takes secrets out of events of what the caller does not own."""
+    names = [_table(each) if each.tableName else _database(each) for each in events if each.dbName]
+    owned = rights.owned(names) if names else set()
+    for each in events:
+        if each.dbName and (_table(each) if each.tableName else _database(each)) not in owned:
+            each.message = redacted_json(each.message)
 
 
 def _blank(event: NotificationEvent) -> NotificationEvent:

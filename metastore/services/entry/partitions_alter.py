@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from metastore.domain.names import TableName
+from metastore.encoding.redaction import kept_secrets
 from metastore.errors import AlreadyExistsError, InvalidOperationError
 from metastore.services.cascade.buckets import keep_partition_buckets
 from metastore.services.cascade.columns import forget_columns_of_partitions
@@ -168,6 +169,9 @@ class PartitionAlterService:
         moves: Sequence[tuple[str, str]] = (),
     ) -> NamedPartition:
         """`moves`: of directories of the table. Who read the partition before them says where it lay."""
+        kept_secrets(new.parameters, old.partition.parameters)
+        if new.sd and new.sd.serdeInfo:
+            kept_secrets(new.sd.serdeInfo.parameters, old.partition.sd.serdeInfo.parameters)
         # The call may be made again: what is set here is set on copies.
         new = copied(new)
         if not is_view(rules.table):

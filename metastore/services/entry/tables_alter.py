@@ -9,6 +9,7 @@ from metastore.domain import table_events
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
+from metastore.encoding.redaction import kept_secrets
 from metastore.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -143,6 +144,8 @@ class TableAlterService:
         counted = updates_statistics(context) and not old.partitionKeys and not is_view(old)
         check_given(new, "dbName", "tableName", *(["sd.location"] if counted else []))
         new.sd.location = new.sd.location or old.sd.location
+        kept_secrets(new.parameters, old.parameters)
+        kept_secrets(new.sd.serdeInfo.parameters, old.sd.serdeInfo.parameters)
         keep_table_skew(old, new, context)
         keep_table_order(old, new, context)
         new = normalise(new, database)

@@ -41,9 +41,9 @@ class DeadWriteCleaning:
     def removed(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
         """What was removed. With an error in it, the write stays, and cleaning it is tried again."""
         try:
-            with self._store.transaction() as work:
+            with self._store.transaction(of_call=False) as work:
                 work.dead_writes.abort(query_id)
-            with self._store.transaction() as work:
+            with self._store.transaction(of_call=False) as work:
                 dead = work.dead_writes.read(query_id, grace, hold=True)
                 if dead is None or not _is_due(dead):
                     return []

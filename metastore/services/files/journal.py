@@ -116,7 +116,7 @@ class Journal:
             yield Intent(None, [])
             return
         canonical = [paths.canonical(each) for each in canonical]
-        with self._store.transaction() as work:
+        with self._store.transaction(of_call=False) as work:
             refer(work, canonical)
             number = work.file_operations.intend(canonical[0], canonical, LEASE)
         intent = Intent(number, canonical)
@@ -158,7 +158,7 @@ class Journal:
 
     def recover(self) -> None:
         """Goes on with what others have left, or back: what was made for a transaction that was never committed."""
-        with self._store.transaction() as work:
+        with self._store.transaction(of_call=False) as work:
             work.file_operations.forget_moves(_REMEMBERED)
             overdue = work.file_operations.overdue()
         for each in overdue:
@@ -246,10 +246,10 @@ class Journal:
     def _in_transaction(self, action: Callable[[UnitOfWork], T]) -> T:
         """What may be done again is done again, where the connection breaks before its commit."""
         for _ in range(_TRIES):
-            with suppress(ConnectionLostError), self._store.transaction() as work:
+            with suppress(ConnectionLostError), self._store.transaction(of_call=False) as work:
                 return action(work)
             sleep(_PAUSE)
-        with self._store.transaction() as work:
+        with self._store.transaction(of_call=False) as work:
             return action(work)
 
     @contextmanager
@@ -259,7 +259,7 @@ class Journal:
 
         def renew() -> None:
             while not ended.wait(_RENEWAL):
-                with suppress(MetastoreError), self._store.transaction() as work:
+                with suppress(MetastoreError), self._store.transaction(of_call=False) as work:
                     work.file_operations.renew(ids, LEASE)
 
         renewing = Thread(target=renew, name="lease of file operations", daemon=True)

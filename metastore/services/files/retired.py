@@ -58,7 +58,7 @@ class RetiredCleaning:
             return self._each(work, _unwritten(work, some), partitioned, lambda _: None).cleaned
 
     def _removed(self, some: Sequence[RetiredLocation]) -> list[CleanedLocation]:
-        with self._store.transaction() as work:
+        with self._store.transaction(of_call=False) as work:
             partitioned = self._partitioned(work, some[0], lock=True)
             held = work.retired_locations.hold(some)
             unwritten = _unwritten(work, [each for each in some if each.location in held])

@@ -30,7 +30,7 @@ class UnregisteredCleaning:
         """What was, or would be, removed of one table."""
         root = ""
         try:
-            with self._store.transaction() as work:
+            with self._store.transaction(of_call=False) as work:
                 stored = work.tables.find_ids([table_id], lock=not dry_run)
                 struct = stored[0].encoded.decode() if stored else None
                 if struct is None or is_view(struct) or not struct.sd.location:

@@ -1,5 +1,6 @@
 """The tables of the database, one file per noun. `metadata` is all of them; the migrations must agree with it."""
 
+from metastore.storage.schema.audit import audit_log, audit_sequence
 from metastore.storage.schema.base import metadata
 from metastore.storage.schema.column_statistics import TABLE_ITSELF, column_statistics
 from metastore.storage.schema.compactions import compactions
@@ -39,6 +40,8 @@ from metastore.storage.schema.writes import (
 
 __all__ = [
     "TABLE_ITSELF",
+    "audit_log",
+    "audit_sequence",
     "catalogs",
     "column_lists",
     "column_statistics",

@@ -18,6 +18,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     InvalidOperationException,
     MetaException,
     NoSuchObjectException,
+    NotificationEventRequest,
     OpenTxnRequest,
     Role,
 )
@@ -261,3 +262,37 @@ def test_a_read_only_server_changes_nothing(guarded_server: Server, start_metast
                 call()
         opened = client.open_txns(OpenTxnRequest(1, "me", "host")).txn_ids
         client.commit_txn(CommitTxnRequest(opened[0]))
+
+
+def test_secrets_are_the_owners(client_of: Clients, home: tuple[str, str]) -> None:
+    (database, _), root, alice, bob = home, client_of(ADMIN), client_of("alice"), client_of("bob")
+    alice.create_table(table(database, "s", [("ds", "string")], parameters={"jdbc.password": "hunter2", "a": "b"}))
+    new = partition(database, "s", ["1"], parameters={"secret.of.mine": "hunter2"})
+    alice.add_partition(new)
+    grant(alice, on_table(database, "s"), "ALL", "bob")
+
+    def told(client: Any) -> list[str]:
+        request = NotificationEventRequest(0, 10_000, None, "hive", database, ["s"])
+        return [
+            repr(each)
+            for each in (
+                client.get_table(database, "s"),
+                client.get_table_objects_by_name(database, ["s"]),
+                client.get_partitions(database, "s", -1),
+                client.get_partitions_by_names(database, "s", ["ds=1"]),
+                client.get_partitions_pspec(database, "s", -1),
+                client.get_next_notification(request),
+            )
+        ]
+
+    assert all("hunter2" in each for each in told(alice))
+    assert all("hunter2" in each for each in told(root))
+    assert all("hunter2" not in each and "***" in each for each in told(bob))
+    changed = bob.get_table(database, "s")
+    assert changed.parameters["jdbc.password"] == "***"
+    changed.parameters["a"] = "c"
+    bob.alter_table(database, "s", changed)
+    bob.alter_partition(database, "s", bob.get_partition(database, "s", ["1"]))
+    assert alice.get_table(database, "s").parameters["jdbc.password"] == "hunter2"
+    assert alice.get_table(database, "s").parameters["a"] == "c"
+    assert alice.get_partition(database, "s", ["1"]).parameters["secret.of.mine"] == "hunter2"

@@ -1,0 +1,75 @@
+"""Secrets in parameters: found by their names, and taken out of what others read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+REDACTED: Final = "***"
+_NAME: Final = re.compile(
+    r"passw|secret|credential|(access|private|api|account|shared)[._-]?key|(auth|sas|access|refresh|bearer)[._-]?token",
+    re.IGNORECASE,
+)
+# What must be in the bytes of a struct that holds one, in lower case: to look for these takes a microsecond.
+_WORDS: Final = (b"passw", b"secret", b"credential", b"key", b"token")
+
+
+def is_secret(name: str) -> bool:
+    """Tells whether a parameter of this name is nobody's but the owner's."""
+    return _NAME.search(name) is not None
+
+
+def redacted_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Returns parameters, those with secret names without their values."""
+    return {name: REDACTED if is_secret(name) else value for name, value in parameters.items()}
+
+
+def kept_secrets(new: dict[str, str] | None, old: Mapping[str, str] | None) -> None:
+    """Gives back what its reader did not see: who sends parameters as he got them leaves their secrets as they are."""
+    for name, value in (new or {}).items():
+        if value == REDACTED and new is not None and old and name in old:
+            new[name] = old[name]
+
+
+def may_hold_secrets(encoded: bytes) -> bool:
+    """Tells whether bytes of structs can hold a secret; false is certain."""
+    low = encoded.lower()
+    return any(word in low for word in _WORDS)
+
+
+def redact(value: Any) -> int:
+    """Takes secrets out of a struct, wherever they are in it; returns how many there were."""
+    if isinstance(value, dict):
+        secrets = [name for name, text in value.items() if isinstance(name, str) and isinstance(text, str)]
+        secrets = [name for name in secrets if is_secret(name)]
+        value.update(dict.fromkeys(secrets, REDACTED))
+        return len(secrets) + sum(redact(each) for each in value.values() if not isinstance(each, str))
+    if isinstance(value, list | tuple | set):
+        return sum(redact(each) for each in value if not isinstance(each, str | int | bytes))
+    return sum(redact(getattr(value, name, None)) for name in getattr(value, "__slots__", ()))
+
+
+def redacted_json(text: str) -> str:
+    """Returns JSON without secrets, those in texts of it that are JSON themselves included."""
+    if not may_hold_secrets(text.encode()):
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return json.dumps(_redacted(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: REDACTED if isinstance(each, str) and is_secret(name) else _redacted(each)
+            for name, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_redacted(each) for each in value]
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        return redacted_json(value)
+    return value

@@ -1,0 +1,65 @@
+"""The audit trail: lines that no transaction wrote, and telling all of them to the log, in their order."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from metastore.context import AuditNote
+from metastore.monitoring.logs import CallLine, one_line
+from metastore.storage.repositories.audit import AuditLine
+from metastore.storage.unit_of_work import Store
+
+log = logging.getLogger("metastore.audit")
+
+_BATCH: Final = 1000
+
+
+class AuditService:
+    """`keep`: how long lines stay in the table when they are in the log, seconds; 0: they do not."""
+
+    def __init__(self, store: Store, keep: float) -> None:
+        self._store = store
+        self._keep = keep
+
+    def write(self, note: AuditNote) -> None:
+        """Writes what was refused, or was changed by no transaction of the call."""
+        with self._store.transaction(of_call=False) as work:
+            work.audit.write(note)
+
+    def tell(self) -> None:
+        """Tells the log of what it does not have yet. One worker of all servers at a time does it."""
+        while True:
+            with self._store.transaction(of_call=False) as work:
+                lines = work.audit.untold(_BATCH) if work.claim("audit") else []
+                for each in lines:
+                    log.info("%s", _Line(_fields(each)))
+                if lines:
+                    work.audit.tell([each.number for each in lines], keep=self._keep > 0)
+                elif self._keep > 0:
+                    work.audit.delete_older(self._keep)
+            if len(lines) < _BATCH:
+                return
+
+
+class _Line(CallLine):
+    """A line of the trail, as text."""
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={'-' if value in (None, '') else value}" for name, value in self.fields.items())
+
+
+def _fields(line: AuditLine) -> dict[str, str | int | None]:
+    detail = " ".join(f"{name}={value}" for name, value in line.detail.items())
+    return {
+        "number": line.number,
+        "at": line.at.isoformat(timespec="milliseconds"),
+        "request": line.request,
+        "user": one_line(line.user_name or "") or None,
+        "for": one_line(line.for_user or "") or None,
+        "address": line.address,
+        "method": line.method,
+        "objects": one_line(",".join(line.objects)) or None,
+        "outcome": line.outcome,
+        "detail": one_line(detail, 2000) or None,
+    }

@@ -1,0 +1,102 @@
+"""The audit trail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, delete, func, or_, select, text, update
+
+from metastore.context import AuditNote
+from metastore.storage.schema import audit_log
+
+WRITE: Final = """
+    WITH taken AS (UPDATE audit_sequence SET last_number = last_number + 1 RETURNING last_number)
+    INSERT INTO audit_log
+        (number, at, request, user_name, for_user, address, method, objects, outcome, detail, told)
+    SELECT taken.last_number, clock_timestamp(), :request, :user_name, :for_user, :address, :method,
+           cast(:objects AS text[]), :outcome, cast(:detail AS jsonb), false
+    FROM taken
+"""
+"""Writes a line: the last thing that a transaction does, so that the numbers are in the order of the commits."""
+
+
+class AuditLine(NamedTuple):
+    """A line of the trail."""
+
+    number: int
+    at: datetime
+    request: str
+    user_name: str | None
+    for_user: str | None
+    address: str
+    method: str
+    objects: list[str]
+    outcome: str
+    detail: dict[str, Any]
+
+
+_LINES = select(*(audit_log.c[name] for name in AuditLine._fields)).order_by(audit_log.c.number)
+
+
+def written(note: AuditNote | None) -> dict[str, Any]:
+    """Returns the parameters of `WRITE`."""
+    if note is None:
+        return {}
+    acting = note.real_user is not None
+    return {
+        "request": note.request,
+        "user_name": note.real_user if acting else note.user,
+        "for_user": note.user if acting else None,
+        "address": note.address,
+        "method": note.method,
+        "objects": note.objects,
+        "outcome": note.outcome,
+        "detail": json.dumps(note.detail),
+    }
+
+
+class Audit:
+    """Queries on the trail."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def write(self, note: AuditNote) -> None:
+        """Writes a line."""
+        self._connection.execute(text(WRITE), written(note))
+
+    def untold(self, limit: int) -> list[AuditLine]:
+        """Returns the first lines that are not in the log."""
+        rows = self._connection.execute(_LINES.where(~audit_log.c.told).limit(limit))
+        return [AuditLine(*row) for row in rows]
+
+    def tell(self, numbers: Sequence[int], *, keep: bool) -> None:
+        """These lines are in the log; they stay in the table, too, or not."""
+        which = audit_log.c.number.between(numbers[0], numbers[-1])
+        self._connection.execute(
+            update(audit_log).where(which).values(told=True) if keep else delete(audit_log).where(which)
+        )
+
+    def delete_older(self, seconds: float) -> int:
+        """Removes lines that are older; returns how many."""
+        old = audit_log.c.at < func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+        return self._connection.execute(delete(audit_log).where(old, audit_log.c.told)).rowcount
+
+    def select(self, name: str | None, since: datetime | None, user: str | None, limit: int) -> list[AuditLine]:
+        """Returns the last lines, ascending. `name`: a table, or a database with all that is in it."""
+        query = select(*(audit_log.c[name] for name in AuditLine._fields)).order_by(audit_log.c.number.desc())
+        if name is not None:
+            inside = func.array_to_string(audit_log.c.objects, " ").op("~")(rf"(^| ){name}\.")
+            query = query.where(
+                audit_log.c.objects.contains([name])
+                if "." in name
+                else or_(audit_log.c.objects.contains([name]), inside)
+            )
+        if since is not None:
+            query = query.where(audit_log.c.at >= since)
+        if user is not None:
+            query = query.where(or_(audit_log.c.user_name == user, audit_log.c.for_user == user))
+        return [AuditLine(*row) for row in self._connection.execute(query.limit(limit))][::-1]

@@ -1,0 +1,153 @@
+"""The audit trail: what was changed and refused, by whom, in the order of the commits."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from metastore.app import Application, make_application
+from metastore.cli.commands import metastore
+from metastore.context import Caller, caller
+from metastore.errors import MetastoreError
+from metastore.settings import Settings
+from metastore.storage.repositories.audit import AuditLine
+from tests.fixtures.application import called
+from tests.wire.authorization.granting import bag, on_table
+from tests.wire.builders import table, unique
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+
+@pytest.fixture
+def audited(database_url: str, tmp_path: Path) -> Iterator[Application]:
+    settings = Settings(
+        warehouse=str(tmp_path / "w"), database_url=database_url, authorization="grants", admins="root", audit="table"
+    )
+    application = make_application(settings, database_url)
+    yield application
+    application.close()
+
+
+def call(application: Application, user: str, name: str, *arguments: Any, **more: Any) -> Any:
+    token = caller.set(Caller("10.0.0.1:5", user, **more))
+    try:
+        return called(application, name, *arguments)
+    finally:
+        caller.reset(token)
+
+
+def trail(application: Application) -> list[AuditLine]:
+    with application._store.read() as work:
+        return work.audit.select(None, None, None, 1000)
+
+
+def test_a_change_and_a_refusal_are_lines(audited: Application) -> None:
+    call(audited, "root", "create_database", Database(name="sales", ownerName="alice"))
+    call(audited, "alice", "create_table", table("sales", "orders", parameters={"a": "b", "fs.s3a.secret.key": "x"}))
+    with pytest.raises(MetastoreError):
+        call(audited, "bob", "drop_table", "sales", "orders", False)
+    with pytest.raises(MetastoreError):
+        call(audited, "bob", "get_table", "sales", "orders")
+    call(audited, "alice", "get_table", "sales", "orders")
+    with pytest.raises(MetastoreError):
+        call(audited, "alice", "get_table", "sales", "missing")
+    with pytest.raises(MetastoreError):
+        call(audited, "alice", "create_table", table("sales", "orders"))
+    call(audited, "alice", "grant_privileges", bag(on_table("sales", "orders"), "SELECT", "bob"))
+    call(audited, "alice", "drop_table", "sales", "orders", False, real_user="trino")
+    found = [(each.user_name, each.for_user, each.method, each.objects, each.outcome) for each in trail(audited)]
+    assert found == [
+        ("root", None, "create_database", ["@hive", "sales"], "done"),
+        ("alice", None, "create_table", ["sales", "sales.orders"], "done"),
+        ("bob", None, "drop_table", ["sales.orders"], "refused"),
+        ("bob", None, "get_table", ["sales.orders"], "refused"),
+        ("alice", None, "grant_privileges", ["sales.orders"], "done"),
+        ("trino", "alice", "drop_table", ["sales.orders"], "done"),
+    ]
+    assert [each.number for each in trail(audited)] == [1, 2, 3, 4, 5, 6]
+    made = trail(audited)[1]
+    assert made.detail == {"a": "b", "fs.s3a.secret.key": "***"}
+    assert made.address == "10.0.0.1:5"
+    assert trail(audited)[2].detail == {"error": "sales.orders table not found"}
+
+
+def test_lines_are_in_the_order_of_the_commits(audited: Application) -> None:
+    """The log of events is in that order: of changes that have one, both say the same."""
+    call(audited, "root", "create_database", Database(name="many"))
+
+    def make(number: int) -> None:
+        for each in range(5):
+            call(audited, "root", "create_table", table("many", f"t{number}_{each}"))
+
+    threads = [threading.Thread(target=make, args=(number,)) for number in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    with audited._store.read() as work:
+        from metastore.domain.events import EventFilter
+
+        events = work.notifications.after(0, EventFilter(types=("CREATE_TABLE",)), None)
+    lines = [each.objects[-1] for each in trail(audited) if each.method == "create_table"]
+    assert lines == [f"many.{each.tableName}" for each in events]
+    assert len(lines) == 20
+
+
+def test_the_log_has_each_line_once_and_in_order(audited: Application, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "metastore.audit")
+    for number in range(3):
+        call(audited, "root", "create_database", Database(name=f"db{number}"))
+    assert audited._audit
+    audited._audit.tell()
+    audited._audit.tell()
+    lines = [each.getMessage() for each in caplog.records if each.name == "metastore.audit"]
+    assert [line.split()[0] for line in lines] == ["number=1", "number=2", "number=3"]
+    assert "user=root for=- address=10.0.0.1:5 method=create_database objects=@hive,db0 outcome=done" in lines[0]
+
+
+def test_without_a_table_lines_are_in_the_log_alone(
+    make_database: Callable[[], str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "metastore.audit")
+    url = make_database()
+    settings = Settings(warehouse=str(tmp_path / "w"), database_url=url, audit="log")
+    application = make_application(settings, url)
+    try:
+        call(application, "anybody", "create_database", Database(name="d"))
+        assert application._audit
+        application._audit.tell()
+        assert trail(application) == []
+    finally:
+        application.close()
+    assert any("method=create_database objects=@hive,d" in each.getMessage() for each in caplog.records)
+
+
+def test_the_command_shows_a_tables_lines(
+    audited: Application, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call(audited, "root", "create_database", Database(name="sales", ownerName="alice"))
+    for name in ("orders", "other"):
+        call(audited, "alice", "create_table", table("sales", name))
+    monkeypatch.setenv("METASTORE_DATABASE_URL", database_url)
+
+    def shown(*arguments: str) -> list[list[str]]:
+        result = CliRunner().invoke(metastore, ["audit", *arguments])
+        assert result.exit_code == 0, result.output
+        return [line.split("\t") for line in result.stdout.splitlines()]
+
+    assert [row[5:7] for row in shown("sales.orders")] == [["create_table", "sales, sales.orders"]]
+    assert len(shown("sales")) == 3
+    assert len(shown()) == 3
+    assert shown("sales", "--user", "bob") == []
+    assert len(shown("--since", "2020-01-01")) == 3
+    assert shown("--since", "2999-01-01") == []
+    assert "is no time" in str(CliRunner().invoke(metastore, ["audit", "--since", "x"]).exception)
+
+
+def test_nothing_is_audited_unless_asked_for(application: Application) -> None:
+    call(application, "x", "create_database", Database(name=unique("d")))
+    assert trail(application) == []
