@@ -142,18 +142,13 @@ class Application:
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.journal = Journal(self._store, warehouse, on_step)
         self.databases = DatabaseService(self._store, self.journal, warehouse, _now)
-        rights = self._rights = (
-            Authorization(self._store, Admins.parsed(settings.admins), warehouse.roots)
-            if settings.authorization == "grants"
-            else None
-        )
+        rights = self._rights = _authorization(settings, self._store, warehouse)
         self.tables = TableService(self._store, self.journal, warehouse, _now, rights)
         self.partitions = PartitionReadService(self._store)
         self.notifications = NotificationService(self._store, settings.event_time_to_live, rights)
         self.cleaning = CleaningService(self._store, self.journal, warehouse, timedelta(seconds=settings.clean_grace))
         timeout = timedelta(seconds=settings.txn_timeout)
-        kept = settings.audit_time_to_live if settings.audit == "table" else 0.0
-        self._audit = None if settings.audit == "off" else AuditService(self._store, kept)
+        self._audit = _audit(settings, self._store)
         self._timers = (
             *([tell_audit(self._audit)] if self._audit else []),
             timeouts(TimeoutService(self._store, timeout), timeout),
@@ -283,6 +278,18 @@ def make_application(
     application = Application(settings, database_url, place=place, registration=registration, worker=worker)
     application.start()
     return application
+
+
+def _authorization(settings: Settings, store: Store, warehouse: Warehouse) -> Authorization | None:
+    if settings.authorization == "off":
+        return None
+    return Authorization(store, Admins.parsed(settings.admins), warehouse.roots)
+
+
+def _audit(settings: Settings, store: Store) -> AuditService | None:
+    if settings.audit == "off":
+        return None
+    return AuditService(store, settings.audit_time_to_live if settings.audit == "table" else 0.0)
 
 
 def _now() -> int:
