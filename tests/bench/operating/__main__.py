@@ -1,4 +1,4 @@
-"""`python -m tests.bench.operating rolling --from COMMIT --rounds 20`."""
+"""`python -m tests.bench.operating rolling --from COMMIT --rounds 20`, `… soak --minutes 30`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ def main() -> int:
     rolling = commands.add_parser("rolling", help="rolling upgrades from an older commit, with clients that write")
     rolling.add_argument("--from", dest="commit", required=True, help="the commit whose servers run at first")
     rolling.add_argument("--rounds", type=int, default=3)
+    soaking = commands.add_parser("soak", help="mixed load, alone and beside hostile clients")
+    soaking.add_argument("--minutes", type=float, default=30.0)
     given = parser.parse_args()
+    if given.command == "soak":
+        from tests.bench.operating.soak import soak
+
+        return soak(given.minutes)
     from tests.bench.operating.rolling import rounds
 
     return int(rounds(given.commit, given.rounds) > 0)
