@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 from metastore.transport.connection import Connection
@@ -14,6 +15,8 @@ _COPIES: Final = 3  # of a reply, that exist while it is made: the database's an
 _FADES: Final = 0.95  # what the largest reply of a method counts after each smaller one
 _SMALL: Final = 2**18  # bytes; of replies below, nothing is counted
 _MOST_METHODS: Final = 1000
+_FAST: Final = 0.005  # seconds that a thread goes on while others wait for it: Python's, and best for small calls alone
+_FAIR: Final = 0.0005
 
 
 class Admission:
@@ -25,6 +28,7 @@ class Admission:
         self.starved = False  # whether a call has had to wait for memory since this was last looked at
         self.calls = 0
         self._reserved = 0
+        self._interval = _FAST
         self._large: dict[Connection, int] = {}  # what was reserved for it
         self._replies: dict[bytes, float] = {}  # by method, bytes
 
@@ -65,6 +69,15 @@ class Admission:
         if method and (method in self._replies or len(self._replies) < _MOST_METHODS):
             reply = connection.replied
             self._replies[method] = max(reply, self._replies.get(method, 0.0) * _FADES)
+
+    def pace(self, most_held: int) -> None:
+        """Has threads give way to each other more often while some work on what is large: else small calls wait for
+        them several times each. `most_held`: bytes that one connection has of a message or reply.
+        """
+        interval = _FAIR if self._large or most_held > _SMALL else _FAST
+        if interval != self._interval:
+            self._interval = interval
+            sys.setswitchinterval(interval)
 
     def why(self, address: Address) -> str:
         """What a client is told whose call has waited too long."""

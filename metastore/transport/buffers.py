@@ -15,6 +15,7 @@ from metastore.transport.memory import Memory
 CHUNK: Final = 2**16  # what one look at a socket takes
 _LARGE_CHUNK: Final = 2**20  # the same, of a message that is known to be large
 _PIECE: Final = 2**16  # of a large message that is decoded before memory is looked at again
+_COPIES: Final = 3  # of a large text, that exist while it is decoded and looked at
 _SEND_AT: Final = 2**18  # an unframed reply begins to leave whenever this much of it is there
 _IOV_MAX: Final = os.sysconf("SC_IOV_MAX")
 FRAME_HEADER: Final = struct.Struct("!i")
@@ -230,7 +231,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
             raise IncompleteError(TTransportException.END_OF_FILE, "closed by the peer inside a message")
         if self.position + missing > self._end or self._shown is self._store:
             raise self._too_large()
-        self._memory.check()
+        self._memory.check(_COPIES * missing if missing > _PIECE else 0)
         self._store.seek(self._shown_end)
         self._show(partialread + self._store.read(max(missing, min(_PIECE, self._end - self._shown_end))))
         return self._shown

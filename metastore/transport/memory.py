@@ -52,9 +52,9 @@ class Memory:
         self.give_back()
         return self.resident() + more <= self._most
 
-    def check(self) -> None:
-        """Raises OverBudgetError where nothing more may be allocated."""
-        if not self.allows():
+    def check(self, more: int = 0) -> None:
+        """Raises OverBudgetError where nothing more, or not so many bytes more, may be allocated."""
+        if not self.allows(more):
             raise OverBudgetError(self.refusal)
 
     @property

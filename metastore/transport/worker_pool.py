@@ -139,15 +139,17 @@ class WorkerPool:
         """Looks at all that is under way: what each address holds, and what has to end."""
         for address in self._addresses.values():
             address.held = 0
-        stalled, heaviest = None, 0
+        stalled, heaviest, most = None, 0, 0
         for connection in self._underway:
             held = connection.held
+            most = max(most, held if connection.busy else 0)
             self._address(connection).held += held
             reason = None if connection.busy else connection.overdue(now)
             if reason:
                 connection.doom(reason)
             elif not connection.busy and connection.sending and connection.stalled(now) > 1 and held > heaviest:
                 stalled, heaviest = connection, held
+        self._admission.pace(most)
         starved, self._admission.starved = self._admission.starved, False
         if stalled and (starved or not self._memory.allows()):
             stalled.doom(f"its reply is not taken, and others need the memory: {heaviest} bytes")

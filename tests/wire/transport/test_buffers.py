@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thrift.transport.TTransport import TTransportException
 
+from metastore.transport.admission import Admission
 from metastore.transport.buffers import IncompleteError, MessageReader, ReplyWriter
 from metastore.transport.memory import Memory, OverBudgetError
+from metastore.transport.options import TransportOptions
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -153,6 +156,29 @@ def test_what_has_not_arrived_is_no_error_but_said(pair: Pair) -> None:
         reader.readAll(51)
     reader.again()
     assert reader.readAll(50) == b"x" * 50
+
+
+def test_a_large_text_is_refused_before_it_is_copied(pair: Pair) -> None:
+    memory = Memory(2**40)
+    reader = MessageReader(pair[0], limit=2**30, memory=memory)
+    reader.replace(b"x" * 30_000_000)
+    reader.complete(30_000_000)
+    memory._most = memory.resident() + 60_000_000  # there is room, but not for what becomes of so large a text
+    with pytest.raises(OverBudgetError, match="METASTORE_MEMORY"):
+        reader.readAll(30_000_000)
+    reader.rewind()
+    assert reader.readAll(10_000_000) == b"x" * 10_000_000
+
+
+def test_threads_take_shorter_turns_beside_large_calls() -> None:
+    admission, before = Admission(TransportOptions(), Memory(2**40)), sys.getswitchinterval()
+    try:
+        admission.pace(2**20)
+        assert sys.getswitchinterval() < before
+        admission.pace(2**10)
+        assert sys.getswitchinterval() == before
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_bytes_are_counted_per_message(pair: Pair) -> None:
