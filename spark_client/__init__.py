@@ -5,6 +5,7 @@ from __future__ import annotations
 from spark_client.joins.by_bucket import by_bucket
 from spark_client.joins.skew_join import skew_join
 from spark_client.scan.report import ScanReport, scan_report
+from spark_client.serve import Doors, serve
 from spark_client.session import Session, session
 from spark_client.survey.check_buckets import BucketProblem, check_buckets
 from spark_client.survey.find_skew import find_skew, survey_skew
@@ -15,6 +16,7 @@ from spark_client.writer import write
 
 __all__ = [
     "BucketProblem",
+    "Doors",
     "HeavyValue",
     "ScanReport",
     "Session",
@@ -26,6 +28,7 @@ __all__ = [
     "find_skew",
     "register_directory_function",
     "scan_report",
+    "serve",
     "session",
     "skew_join",
     "survey_skew",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client.errors import SessionError
@@ -23,10 +23,6 @@ class Context:
     spark: SparkSession
     metastore: MetastoreClient
     on_step: Callable[[str], None] = _go_on
-
-    def spark_sql(self, text: str) -> DataFrame:
-        """Runs a statement that is Spark's own, past the statements of this library."""
-        return SparkSession.sql(self.spark, text)
 
 
 class MetastoreSession(SparkSession):

@@ -1,7 +1,6 @@
 """The façade: an ordinary SparkSession in which list-bucketed tables and the statements about them simply work.
 
-Reads and INSERTs are hooked into Spark's analyzer (see spark_client.jvm); only the few statements that Spark's parser
-refuses are taken out of `sql` before it sees them.
+Reads and INSERTs are hooked into Spark's analyzer, our statements into its parser (see spark_client.jvm).
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame
 
 from metastore.client import MetastoreClient
-from spark_client.context import Context, MetastoreSession
+from spark_client.context import MetastoreSession
 from spark_client.errors import SessionError
 from spark_client.joins.skew_join import split_hinted
 from spark_client.jvm import Handlers, sessions, versions
 from spark_client.jvm.requests import SplitJoin
+from spark_client.scan.explain import explain_handlers
 from spark_client.scan.planner import Planner
-from spark_client.statements.run.query import Query
-from spark_client.statements.run.registry import answer
+from spark_client.statements.run.handlers import StatementHandlers, own_errors
 from spark_client.write.handlers import WriteHandlers
 
 _SETTINGS = {
@@ -40,7 +39,7 @@ _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
 
 class Session(MetastoreSession):
-    """A SparkSession on a metastore, whose `sql` knows more statements than Spark's."""
+    """A SparkSession on a metastore, in which there are more statements than Spark's."""
 
     def __init__(
         self,
@@ -54,9 +53,9 @@ class Session(MetastoreSession):
         self.metastore = metastore
 
     def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
-        """Spark's `sql`, and the statements about skew and dependent tables, which raise SparkClientError."""
-        rows = answer(Context(self, self.metastore), Query(sqlQuery, args, kwargs))
-        return super().sql(sqlQuery, args, **kwargs) if rows is None else rows
+        """Spark's `sql`; the statements about skew and dependent tables raise SparkClientError."""
+        with own_errors():
+            return super().sql(sqlQuery, args, **kwargs)
 
     def newSession(self) -> Session:  # noqa: N802
         """A session with its own settings and temporary views on the same metastore."""
@@ -143,5 +142,7 @@ def _handlers(context: SparkContext, metastore: MetastoreClient) -> Handlers:
     return {
         **planner.handlers(),
         SplitJoin: split_join,
+        **explain_handlers(session_of),
+        **StatementHandlers(metastore, session_of).handlers(),
         **WriteHandlers(context, metastore, session_of).handlers(),
     }

@@ -283,6 +283,29 @@ def wait(name: str, spec: str, bases: bool, timeout: float | None, uri: str) -> 
 
 @metastore.group(invoke_without_command=True, no_args_is_help=False)
 @click.pass_context
+def spark(context: click.Context) -> None:
+    """Spark with the client library, for clients that do not have it."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@spark.command("serve")
+@click.option("--connect", type=click.IntRange(1, 65535), help="port of Spark Connect (its usual one: 15002)")
+@click.option("--thrift", type=click.IntRange(1, 65535), help="port of the Thrift server, for JDBC (usual: 10000)")
+@click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on; nobody is asked who he is")
+@click.option("--master", help="Spark's master; this machine alone where nothing says another")
+@click.option("--warehouse", help="where new databases are put; else where the database default lies")
+@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="a setting of Spark's; may be given several times")
+@uri_option
+def spark_serve(conf: tuple[str, ...], **options: Any) -> int:
+    """Serve Spark Connect and JDBC until SIGTERM or Ctrl-C."""
+    from metastore.cli.spark import serve as serve_spark
+
+    return serve_spark(conf, options)
+
+
+@metastore.group(invoke_without_command=True, no_args_is_help=False)
+@click.pass_context
 def skew(context: click.Context) -> None:
     """Heavy values of tables."""
     if context.invoked_subcommand is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from os import environ
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +37,23 @@ def require_java(command: str) -> None:
     found = re.search(r'version "(?:1\.)?(\d+)', answer)
     if found is None or int(found.group(1)) < _JAVA:
         raise ConfigurationError(f"{java} is Java {found.group(1) if found else 'of an unknown version'}; {mend}")
+
+
+def serve(conf: Sequence[str], options: Mapping[str, Any]) -> int:
+    """Runs Spark's servers until they are told to stop; returns their status. `conf`: NAME=VALUE each.
+
+    Raises ConfigurationError where Spark cannot run, or nothing is to be served.
+    """
+    command = "metastore spark serve"
+    if options["connect"] is None and options["thrift"] is None:
+        raise ConfigurationError(f"nothing to serve: say {command} --connect 15002, --thrift 10000, or both")
+    if wrong := next((each for each in conf if "=" not in each), None):
+        raise ConfigurationError(f"--conf {wrong} is no NAME=VALUE")
+    require_packages(command, "spark", "pyspark")
+    require_java(command)
+    arguments = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    arguments += [f"--conf={each}" for each in conf]
+    os.execv(sys.executable, [sys.executable, "-m", "spark_client.commands.serve", *arguments])  # noqa: S606 - no shell
 
 
 def ask_client(command: str, module: str, *arguments: str) -> dict[str, Any]:

@@ -68,6 +68,13 @@ def install(java_session: Any, gateway: Any, handlers: Handlers) -> None:
         compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
         for name in ("ResolveHiveTables", "ResolveSkewJoin")
     )
+    parser, statements, explanations = (
+        compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
+        for name in ("Parser", "Statement$Resolve", "Explain$Resolve")
+    )
+    java_session.extensions().injectParser(parser)
+    java_session.extensions().injectResolutionRule(statements)
+    java_session.extensions().injectPostHocResolutionRule(explanations)
     java_session.extensions().injectResolutionRule(tables)
     java_session.extensions().injectPostHocResolutionRule(tables)
     java_session.extensions().injectPostHocResolutionRule(joins)  # columns of type char(n) are padded before that

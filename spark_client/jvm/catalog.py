@@ -19,8 +19,8 @@ from metastore.client.convert import table_of
 from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.errors import TableExistsError
-from spark_client.jvm.parser import identifier, parsed
-from spark_client.jvm.plans import analyzed_plan, elements, kind
+from spark_client.jvm.parser import identifier, parsed, spark_sql
+from spark_client.jvm.plans import analyzed_plan, elements, kind, planned
 from spark_client.jvm.sql_text import quote
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
@@ -68,9 +68,7 @@ class RelationFacts:
 
 def create_table_of(context: Context, text: str) -> TableDefinition | None:
     """Returns what a CREATE TABLE makes; None where it is no table in Hive's layout."""
-    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    skip = java.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
-    command = _state(context.spark).executePlan(parsed(context, text), skip).analyzed()
+    command = planned(context.spark, parsed(context, text)).analyzed()
     if kind(command) != "CreateTableCommand":
         return None
     return definition_of(command.table(), if_not_exists=bool(command.ignoreIfExists()))
@@ -163,7 +161,7 @@ def create_own_kind(context: Context, definition: TableDefinition, name: str) ->
 def rename_own_kind(context: Context, database: str, name: str, new_name: str) -> None:
     """Renames it, with the path that Spark keeps in it. Raises TableExistsError where there is one of that name."""
     try:
-        context.spark_sql(f"ALTER TABLE {quote(database)}.{quote(name)} RENAME TO {quote(database)}.{quote(new_name)}")
+        spark_sql(context, f"ALTER TABLE {quote(database)}.{quote(name)} RENAME TO {quote(database)}.{quote(new_name)}")
     except PySparkException as error:
         if "ALREADY_EXISTS" in (error.getCondition() or "") or "already exists" in str(error):
             raise TableExistsError(f"Table or view {database}.{new_name} already exists") from error

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark.sql import DataFrame
+
 from spark_client.context import Context
-from spark_client.jvm.plans import elements
+from spark_client.jvm.plans import elements, frame_of, kind
 
 # The values that a PARTITION clause names, as written, by column; None: NULL.
 GivenValues = Mapping[str, str | None]
@@ -40,7 +42,7 @@ class RenamePartition:
 
 def identifier(context: Context, name: str) -> list[str]:
     """Returns the parts of a name as written, in lower case."""
-    parts = _state(context).sqlParser().parseMultipartIdentifier(name)
+    parts = _parser(context).parseMultipartIdentifier(name)
     return [str(part).lower() for part in elements(parts)]
 
 
@@ -52,7 +54,12 @@ def is_temporary(context: Context, name: str) -> bool:
 
 def parsed(context: Context, text: str) -> Any:
     """Returns Spark's plan of a statement."""
-    return _state(context).sqlParser().parsePlan(text)
+    return _parser(context).parsePlan(text)
+
+
+def spark_sql(context: Context, text: str) -> DataFrame:
+    """Runs a statement that is Spark's own, past the statements of this library."""
+    return frame_of(context.spark, parsed(context, text))
 
 
 def default_format(context: Context) -> str:
@@ -68,7 +75,7 @@ def says_format(context: Context, text: str) -> bool:
 
 def literal_value(context: Context, text: str) -> str:
     """Returns the text of a constant as written."""
-    return str(_state(context).sqlParser().parseExpression(text).value())
+    return str(_parser(context).parseExpression(text).value())
 
 
 def clause(context: Context, table: str, partition: str) -> tuple[GivenValues, ...]:
@@ -109,6 +116,12 @@ def _given(spec: Any) -> GivenValues:
         value = spec.apply(key)
         found[str(key)] = None if value is None else str(value)
     return found
+
+
+def _parser(context: Context) -> Any:
+    """The parser that does not know our statements."""
+    parser = _state(context).sqlParser()
+    return parser.delegate() if kind(parser) == "Parser" else parser
 
 
 def _state(context: Context) -> Any:

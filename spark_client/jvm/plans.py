@@ -28,11 +28,28 @@ def own_columns(frame: DataFrame) -> dict[str, Column]:
     return {str(each.name()).lower(): versions.column_of(frame.sparkSession, each) for each in found}
 
 
+def planned(spark: SparkSession, plan: Any) -> Any:
+    """Returns Spark's QueryExecution of a logical plan; a command in it does not run."""
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    skip = java.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+    return spark._jsparkSession.sessionState().executePlan(plan, skip)  # noqa: SLF001
+
+
+def queries_of(plan: Any) -> list[Any]:
+    """Returns the logical plans of the queries under a command of ours; there are none in any other plan."""
+    return list(elements(plan.innerChildren())) if kind(plan) == "Command" else []
+
+
 def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
     """Returns the rows of a logical plan."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
     rows = versions.classes(java).Dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
     return DataFrame(rows, spark)
+
+
+def java_frame(frame: DataFrame) -> Any:
+    """Returns the JVM's Dataset of a DataFrame."""
+    return frame._jdf  # noqa: SLF001 - PySpark has no name for it
 
 
 def empty_frame(spark: SparkSession) -> DataFrame:

@@ -263,6 +263,64 @@ class SplitJoin(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadStatement(Message):
+    """What a text may be that begins as statements of ours do; the JVM's session comes beside it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStatement:
+    """It may be ours. `pieces` of the text stand between its `markers`: names of parameters, None where it goes by
+    position.
+    """
+
+    pieces: Sequence[str]
+    markers: Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnScript:
+    """An SQL script, with SHOW TABLES LIKE a name in the place of each of our statements, which are kept by name."""
+
+    script: str
+    statements: Mapping[str, OwnStatement]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveStatement(Message):
+    """Whether a text that may be ours is, now that the statements before it have run; the session comes beside it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatementColumns:
+    """It is ours, and has rows of these `columns`, as in a CREATE TABLE."""
+
+    columns: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatement(Message):
+    """A statement of ours is to run; the session comes beside it, and the frame of its rows goes there."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainPlan(Message):
+    """What EXPLAIN shows of our tables; the session, the plan and Spark's ExplainMode come beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """It stands behind Spark's own. `text` may be empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class LoadCapability(Message):
     """Classes that are compiled when they are first used."""
 
@@ -281,6 +339,10 @@ REQUESTS: Mapping[str, type[Message]] = {
     "truncate": Truncate,
     "change": ChangeRows,
     "skew_join": SplitJoin,
+    "read": ReadStatement,
+    "resolve": ResolveStatement,
+    "run": RunStatement,
+    "explain": ExplainPlan,
     "capability": LoadCapability,
 }
 

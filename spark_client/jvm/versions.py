@@ -22,6 +22,7 @@ _BEFORE_4 = {
     "import org.apache.spark.sql.classic.SparkSession;": "import org.apache.spark.sql.SparkSession;",
     "import scala.collection.immutable.Seq;": "import scala.collection.Seq;",
 }
+_SINCE = re.compile(r"// since ([\d.]+) \{\n.*?// \}\n", re.DOTALL)
 _LOG = logging.getLogger(__name__)
 
 
@@ -31,6 +32,10 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 _IS_BEFORE_4 = _release(pyspark.__version__) < (4, 0)
+# Whether there are SQL scripts and EXECUTE IMMEDIATE.
+HAS_SCRIPTS = _release(pyspark.__version__) >= (4, 0)
+# Whether Spark Connect is told the SparkContext when it starts.
+CONNECT_TAKES_CONTEXT = _release(pyspark.__version__) >= (4, 0)
 # Whether there is the function `approx_top_k`.
 COUNTS_TOP_K = _release(pyspark.__version__) >= (4, 1)
 
@@ -57,7 +62,10 @@ def check_java(jvm: Any) -> None:
 
 
 def java_source(text: str) -> str:
-    """Returns a Java source with the names that this Spark has."""
+    """Returns a Java source with the names that this Spark has, without what stands between `// since 9.9 {` and
+    `// }` where it is older.
+    """
+    text = _SINCE.sub(lambda block: block[0] if _release(pyspark.__version__) >= _release(block[1]) else "", text)
     if _IS_BEFORE_4:
         for now, before in _BEFORE_4.items():
             text = text.replace(now, before)

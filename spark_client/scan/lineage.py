@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 
 from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
-from spark_client.jvm.plans import analyzed_plan, elements, kind, nodes_and_subqueries, scala_sequence
+from spark_client.jvm.plans import elements, kind, nodes_and_subqueries, scala_sequence
 
 MARK = "dependent.table"
 _SHOWN = 10  # partitions on one line
@@ -35,9 +35,9 @@ class DependentScan:
         return "\n".join([*lines, *(f"  reads {base}: {_some(names)}" for base, names in self.bases)])
 
 
-def dependent_scans(df: DataFrame, nodes: Iterable[Any]) -> tuple[DependentScan, ...]:
-    """One for each dependent table in the query, in its order. `nodes`: those of its physical plan."""
-    views = list(_views(analyzed_plan(df)))
+def dependent_scans(spark: SparkSession, plan: Any, nodes: Iterable[Any]) -> tuple[DependentScan, ...]:
+    """One for each dependent table in the query of an analyzed plan, in its order. `nodes`: of its physical plan."""
+    views = list(_views(plan))
     if not views:
         return ()
     scans = [(_attributes(node.output()), node) for node in nodes if kind(node) in _READERS]
@@ -48,7 +48,7 @@ def dependent_scans(df: DataFrame, nodes: Iterable[Any]) -> tuple[DependentScan,
         mine = [position for position, (attributes, _) in enumerate(scans) if attributes & wanted]
         for position in mine:
             if position not in read:
-                read[position] = _READERS[kind(scans[position][1])](df, scans[position][1])
+                read[position] = _READERS[kind(scans[position][1])](spark, scans[position][1])
         found.append(_dependent(view.desc(), [read[position] for position in mine]))
     return tuple(found)
 
@@ -76,12 +76,12 @@ def _views(plan: Any) -> Iterator[Any]:
             yield node
 
 
-def _read_files(df: DataFrame, node: Any) -> tuple[str, Sequence[str], list[list[str]]]:
+def _read_files(spark: SparkSession, node: Any) -> tuple[str, Sequence[str], list[list[str]]]:
     """The base table, its partition columns and the values of its partitions that a scan reads."""
     relation = node.relation()
     schema, index = relation.partitionSchema(), relation.location()
     known = [each for each in elements(node.partitionFilters()) if kind(each) != "DynamicPruningExpression"]
-    filters = scala_sequence(df.sparkSession, known)
+    filters = scala_sequence(spark, known)
     rows = [
         each.values().toSeq(schema).mkString("", _END, _END)
         for each in elements(index.listFiles(filters, node.dataFilters()))
@@ -94,7 +94,7 @@ def _read_files(df: DataFrame, node: Any) -> tuple[str, Sequence[str], list[list
     return f"{name.database().get()}.{name.table()}", [str(field.name()) for field in schema.fields()], partitions
 
 
-def _read_hive(_: DataFrame, node: Any) -> tuple[str, Sequence[str], list[list[str]]]:
+def _read_hive(_: SparkSession, node: Any) -> tuple[str, Sequence[str], list[list[str]]]:
     """As `_read_files`, of a scan by Hive's own reader."""
     table = node.relation().tableMeta()
     partitions = [[str(value) for value in each.getValues()] for each in elements(node.prunedPartitions())]
@@ -103,7 +103,7 @@ def _read_hive(_: DataFrame, node: Any) -> tuple[str, Sequence[str], list[list[s
     return f"{name.database().get()}.{name.table()}", columns, partitions
 
 
-_READERS: Mapping[str, Callable[[DataFrame, Any], tuple[str, Sequence[str], list[list[str]]]]] = {
+_READERS: Mapping[str, Callable[[SparkSession, Any], tuple[str, Sequence[str], list[list[str]]]]] = {
     "FileSourceScanExec": _read_files,
     "HiveTableScanExec": _read_hive,
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.jvm.plans import kind, nodes_and_subqueries, query_execution
 from spark_client.scan.lineage import DependentScan, dependent_scans
@@ -69,9 +69,14 @@ def scan_report(df: DataFrame) -> ScanReport:
     of a cached DataFrame nothing is read, and of rows by bucket what by_bucket would find now. Raises what planning
     the query raises.
     """
-    plan = query_execution(df).executedPlan()
-    nodes = [_in_any_order(node) for node in nodes_and_subqueries(plan)]
-    return ScanReport(tuple(_scan(node) for node in nodes if _reads_ours(node)), dependent_scans(df, nodes))
+    return report_of(df.sparkSession, query_execution(df))
+
+
+def report_of(spark: SparkSession, execution: Any) -> ScanReport:
+    """Returns the report of Spark's QueryExecution, as `scan_report`."""
+    nodes = [_in_any_order(node) for node in nodes_and_subqueries(execution.executedPlan())]
+    scans = tuple(_scan(node) for node in nodes if _reads_ours(node))
+    return ScanReport(scans, dependent_scans(spark, execution.analyzed(), nodes))
 
 
 def _in_any_order(node: Any) -> Any:

@@ -36,7 +36,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("statements.grammar",),
         ("statements.run",),
         ("session",),
-        ("writer",),
+        ("writer", "serve"),
         ("commands", "demo"),
     ],
 }

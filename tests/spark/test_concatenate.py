@@ -11,7 +11,6 @@ from spark_client import Session, errors
 from spark_client.context import Context
 from spark_client.statements.grammar.concatenate import Concatenate
 from spark_client.statements.run.concatenate import EXTERNAL_TOO, FILE_SIZE, execute
-from spark_client.statements.run.query import Query
 from tests.spark.tables import DEFAULT, directories, layout
 
 SKEWED = "SKEWED BY (x) ON (1, 2, 9) STORED AS DIRECTORIES"
@@ -110,7 +109,7 @@ def test_who_writes_meanwhile_is_not_lost(spark: Session, table_name: str) -> No
 
     statement = Concatenate(f"default.{table_name}", "(day=1, s='a/b')")
     with pytest.raises(errors.PublishConflictError):
-        execute(Context(spark, spark.metastore, at), statement, Query(""))
+        execute(Context(spark, spark.metastore, at), statement, "")
     assert spark.table(table_name).count() == 201
 
 
@@ -123,7 +122,7 @@ def test_a_failure_changes_nothing(spark: Session, table_name: str) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        execute(Context(spark, spark.metastore, at), Concatenate(table_name, "(day=1, s='a/b')"), Query(""))
+        execute(Context(spark, spark.metastore, at), Concatenate(table_name, "(day=1, s='a/b')"), "")
     assert spark.metastore.get_partitions("default", table_name) == before
     assert spark.table(table_name).count() == 200
 

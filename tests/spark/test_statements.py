@@ -174,9 +174,9 @@ def test_rows_of_a_table_without_partitions_are_not_lost_by_alter_table(spark: S
     assert rows(spark.table(table_name)) == [(1,), (2,)]
 
 
-def test_statements_about_skew_take_no_parameters(spark: Session, table_name: str) -> None:
-    with pytest.raises(InvalidStatementError, match="no parameters"):
-        spark.sql(f"CREATE TABLE {table_name} (x INT) SKEWED BY (x) ON (1) {STORED}", {"a": 1})
+def test_statements_about_skew_take_parameters(spark: Session, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (x INT) SKEWED BY (x) ON (:a) {STORED}", {"a": 1})
+    assert spark.metastore.get_table("default", table_name).skew.values == (("1",),)
 
 
 @pytest.fixture

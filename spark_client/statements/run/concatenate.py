@@ -23,7 +23,6 @@ from spark_client.jvm.plans import scanned_files
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.concatenate import Concatenate
 from spark_client.statements.run.clauses import resolve_table, typed_values
-from spark_client.statements.run.query import Query
 from spark_client.table.paths import name_of, parent
 from spark_client.write.commit import Commit, Write
 from spark_client.write.insert import failures_as_one_line
@@ -53,7 +52,12 @@ class _Place:
         return max(1, math.ceil(self.size / file_size))
 
 
-def execute(context: Context, statement: Concatenate, _: Query) -> DataFrame:
+def columns(_: Context, __: Concatenate) -> str:
+    """The columns of its rows."""
+    return _REPORT
+
+
+def execute(context: Context, statement: Concatenate, _: str) -> DataFrame:
     """Merges; returns files and bytes of each directory, before and after.
 
     Raises:

@@ -8,13 +8,18 @@ from spark_client.context import Context
 from spark_client.jvm.catalog import database_of
 from spark_client.jvm.sql_text import literal, quote
 from spark_client.statements.grammar.databases import ShowCreateDatabase
-from spark_client.statements.run.query import Query
 
+_SHOWN = "Database string, `Create Database` string"
 # What the metastore's own databases have.
 _OWN = ("owner", "ownerType")
 
 
-def execute(context: Context, statement: ShowCreateDatabase, _: Query) -> DataFrame:
+def columns(_: Context, __: ShowCreateDatabase) -> str:
+    """The columns of its rows."""
+    return _SHOWN
+
+
+def execute(context: Context, statement: ShowCreateDatabase, _: str) -> DataFrame:
     """Returns two columns, as Doris has them; the statement can be run again."""
     database = database_of(context, statement.database)
     text = f"CREATE DATABASE {quote(database.name)}"
@@ -24,4 +29,4 @@ def execute(context: Context, statement: ShowCreateDatabase, _: Query) -> DataFr
     own = {name: value for name, value in database.properties.items() if name not in _OWN}
     if shown := [f"{literal(key)} = {literal(value)}" for key, value in sorted(own.items())]:
         text += f" WITH DBPROPERTIES ({', '.join(shown)})"
-    return context.spark.createDataFrame([(database.name, text)], "Database string, `Create Database` string")
+    return context.spark.createDataFrame([(database.name, text)], _SHOWN)

@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame
 
 from metastore.client.structs import Table
 from spark_client.context import Context
-from spark_client.jvm.parser import clause, shown_partitions
+from spark_client.jvm.parser import clause, shown_partitions, spark_sql
 from spark_client.statements.grammar.dependent_tables import OfTable
 from spark_client.statements.run.clauses import no_such_partition, partition_values
 
-_DESCRIPTION = "col_name string, data_type string, comment string"
+NAMES, STATEMENT = "partition string", "createtab_stmt string"
+DESCRIPTION = "col_name string, data_type string, comment string"
 # What is not the user's own among a table's properties.
 _INTERNAL = re.compile(r"dependent\.(?:table|on)|comment|transient_lastDdlTime|spark\.sql\..*|view\..*")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -25,7 +26,7 @@ def show_partitions(context: Context, table: Table, statement: OfTable) -> DataF
     given = shown_partitions(context, statement.statement)
     values = [] if given is None else partition_values(table, given)
     names = context.metastore.get_partition_names(table.database, table.name, values)
-    return context.spark.createDataFrame([(name,) for name in names], "partition string")
+    return context.spark.createDataFrame([(name,) for name in names], NAMES)
 
 
 def show_create(context: Context, table: Table) -> DataFrame:
@@ -43,7 +44,7 @@ def show_create(context: Context, table: Table) -> DataFrame:
         f"DEPENDS ON TABLE {'.'.join(map(_name, base.split('.')))}",
         *([f"TBLPROPERTIES (\n{properties})"] if own else []),
     ]
-    return context.spark.createDataFrame([("\n".join(lines) + "\n",)], "createtab_stmt string")
+    return context.spark.createDataFrame([("\n".join(lines) + "\n",)], STATEMENT)
 
 
 def describe(context: Context, table: Table, statement: OfTable) -> DataFrame:
@@ -55,9 +56,9 @@ def describe(context: Context, table: Table, statement: OfTable) -> DataFrame:
         if not context.metastore.get_partition_names(table.database, table.name, values):
             raise no_such_partition(table, spec)
     whole = f"DESCRIBE EXTENDED `{table.database}`.`{table.name}`"
-    own = [tuple(row) for row in context.spark_sql(whole).collect()]
+    own = [tuple(row) for row in spark_sql(context, whole).collect()]
     rows = [*own, *_dependency_rows(context, table, values)]
-    return context.spark.createDataFrame(rows, _DESCRIPTION)
+    return context.spark.createDataFrame(rows, DESCRIPTION)
 
 
 def _dependency_rows(context: Context, table: Table, values: Sequence[str]) -> Iterator[tuple[str, str, str]]:

@@ -15,6 +15,7 @@ from spark_client.jvm.parser import (
     is_temporary,
     literal_value,
     rename_partition,
+    spark_sql,
 )
 from spark_client.jvm.plans import empty_frame
 from spark_client.statements.grammar.dependent_tables import (
@@ -25,8 +26,14 @@ from spark_client.statements.grammar.dependent_tables import (
     Statement,
 )
 from spark_client.statements.run.clauses import no_such_partition, partition_values, resolve, whole_values
-from spark_client.statements.run.dependent_rows import describe, show_create, show_partitions
-from spark_client.statements.run.query import Query
+from spark_client.statements.run.dependent_rows import (
+    DESCRIPTION,
+    NAMES,
+    STATEMENT,
+    describe,
+    show_create,
+    show_partitions,
+)
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 
@@ -34,8 +41,28 @@ MARK = "dependent.table"
 BASES = "dependent.on"
 
 
-def execute(context: Context, statement: Statement, _: Query) -> DataFrame | None:
-    """The statement's rows, or None where it is about a table that is not dependent, and so Spark's.
+def check(context: Context, statement: Statement) -> bool:
+    """Tells whether it may be ours. Raises InvalidStatementError where it writes to a dependent table."""
+    if not isinstance(statement, OfTable) or statement.kind != "WRITE":
+        return True
+    if table := _dependent(context, statement.table):
+        raise InvalidStatementError(
+            f"{table.full_name} is a dependent table and has no data of its own; write to {table.parameters[BASES]}"
+        )
+    return False
+
+
+def columns(context: Context, statement: Statement) -> str | None:
+    """The columns of its rows, or None where it is about a table that is not dependent, and so Spark's."""
+    if not isinstance(statement, OfTable):
+        return ""
+    if statement.kind == "WRITE" or _dependent(context, statement.table) is None:
+        return None
+    return {"SHOW": NAMES, "SHOW CREATE": STATEMENT, "DESCRIBE": DESCRIPTION}.get(statement.kind, "")
+
+
+def execute(context: Context, statement: Statement, _: str) -> DataFrame:
+    """The statement's rows.
 
     Raises InvalidStatementError where it does not fit its table, and what the metastore raises.
     """
@@ -93,15 +120,19 @@ def _drop_cascade(context: Context, statement: DropCascade) -> None:
     context.metastore.drop_table(*table, cascade=True)
 
 
-def _of_table(context: Context, statement: OfTable) -> DataFrame | None:
-    if is_temporary(context, statement.table):
+def _dependent(context: Context, name: str) -> Table | None:
+    """The table of a name as written, if it is dependent."""
+    if is_temporary(context, name):
         return None
     try:
-        table = context.metastore.get_table(*resolve(context, statement.table))
+        table = context.metastore.get_table(*resolve(context, name))
     except NoSuchTableError:
         return None
-    if table.parameters.get(MARK) != "true":
-        return None
+    return table if table.parameters.get(MARK) == "true" else None
+
+
+def _of_table(context: Context, statement: OfTable) -> DataFrame:
+    table = context.metastore.get_table(*resolve(context, statement.table))
     match statement.kind:
         case "SHOW":
             return show_partitions(context, table, statement)
@@ -111,11 +142,7 @@ def _of_table(context: Context, statement: OfTable) -> DataFrame | None:
             return describe(context, table, statement)
         case "ALTER":
             # Spark wants views to be called so.
-            return context.spark_sql(f"ALTER VIEW {_behind_kind(statement)}")
-        case "WRITE":
-            raise InvalidStatementError(
-                f"{table.full_name} is a dependent table and has no data of its own; write to {table.parameters[BASES]}"
-            )
+            return spark_sql(context, f"ALTER VIEW {_behind_kind(statement)}")
     change = {"ADD": _add, "DROP": _drop, "RENAME": _rename}[statement.kind]
     change(context, table, statement)
     refresh(context.spark, table.database, table.name)

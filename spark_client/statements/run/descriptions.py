@@ -17,17 +17,18 @@ from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
 from spark_client.jvm.catalog import raw_columns
+from spark_client.jvm.parser import spark_sql
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.descriptions import DescribeTable, ShowCreateTable
 from spark_client.statements.run.clauses import resolve_table, typed_values
-from spark_client.statements.run.query import Query
 from spark_client.statements.run.skew_rules import MARK, READ_BELOW
 from spark_client.table.bucket_rules import VERSION
 from spark_client.table.own_kind import own_provider
 from spark_client.table.settings import PROVIDER
 from spark_client.write.placement import QUERY_ID, table_root
 
-_SCHEMA = "col_name string, data_type string, comment string"
+_DESCRIPTION = "col_name string, data_type string, comment string"
+_STATEMENT = "createtab_stmt string"
 _LAST_OF_STORAGE = "Storage Properties"
 # What Spark and the metastore themselves write into a table's parameters.
 _OWN = re.compile(
@@ -38,37 +39,48 @@ _OWN_SERDE = ("serialization.format", READ_BELOW)
 _BY_INPUT_FORMAT = {"MapredParquetInputFormat": "PARQUET", "OrcInputFormat": "ORC"}
 
 
-def execute(context: Context, statement: DescribeTable | ShowCreateTable, query: Query) -> DataFrame | None:
-    """The rows, or None where the statement is Spark's"""
+def columns(context: Context, statement: DescribeTable | ShowCreateTable) -> str | None:
+    """The columns of its rows, or None where the statement is Spark's."""
     try:
-        database, name = resolve_table(context, statement.table)
-        table = context.metastore.get_table(database, name)
+        table = context.metastore.get_table(*resolve_table(context, statement.table))
     except NoSuchTableError:
         return None
     if isinstance(statement, ShowCreateTable):
+        return _STATEMENT if _is_hive(table) or own_provider(table) else None
+    return _DESCRIPTION if _skew(context, statement, table).columns else None
+
+
+def execute(context: Context, statement: DescribeTable | ShowCreateTable, text: str) -> DataFrame:
+    """The rows."""
+    database, name = resolve_table(context, statement.table)
+    table = context.metastore.get_table(database, name)
+    if isinstance(statement, ShowCreateTable):
         if not _is_hive(table):
-            return _without_own(context, query) if own_provider(table) else None
+            return _without_own(context, text)
         kind = "EXTERNAL TABLE" if table.table_type == "EXTERNAL_TABLE" else "TABLE"
         head = f"CREATE {kind} {quote(database)}.{quote(name)}"
         shown = create_statement(context, head, table, "\n".join([format_clause(table), *_place(table)]))
-        return context.spark.createDataFrame([(shown,)], "createtab_stmt string")
-    skew = table.skew
-    if statement.partition is not None and table.partition_columns:
-        values = typed_values(context, table, statement.table, statement.partition)
-        partition = context.metastore.get_partition(database, name, values)
-        skew = partition.skew if partition else Skew()
-    if not skew.columns:
-        return None
-    rows = [tuple(row) for row in context.spark_sql(query.text).collect()]
-    return context.spark.createDataFrame(_inserted(rows, _skew_rows(skew, _warehouse(context))), _SCHEMA)
+        return context.spark.createDataFrame([(shown,)], _STATEMENT)
+    rows = [tuple(row) for row in spark_sql(context, text).collect()]
+    skew = _skew(context, statement, table)
+    return context.spark.createDataFrame(_inserted(rows, _skew_rows(skew, _warehouse(context))), _DESCRIPTION)
 
 
-def _without_own(context: Context, query: Query) -> DataFrame:
+def _skew(context: Context, statement: DescribeTable, table: Table) -> Skew:
+    """Of the table, or of the partition that the statement names."""
+    if statement.partition is None or not table.partition_columns:
+        return table.skew
+    values = typed_values(context, table, statement.table, statement.partition)
+    partition = context.metastore.get_partition(table.database, table.name, values)
+    return partition.skew if partition else Skew()
+
+
+def _without_own(context: Context, text: str) -> DataFrame:
     """What Spark says of a table of its own kind, without what writes leave in its properties."""
-    (shown,) = context.spark_sql(query.text).first() or ("",)
+    (shown,) = spark_sql(context, text).first() or ("",)
     shown = re.sub(rf"\n  '{QUERY_ID}' = '[^']*'(?:,|(?=\)))", "", shown)
     shown = re.sub(r",(?=\))|\nTBLPROPERTIES \(\)", "", shown)
-    return context.spark.createDataFrame([(shown,)], "createtab_stmt string")
+    return context.spark.createDataFrame([(shown,)], _STATEMENT)
 
 
 def _is_hive(table: Table) -> bool:

@@ -11,16 +11,20 @@ from spark_client.jvm.parser import default_format
 from spark_client.jvm.plans import empty_frame
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.new_tables import CreateTableAsSelect
-from spark_client.statements.run.query import Query
 from spark_client.write.create_as_select import create_as_select
 
 
-def execute(context: Context, statement: CreateTableAsSelect, query: Query) -> DataFrame:
-    """Makes the table with its rows; the parameters of `query` are those of its SELECT. Returns no rows.
+def columns(_: Context, __: CreateTableAsSelect) -> str:
+    """It has no rows."""
+    return ""
+
+
+def execute(context: Context, statement: CreateTableAsSelect, _: str) -> DataFrame:
+    """Makes the table with its rows. Returns no rows.
 
     Raises InvalidStatementError, and what creating a table and an INSERT raise.
     """
-    data = context.spark.sql(statement.query, query.args, **query.named)
+    data = context.spark.sql(statement.query)
     columns = data.schema.fields[: len(data.columns) - statement.keys]
     given = ", ".join(f"{quote(column.name)} {column.dataType.simpleString()}" for column in columns)
     text = statement.definition(f"({given})")

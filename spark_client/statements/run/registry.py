@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from spark_client.context import Context
+from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar import concatenate as read_concatenate
 from spark_client.statements.grammar import databases as read_databases
 from spark_client.statements.grammar import dependent_tables as read_dependent_tables
@@ -25,41 +26,68 @@ from spark_client.statements.run import (
     skewed_tables,
     table_properties,
 )
-from spark_client.statements.run.query import Query
+
+
+def _always(_: Context, __: Any) -> bool:
+    return True
+
+
+def _nothing(_: Context, __: Any) -> None:
+    return None
+
+
+def _nobody(_: Context, __: Any, ___: str) -> DataFrame:
+    raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Noun:
     """What some statements are about: `parse` takes the text of one, or leaves it to others (None).
 
-    `execute` answers with its rows, or with None where it is Spark's after all. `with_parameters`: also where the query
-    has parameters; else such a query is Spark's.
+    `check`: whether it may be ours, asked when it is parsed; `columns`: those of its rows, as in a CREATE TABLE, or
+    None where it is not ours, asked when it is analyzed; `execute` answers with its rows. All raise SparkClientError.
     """
 
     parse: Callable[[str], Any | None]
-    execute: Callable[[Context, Any, Query], DataFrame | None]
-    with_parameters: bool = False
+    columns: Callable[[Context, Any], str | None] = _nothing
+    execute: Callable[[Context, Any, str], DataFrame] = _nobody
+    check: Callable[[Context, Any], bool] = _always
 
 
 # In this order: properties are looked at first; what is a dependent table's is nobody else's.
 NOUNS = (
-    Noun(read_table_properties.parse, table_properties.execute, with_parameters=True),
-    Noun(read_dependent_tables.parse, dependent_tables.execute),
-    Noun(read_descriptions.parse, descriptions.execute),
-    Noun(read_concatenate.parse, concatenate.execute),
-    Noun(read_skewed_tables.parse, skewed_tables.execute, with_parameters=True),
-    Noun(read_new_tables.parse, new_tables.execute, with_parameters=True),
-    Noun(read_databases.parse, databases.execute, with_parameters=True),
+    Noun(read_table_properties.parse, check=table_properties.check),
+    Noun(read_dependent_tables.parse, dependent_tables.columns, dependent_tables.execute, check=dependent_tables.check),
+    Noun(read_descriptions.parse, descriptions.columns, descriptions.execute),
+    Noun(read_concatenate.parse, concatenate.columns, concatenate.execute),
+    Noun(read_skewed_tables.parse, skewed_tables.columns, skewed_tables.execute),
+    Noun(read_new_tables.parse, new_tables.columns, new_tables.execute),
+    Noun(read_databases.parse, databases.columns, databases.execute),
 )
 
 
-def answer(context: Context, query: Query) -> DataFrame | None:
-    """Returns the rows of a statement of ours, None where it is Spark's. Raises SparkClientError."""
-    for noun in NOUNS:
-        if query.has_parameters and not noun.with_parameters:
-            continue
-        if (statement := noun.parse(query.text)) is None:
-            continue
-        if (rows := noun.execute(context, statement, query)) is not None:
-            return rows
-    return None
+def may_be_ours(context: Context, text: str) -> bool:
+    """Tells whether a text may be a statement of ours. Raises SparkClientError for one that is, but is broken."""
+    return any([noun.check(context, statement) for noun, statement in _parsed(text)])  # noqa: C419 - each is asked
+
+
+def columns_of(context: Context, text: str) -> str | None:
+    """Returns the columns of the rows of a statement, as in a CREATE TABLE; None where it is Spark's."""
+    return next((found for found, _, __ in _ours(context, text)), None)
+
+
+def run(context: Context, text: str) -> DataFrame:
+    """Runs a statement of ours, and returns its rows. Raises SparkClientError."""
+    for _, noun, statement in _ours(context, text):
+        return noun.execute(context, statement, text)
+    raise InvalidStatementError(f"the tables of this statement have changed since it was read; run it again: {text}")
+
+
+def _ours(context: Context, text: str) -> Iterator[tuple[str, Noun, Any]]:
+    for noun, statement in _parsed(text):
+        if (columns := noun.columns(context, statement)) is not None:
+            yield columns, noun, statement
+
+
+def _parsed(text: str) -> Iterator[tuple[Noun, Any]]:
+    return ((noun, statement) for noun in NOUNS if (statement := noun.parse(text)) is not None)

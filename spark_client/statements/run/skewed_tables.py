@@ -33,25 +33,28 @@ from spark_client.statements.grammar.skewed_tables import (
 )
 from spark_client.statements.run.clauses import resolve_table
 from spark_client.statements.run.descriptions import create_statement, format_clause
-from spark_client.statements.run.query import Query
 from spark_client.statements.run.skew_rules import check_own_format, with_skew
 from spark_client.statements.run.skewed_locations import set_locations
 
 _OF_SKEW = "skew."  # properties that belong to the skew: its layout, who chooses it
 
 
-def execute(context: Context, statement: Statement, query: Query) -> DataFrame | None:
-    """Returns no rows, or None where the statement is Spark's after all.
+def columns(context: Context, statement: Statement) -> str | None:
+    """It has no rows; None where the statement is Spark's after all: LIKE a table that is not skewed, or not Hive's."""
+    if not isinstance(statement, CreateTableLike):
+        return ""
+    return None if _source_of(context, statement) is None else ""
+
+
+def execute(context: Context, statement: Statement, _: str) -> DataFrame:
+    """Returns no rows.
 
     Raises InvalidStatementError where it does not fit its table, and what the metastore raises.
     """
-    if query.has_parameters:
-        raise InvalidStatementError("a statement about skew takes no parameters; write the values into it")
     if isinstance(statement, CreateSkewedTable):
         create(context, statement)
     elif isinstance(statement, CreateTableLike):
-        if not _create_like(context, statement):
-            return None
+        _create_like(context, statement)
     elif isinstance(statement, SetSkewedLocation):
         refresh(context.spark, *set_locations(context, statement))
     else:
@@ -92,15 +95,21 @@ def _with_format(context: Context, text: str) -> str:
     return text if says_format(context, text) else f"{text}\n{default_format(context)}"
 
 
-def _create_like(context: Context, statement: CreateTableLike) -> bool:
-    """Hive's LIKE copies the skew; that of a table of another engine's is left to Spark."""
+def _source_of(context: Context, statement: CreateTableLike) -> Table | None:
+    """The table that it is like, unless that is Spark's matter."""
     try:
         source = context.metastore.get_table(*resolve_table(context, statement.source))
     except NoSuchTableError:
-        return False
+        return None
+    if statement.skewed_by is None and (statement.has_provider or not source.skew.columns):
+        return None
+    return source
+
+
+def _create_like(context: Context, statement: CreateTableLike) -> None:
+    """Hive's LIKE copies the skew; that of a table of another engine's is left to Spark."""
+    source = context.metastore.get_table(*resolve_table(context, statement.source))
     skewed_by = statement.skewed_by
-    if skewed_by is None and (statement.has_provider or not source.skew.columns):
-        return False
     check_own_format(source)
     options = statement.rest if statement.has_format else f"{format_clause(source)} {statement.rest}"
     own = source if skewed_by is None else replace(source, skew=NOT_SKEWED)
@@ -108,7 +117,6 @@ def _create_like(context: Context, statement: CreateTableLike) -> bool:
     made = parse(text) if skewed_by is None else CreateSkewedTable(statement.table, text, skewed_by)
     if isinstance(made, CreateSkewedTable):
         create(context, made, {key: value for key, value in source.parameters.items() if key.startswith(_OF_SKEW)})
-    return True
 
 
 def alter(context: Context, statement: AlterTableSkewed | AlterTableNotSkewed) -> None:

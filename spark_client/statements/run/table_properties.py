@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
+from spark_client.statements.grammar.parameters import PARAMETER
 from spark_client.statements.grammar.table_properties import TableProperties
-from spark_client.statements.run.query import Query
 from spark_client.table.properties import problem_of
 
 
-def execute(_: Context, statement: TableProperties, __: Query) -> None:
-    """Raises InvalidStatementError for a property of ours that is misspelt or has a wrong value."""
-    if problem := problem_of(statement.properties):
+def check(_: Context, statement: TableProperties) -> bool:
+    """Returns False. Raises InvalidStatementError for a property of ours that is misspelt or has a wrong value."""
+    known = {name: value for name, value in statement.properties.items() if value != PARAMETER.strip("'")}
+    if problem := problem_of(known):
         raise InvalidStatementError(f"{statement.table} cannot have these TBLPROPERTIES: {problem}")
+    return False

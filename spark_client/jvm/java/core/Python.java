@@ -10,6 +10,7 @@ import java.util.function.BiFunction;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.execution.QueryExecutionException;
 import org.apache.spark.unsafe.Platform;
@@ -19,6 +20,9 @@ import org.apache.spark.unsafe.Platform;
  * Python answers {"error": one line} instead of raising, for a Python traceback inside a Java one is not for the user.
  */
 public final class Python {
+  /** An answer that says nothing. */
+  public static final JsonNode NOTHING = JsonNodeFactory.instance.objectNode();
+
   private static final ObjectMapper JSON =
       new ObjectMapper().configure(JsonGenerator.Feature.ESCAPE_NON_ASCII, true);
   /** Of the 8,192 bytes that Py4J's buffer has, those for a text. */

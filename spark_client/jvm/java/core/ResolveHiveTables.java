@@ -13,15 +13,12 @@ import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils;
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.ExternalCommandRunner;
 import org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand;
-import org.apache.spark.sql.execution.command.ExternalCommandExecutor;
 import org.apache.spark.sql.execution.command.LoadDataCommand;
 import org.apache.spark.sql.execution.command.TruncateTableCommand;
 import org.apache.spark.sql.execution.datasources.FileFormat;
@@ -33,10 +30,8 @@ import org.apache.spark.sql.hive.execution.CreateHiveTableAsSelectCommand;
 import org.apache.spark.sql.hive.execution.InsertIntoHiveTable;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Function1;
 import scala.Option;
-import scala.collection.immutable.Map$;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
@@ -136,11 +131,9 @@ public final class ResolveHiveTables extends Rule {
       if (!(plan instanceof Union)) return null;
       Inserts all = new Inserts();
       for (Object child : Scala.list(((Union) plan).children())) {
-        LogicalPlan inner = child instanceof Project ? ((Project) child).child() : null;
-        if (!(inner instanceof ExternalCommandExecutor)) return null;
-        Object runner = ((ExternalCommandExecutor) inner).runner();
-        if (!(runner instanceof Inserts)) return null;
-        all.add((Inserts) runner);
+        Object work = child instanceof Command ? ((Command) child).work() : null;
+        if (!(work instanceof Inserts)) return null;
+        all.add((Inserts) work);
       }
       return all;
     }
@@ -280,13 +273,13 @@ public final class ResolveHiveTables extends Rule {
       return values;
     }
 
-    private static LogicalPlan command(ExternalCommandRunner runner, String name) {
-      return new Project(Scala.seq(), new ExternalCommandExecutor(runner, name, Map$.MODULE$.empty()));
+    private static LogicalPlan command(Command.Work work, String name) {
+      return new Command(work, name);
     }
   }
 
   /** INSERTs of one statement that wait for their execution. */
-  private static final class Inserts implements ExternalCommandRunner {
+  private static final class Inserts extends Command.Work {
     private final List<TableIdentifier> tables = new ArrayList<>();
     private final List<Map> requests = new ArrayList<>();
     private final List<LogicalPlan> queries = new ArrayList<>();
@@ -308,11 +301,15 @@ public final class ResolveHiveTables extends Rule {
       python = others.python;
     }
 
-    public String[] executeCommand(String command, CaseInsensitiveStringMap options) {
+    public List run(org.apache.spark.sql.SparkSession session) {
       Map<String, Object> request = new HashMap<>();
       request.put("inserts", requests);
       python.ask("insert", (TableIdentifier) tables.get(0), request, queries);
-      return new String[0];
+      return new ArrayList<>();
+    }
+
+    public List queries() {
+      return queries;
     }
 
     public String toString() {
@@ -321,7 +318,7 @@ public final class ResolveHiveTables extends Rule {
   }
 
   /** A statement that waits for its execution. */
-  private static final class Waiting implements ExternalCommandRunner {
+  private static final class Waiting extends Command.Work {
     private final Python python;
     private final String what;
     private final TableIdentifier table;
@@ -336,9 +333,20 @@ public final class ResolveHiveTables extends Rule {
       this.subject = subject;
     }
 
-    public String[] executeCommand(String command, CaseInsensitiveStringMap options) {
+    public List run(org.apache.spark.sql.SparkSession session) {
       python.ask(what, table, request, subject);
-      return new String[0];
+      return new ArrayList<>();
+    }
+
+    public List queries() {
+      List<Object> queries = new ArrayList<>();
+      if (subject instanceof CreateHiveTableAsSelectCommand) {
+        queries.add(((CreateHiveTableAsSelectCommand) subject).query());
+      }
+      if (subject instanceof CreateDataSourceTableAsSelectCommand) {
+        queries.add(((CreateDataSourceTableAsSelectCommand) subject).query());
+      }
+      return queries;
     }
 
     public String toString() {

@@ -1,0 +1,173 @@
+package spark_client.core;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiFunction;
+import java.util.regex.Pattern;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.spark.sql.catalyst.analysis.NamedParameter;
+import org.apache.spark.sql.catalyst.analysis.PosParameter;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.ShowTables;
+import org.apache.spark.sql.execution.SparkSqlParser;
+import org.apache.spark.sql.internal.VariableSubstitution;
+import org.apache.spark.unsafe.Platform;
+import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.runtime.AbstractFunction2;
+
+/**
+ * The parser of a session: our statements become commands, all else goes to the parser that was there before. All SQL
+ * passes here, whatever its door: sql() with parameters or without, EXECUTE IMMEDIATE, Spark Connect, JDBC.
+ */
+public final class Parser extends SparkSqlParser {
+  /** Behind white space and comments, a word with which a statement of ours may begin. Others are not looked at. */
+  private static final Pattern LOOK = Pattern.compile(
+      "(?>\\s+|--[^\\n]*|/\\*(?s:.*?)\\*/)*+(?:ALTER|BEGIN|CHECK|CREATE|DELETE|DESC|DESCRIBE|DROP|INSERT|LOAD|MERGE|SHOW"
+          + "|TRUNCATE|UPDATE)\\b",
+      Pattern.CASE_INSENSITIVE);
+
+  private final Object session;
+  private final ParserInterface delegate;
+  private final Python python;
+
+  public Parser(Object session, ParserInterface delegate, Python python) {
+    this.session = session;
+    this.delegate = delegate;
+    this.python = python;
+  }
+
+  /** The parser that was there before: it does not know our statements. */
+  public ParserInterface delegate() {
+    return delegate;
+  }
+
+  public LogicalPlan parsePlan(String text) {
+    JsonNode read = read(text);
+    if (read.has("pieces")) return command(read, new ArrayList<>());
+    try {
+      if (!read.has("script")) return delegate.parsePlan(text);
+      return script(delegate.parsePlan(read.get("script").asText()), read);
+    } catch (Exception failure) {
+      Platform.throwException(failure);
+      return null;
+    }
+  }
+
+  // since 4.1 {
+  public LogicalPlan parsePlanWithParameters(
+      String text, org.apache.spark.sql.catalyst.parser.ParameterContext given) {
+    JsonNode read = read(text);
+    if (read.has("pieces")) return command(read, Given.to(given, read.get("markers")));
+    try {
+      if (!read.has("script")) return delegate.parsePlanWithParameters(text, given);
+      return script(delegate.parsePlanWithParameters(read.get("script").asText(), given), read);
+    } catch (Exception failure) {
+      Platform.throwException(failure);
+      return null;
+    }
+  }
+
+  /** The values that come with a text: Spark 4.1 and newer put them into it, others bind them afterwards. */
+  private static final class Given {
+    static List to(Object given, JsonNode markers) {
+      List<Object> values = new ArrayList<>();
+      for (int i = 0; i < markers.size(); i++) {
+        JsonNode marker = (JsonNode) markers.get(i);
+        values.add(marker.isNull() ? positional(given, values.size()) : named(given, marker.asText()));
+      }
+      return values;
+    }
+
+    private static Object named(Object given, String name) {
+      if (given instanceof org.apache.spark.sql.catalyst.parser.NamedParameterContext) {
+        Option value = ((org.apache.spark.sql.catalyst.parser.NamedParameterContext) given).params().get(name);
+        return value.isDefined() ? value.get() : null;
+      }
+      if (!(given instanceof org.apache.spark.sql.catalyst.parser.HybridParameterContext)) return null;
+      org.apache.spark.sql.catalyst.parser.HybridParameterContext both =
+          (org.apache.spark.sql.catalyst.parser.HybridParameterContext) given;
+      int index = Scala.list(both.paramNames()).indexOf(name);
+      return index < 0 ? null : both.args().apply(index);
+    }
+
+    private static Object positional(Object given, int index) {
+      if (given instanceof org.apache.spark.sql.catalyst.parser.NamedParameterContext) return null;
+      scala.collection.immutable.Seq values =
+          given instanceof org.apache.spark.sql.catalyst.parser.HybridParameterContext
+              ? ((org.apache.spark.sql.catalyst.parser.HybridParameterContext) given).args()
+              : ((org.apache.spark.sql.catalyst.parser.PositionalParameterContext) given).params();
+      return index < values.size() ? values.apply(index) : null;
+    }
+  }
+  // }
+
+  /**
+   * What Python makes of a text: the {pieces} of what may be a statement of ours, between its {markers} of parameters;
+   * a {script} with names for the {statements} of ours in it; or nothing.
+   */
+  private JsonNode read(String text) {
+    if (!LOOK.matcher(text).lookingAt()) return Python.NOTHING;
+    Map<String, Object> request = new HashMap<>();
+    request.put("text", new VariableSubstitution().substitute(text));
+    return python.ask("read", null, request, session);
+  }
+
+  /** `given`: values of markers, as far as they are known; Spark binds the others later. */
+  private LogicalPlan command(JsonNode read, List given) {
+    List<String> pieces = new ArrayList<>();
+    for (JsonNode piece : read.get("pieces")) pieces.add(piece.asText());
+    List<Object> parameters = new ArrayList<>();
+    for (JsonNode marker : read.get("markers")) {
+      int index = parameters.size();
+      if (index < given.size() && given.get(index) != null) parameters.add(given.get(index));
+      else parameters.add(marker.isNull() ? (Object) new PosParameter(index) : new NamedParameter(marker.asText()));
+    }
+    Statement statement = new Statement(pieces, delegate, python);
+    return new Command(statement, "STATEMENT", Map$.MODULE$.empty(), Scala.seq(parameters));
+  }
+
+  private LogicalPlan script(LogicalPlan plan, JsonNode read) {
+    return (LogicalPlan) replaced(plan, read.get("statements"));
+  }
+
+  /** A part of a script with our statements instead of their names; what children its nodes show is not all of them. */
+  private Object replaced(Object part, JsonNode statements) {
+    if (part instanceof scala.collection.immutable.Seq) {
+      List<Object> parts = new ArrayList<>();
+      for (Object each : Scala.list((scala.collection.immutable.Seq) part)) parts.add(replaced(each, statements));
+      return Scala.seq(parts);
+    }
+    if (part instanceof ShowTables) {
+      Option pattern = ((ShowTables) part).pattern();
+      JsonNode known = pattern.isDefined() ? statements.get((String) pattern.get()) : null;
+      return known == null ? part : command(known, new ArrayList<>());
+    }
+    // since 4.0 {
+    if (part instanceof org.apache.spark.sql.catalyst.plans.logical.CompoundPlanStatement) {
+      LogicalPlan node = (LogicalPlan) part;
+      Object[] parts = new Object[node.productArity()];
+      for (int i = 0; i < parts.length; i++) parts[i] = replaced(node.productElement(i), statements);
+      return node.makeCopy(parts);
+    }
+    // }
+    return part;
+  }
+
+  /** What SparkSessionExtensions is given: it makes the parser of each session. */
+  public static final class Builder extends AbstractFunction2 {
+    private final Python python;
+
+    public Builder(BiFunction python) {
+      this.python = new Python(python);
+    }
+
+    public Object apply(Object session, Object delegate) {
+      return new Parser(session, (ParserInterface) delegate, python);
+    }
+  }
+}

@@ -1,0 +1,40 @@
+"""What EXPLAIN shows behind Spark's own plan: the queries under our commands, and what is read of our tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_client.jvm import Handlers
+from spark_client.jvm.plans import planned, queries_of
+from spark_client.jvm.requests import ExplainPlan, Explanation
+from spark_client.scan.report import report_of
+
+
+def explain_handlers(session: Callable[[Any], SparkSession]) -> Handlers:
+    """Returns them by the kind of request; `session` makes PySpark's session of the JVM's."""
+
+    def explain(_: ExplainPlan, objects: Any) -> Explanation:
+        java_session, plan, mode = objects
+        return Explanation("".join(_sections(session(java_session), plan, mode)))
+
+    return {ExplainPlan: explain}
+
+
+def _sections(spark: SparkSession, plan: Any, mode: Any) -> Iterator[str]:
+    """Nothing of it runs; the files of the scans, and of their whole tables, are listed."""
+    execution = planned(spark, plan)
+    queries = queries_of(execution.analyzed())
+    for number, query in enumerate(queries, 1):
+        below = planned(spark, query)
+        title = "Query" if len(queries) == 1 else f"Query {number} of {len(queries)}"
+        yield f"\n== {title} ==\n{str(below.explainString(mode)).strip()}\n{_scans(spark, below)}"
+    if not queries:
+        yield _scans(spark, execution)
+
+
+def _scans(spark: SparkSession, execution: Any) -> str:
+    report = report_of(spark, execution)
+    return f"\n== Scans of the Metastore's Tables ==\n{report}\n" if report.scans or report.dependents else ""

@@ -1,0 +1,82 @@
+"""The doors for those who have no driver of ours: Spark Connect and JDBC. Clients need nothing of this library."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spark_client.errors import SessionError
+from spark_client.jvm import doors
+from spark_client.session import Session, session
+
+CONNECT_PORT, THRIFT_PORT = 15002, 10000
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What is served from a session, and under which addresses; None where it is not."""
+
+    session: Session
+    connect: str | None
+    thrift: str | None
+    _thrift: Any
+
+    def stop(self) -> None:
+        """Closes the doors, and stops Spark."""
+        if self._thrift is not None:
+            self._thrift.stop()
+        if self.connect is not None:
+            doors.stop_connect(self.session)
+        self.session.stop()
+
+
+def serve(
+    uris: str | Sequence[str],
+    *,
+    connect: int | None = None,
+    thrift: int | None = None,
+    host: str = "127.0.0.1",
+    app_name: str = "spark_client",
+    master: str | None = None,
+    warehouse: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+) -> Doors:
+    """Starts Spark with its own servers: Spark Connect on port `connect`, the Thrift server (JDBC) on `thrift`.
+
+    `host`: the address that they listen on. They ask nobody who he is: whoever reaches them is this process's user.
+    The rest is as in `session`.
+
+    Raises:
+        SessionError: no door is asked for, a port is taken, or this Spark lacks the server.
+        MetastoreUnavailableError, UnsupportedSparkError: as `session`.
+    """
+    if connect is None and thrift is None:
+        raise SessionError("nothing to serve: say connect=15002 (Spark Connect), thrift=10000 (JDBC), or both")
+    if connect == thrift:
+        raise SessionError(f"Spark Connect and the Thrift server cannot share port {connect}; choose another for one")
+    for port in (connect, thrift):
+        if port is not None:
+            _check_free(host, port)
+    spark = session(uris, app_name=app_name, master=master, warehouse=warehouse, conf=conf)
+    if connect is not None:
+        doors.start_connect(spark, host, connect)
+    server = None if thrift is None else doors.start_thrift(spark, host, thrift)
+    return Doors(
+        spark,
+        None if connect is None else f"sc://{host}:{connect}",
+        None if thrift is None else f"jdbc:hive2://{host}:{thrift}",
+        server,
+    )
+
+
+def _check_free(host: str, port: int) -> None:
+    """Raises SessionError where somebody listens there already: Spark would say so late, and at length."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise SessionError(f"cannot listen on {host}:{port}: {reason}; choose another port") from None

@@ -1,0 +1,125 @@
+"""Spark Connect and JDBC: each statement of a client that has nothing of this library, and each of them once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from spark_client.errors import SessionError
+from spark_client.serve import serve
+from tests.fixtures.server import Server
+from tests.wire.builders import unique
+
+ROOT = Path(__file__).parents[2]
+SMALL = ("spark.driver.memory=1g", "spark.sql.shuffle.partitions=2")
+
+
+@dataclass
+class Doors:
+    process: subprocess.Popen[str]
+    connect: str
+    thrift: str
+    line: str
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def doors(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+    """`metastore spark serve`, as its user starts it."""
+    folder = tmp_path_factory.mktemp("doors")
+    connect, thrift = free_port(), free_port()
+    arguments = ["--uri", metastore_server.uri, "--connect", str(connect), "--thrift", str(thrift)]
+    arguments += ["--master", "local[2]", "--warehouse", str(folder), *(f"--conf={each}" for each in SMALL)]
+    command = [sys.executable, "-m", "metastore.cli", "spark", "serve", *arguments]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, (folder / "log").read_text()
+    yield Doors(process, f"sc://127.0.0.1:{connect}", f"jdbc:hive2://127.0.0.1:{thrift}", line)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+
+
+def test_it_says_where_it_serves(doors: Doors, metastore_server: Server) -> None:
+    assert doors.line == f"spark is ready on {doors.connect}, {doors.thrift}, metastore {metastore_server.uri}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_client_of_spark_connect(doors: Doors, tmp_path: Path) -> None:
+    made = subprocess.run([ROOT / "scripts/set-up-spark-client"], check=True, stdout=subprocess.PIPE, text=True)
+    script = ROOT / "tests/spark/connect_client.py"
+    command = [made.stdout.strip(), "-P", str(script), doors.connect, unique("connect")]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    seen = json.loads(ran.stdout.splitlines()[-1])
+    assert seen["installed"] == []
+    once = dict.fromkeys(["collect", "show", "count", "toPandas", "count, toPandas", "nothing", "insertInto"], 1)
+    assert seen["written"] == {**once, "8": 7, "9": 7}
+    assert seen["columns"][:3] == ["partition", "directory", "files_before"]
+    assert seen["truncated"] == [[0]]
+    assert seen["pruned"] == 1
+    assert seen["script"] is False
+    assert seen["error"].splitlines()[0].startswith("[Error 10203]: Invalid skewed column name: nowhere")
+    assert len(seen["error"].splitlines()) == 1
+    assert seen["apart"] == [False, "none", True]
+
+
+def beeline(doors: Doors, *statements: str) -> tuple[list[list[str]], str]:
+    """Rows of all statements, without their heads, and what it said."""
+    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    java = str(Path(os.environ["JAVA_HOME"]) / "bin/java") if "JAVA_HOME" in os.environ else "java"
+    command = [java, "-cp", str(jars), "org.apache.hive.beeline.BeeLine", "-u", doors.thrift, "--outputformat=tsv2"]
+    command += ["--showHeader=false", "--silent=true", *(part for each in statements for part in ("-e", each))]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [line.split("\t") for line in ran.stdout.splitlines() if line], ran.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_client_of_jdbc(doors: Doors) -> None:
+    table = unique("jdbc")
+    rows, said = beeline(
+        doors,
+        f"CREATE TABLE {table} (id INT, x STRING) SKEWED BY (x) ON ('a') STORED AS DIRECTORIES STORED AS ORC",
+        f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')",
+        f"INSERT INTO {table} VALUES (3, 'a')",
+        f"SELECT id FROM {table} WHERE x = 'a' ORDER BY id",
+        f"ALTER TABLE {table} CONCATENATE",
+    )
+    assert rows[:2] == [["1"], ["3"]], said
+    assert ["", "x=a", "2", "1"] in [[*row[:3], row[4]] for row in rows[2:]], rows
+    _, said = beeline(doors, f"ALTER TABLE {table} SKEWED BY (nowhere) ON (1)")
+    assert "[Error 10203]: Invalid skewed column name: nowhere" in said
+
+
+def test_nothing_to_serve_is_one_line() -> None:
+    with pytest.raises(SessionError, match=r"^nothing to serve: say connect=15002 .*, thrift=10000 \(JDBC\), or both$"):
+        serve("thrift://127.0.0.1:1")
+    with pytest.raises(SessionError, match="cannot share port 7"):
+        serve("thrift://127.0.0.1:1", connect=7, thrift=7)
+
+
+def test_a_port_that_is_taken_is_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SessionError, match=rf"^cannot listen on 127.0.0.1:{port}: Address already in use; choose "):
+            serve("thrift://127.0.0.1:1", thrift=port)
