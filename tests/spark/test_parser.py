@@ -123,14 +123,14 @@ def explained(spark: SparkSession, text: str) -> str:
 def test_explain_shows_what_is_read_of_what_there_is(spark: SparkSession, table: str) -> None:
     spark.sql(f"INSERT INTO {table} VALUES (3, 'a', '2')")
     query = f"SELECT id FROM {table} WHERE x = 'a' AND ds = '1'"
-    line = f"default.{table}: 1 of 2 partitions, 1 of 6 directories, 1 of 3 files, "
+    line = f"default.{table}: 1 of 2 partitions, 1 of 4 directories, 1 of 3 files, "
     for mode in ("", "EXTENDED", "FORMATTED"):
         assert line in explained(spark, f"EXPLAIN {mode} {query}"), mode
     assert "Scans of" not in explained(spark, "EXPLAIN SELECT 1")
 
 
 def test_explain_shows_the_queries_under_a_command(spark: SparkSession, table: str) -> None:
-    line = f"default.{table}: 1 of 1 partitions, 1 of 3 directories, 1 of 2 files, "
+    line = f"default.{table}: 1 of 1 partitions, 1 of 2 directories, 1 of 2 files, "
     query = f"SELECT id, x, ds FROM {table} WHERE x = 'a'"
     for text in (
         f"INSERT INTO {table} {query}",
