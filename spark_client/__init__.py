@@ -6,7 +6,7 @@ from spark_client.joins.by_bucket import by_bucket
 from spark_client.joins.skew_join import skew_join
 from spark_client.scan.report import ScanReport, scan_report
 from spark_client.serve import Doors, serve
-from spark_client.session import Session, session
+from spark_client.session import Session, attach, session
 from spark_client.survey.check_buckets import BucketProblem, check_buckets
 from spark_client.survey.find_skew import find_skew, survey_skew
 from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
@@ -23,6 +23,7 @@ __all__ = [
     "SkewSuggestion",
     "WriteResult",
     "WrittenPartition",
+    "attach",
     "by_bucket",
     "check_buckets",
     "find_skew",

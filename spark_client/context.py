@@ -32,6 +32,19 @@ class MetastoreSession(SparkSession):
     metastore: MetastoreClient
 
 
+def is_remote(given: object) -> bool:
+    """Tells whether a session or a frame is that of a client of Spark Connect: it has no JVM beside it."""
+    return type(given).__module__.startswith("pyspark.sql.connect")
+
+
+def refuse_remote(given: object, function: str, instead: str) -> None:
+    """Raises SessionError where `given`, a session or a frame, or else the one that is active, is remote."""
+    if is_remote(given) or (isinstance(given, str) and is_remote(SparkSession.getActiveSession())):
+        raise SessionError(
+            f"{function} works in a driver, not in a client of Spark Connect; there, ask the server with SQL: {instead}"
+        )
+
+
 def context_of(spark: SparkSession, otherwise: str) -> Context:
     """Returns a session with its metastore, or with that of the session that was started last.
 

@@ -11,7 +11,8 @@ from spark_client.errors import SessionError
 from spark_client.jvm import doors
 from spark_client.session import Session, session
 
-CONNECT_PORT, THRIFT_PORT = 15002, 10000
+# Clients of Spark Connect are told what is wrong, and not where in the server.
+_SETTINGS = {"spark.sql.connect.serverStacktrace.enabled": "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ def serve(
     for port in (connect, thrift):
         if port is not None:
             _check_free(host, port)
-    spark = session(uris, app_name=app_name, master=master, warehouse=warehouse, conf=conf)
+    settings = {**_SETTINGS, **(conf or {})}
+    spark = session(uris, app_name=app_name, master=master, warehouse=warehouse, conf=settings)
     if connect is not None:
         doors.start_connect(spark, host, connect)
     server = None if thrift is None else doors.start_thrift(spark, host, thrift)

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pyspark import SparkConf, SparkContext
-from pyspark.sql import DataFrame
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
-from spark_client.context import MetastoreSession
+from spark_client.context import MetastoreSession, is_remote, refuse_remote
 from spark_client.errors import SessionError
 from spark_client.joins.skew_join import split_hinted
 from spark_client.jvm import Handlers, sessions, versions
@@ -35,6 +36,7 @@ _SETTINGS = {
     "spark.hadoop.hive.default.fileformat": "PARQUET",
     "spark.sql.defaultColumn.allowedProviders": "csv,json,orc,parquet,hive",
 }
+_URIS, _CATALOG = "hive.metastore.uris", "spark.sql.catalogImplementation"
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
 
@@ -81,6 +83,7 @@ def session(
         UnsupportedSparkError: Spark is older than 3.5, or Java than 17.
     """
     versions.check_spark()
+    _refuse_remote_mode()
     metastore = MetastoreClient(uris)
     running = MetastoreSession.started
     if running is not None and sessions.is_running(running.sparkContext):
@@ -103,14 +106,59 @@ def session(
     return started
 
 
+def attach(spark: SparkSession) -> Session:
+    """Returns a session beside one that others have started, with its settings and temporary views, and our rules.
+
+    Raises SessionError where it lacks what must be set before Spark starts, naming it, or is a client of Spark Connect.
+    """
+    refuse_remote(spark, "attach", "every statement of this library, where `metastore spark serve` runs the server")
+    versions.check_spark()
+    uris = sessions.hadoop_setting(spark, _URIS)
+    missing = [] if spark.conf.get(_CATALOG) == "hive" else [f"{_CATALOG}=hive (enableHiveSupport())"]
+    missing += [] if uris else [f"spark.hadoop.{_URIS}=thrift://host:9083"]
+    if missing:
+        raise SessionError(f"attach needs what must be set before Spark starts: {', '.join(missing)}")
+    context, metastore = spark.sparkContext, MetastoreClient(str(uris))
+    java_session = sessions.beside(spark, _handlers(context, metastore))
+    attached = Session(context, java_session, metastore=metastore)
+    for key, value in _options(_SETTINGS, context.defaultParallelism).items():
+        if not key.startswith("spark.hadoop.") and sessions.explicit_setting(attached, key) is None:
+            attached.conf.set(key, value)
+    MetastoreSession.started = attached
+    return attached
+
+
+def _refuse_remote_mode() -> None:
+    """Raises SessionError where PySpark is told to be a client of Spark Connect."""
+    told = next((name for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED") if os.environ.get(name)), None)
+    if told is not None or is_remote(SparkSession.getActiveSession()):
+        raise SessionError(
+            f"spark_client.session starts a driver, but {told or 'the active session'} makes this a client of Spark "
+            "Connect: unset it; or let `metastore spark serve --connect 15002` be the server, and connect to that with "
+            "SparkSession.builder.remote('sc://host:15002')"
+        )
+
+
 def _another(running: MetastoreSession, metastore: MetastoreClient, conf: Mapping[str, Any]) -> Session:
     ours, theirs = (", ".join(map(str, client.addresses)) for client in (metastore, running.metastore))
     if ours != theirs:
         raise SessionError(f"Spark already runs on the metastore {theirs}; stop() that session before one on {ours}")
     new = cast("Session", running.newSession())  # a session makes one of its own kind
     for key, value in conf.items():
-        new.conf.set(key, _text(value))
+        _set(new, key, _text(value))
     return new
+
+
+def _set(spark: Session, key: str, value: str) -> None:
+    """Sets what a session may set. What was fixed when Spark started may be said again, as the same."""
+    try:
+        spark.conf.set(key, value)
+    except AnalysisException:
+        fixed = spark.conf.get(key, None)
+        if fixed != value:
+            raise SessionError(
+                f"{key} was fixed as {fixed} when Spark started; stop() that session before one with {value}"
+            ) from None
 
 
 def _text(value: Any) -> str:

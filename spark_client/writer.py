@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from spark_client.context import context_of
+from spark_client.context import context_of, refuse_remote
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.catalog import create_table_of, refresh
 from spark_client.jvm.sql_text import literal, quote
@@ -22,7 +22,8 @@ _NO_METASTORE = "there is no metastore to write to: start a session with spark_c
 
 
 def write(data: DataFrame) -> Writer:
-    """What can be done with the rows of a DataFrame."""
+    """What can be done with the rows of a DataFrame. Raises SessionError for one of a client of Spark Connect."""
+    refuse_remote(data, "write", "df.write.insertInto('t'), or INSERT INTO t SELECT …")
     return Writer(data)
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
-from spark_client.context import context_of
+from spark_client.context import context_of, refuse_remote
 from spark_client.errors import InvalidStatementError
 from spark_client.joins.heavy_keys import HeavyKeys, given, recorded
 from spark_client.joins.split import Join
@@ -44,6 +44,7 @@ def skew_join(
         InvalidStatementError: it is no join by equality of any of these columns, or no heavy values are known.
         AnalysisException: what the plain join raises.
     """
+    refuse_remote(left, "skew_join", "the hint SELECT /*+ SKEW_JOIN(t) */ …")
     names: Any = on if isinstance(on, str | SparkColumn) else list(on)  # of one kind, which a list's type cannot say
     plain = left.join(right, names, how)
     above, node = _join_below(plain)

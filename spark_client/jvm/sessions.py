@@ -23,6 +23,29 @@ def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers)
     return made
 
 
+def beside(spark: SparkSession, handlers: Handlers) -> Any:
+    """Returns a session of the JVM's like that of `spark`, with its settings and views, and with our rules.
+
+    Raises UnsupportedSparkError as `start`.
+    """
+    versions.check_java(spark._jvm)  # noqa: SLF001 - PySpark has no name for these
+    java: Any = spark._jsparkSession  # noqa: SLF001
+    if not has_rules(java.cloneSession()):
+        install(java, spark.sparkContext._gateway, handlers)  # noqa: SLF001
+    return java.cloneSession()
+
+
+def has_rules(java_session: Any) -> bool:
+    """Tells whether a session of the JVM's has our parser, and so our rules."""
+    return str(java_session.sessionState().sqlParser().getClass().getName()) == "spark_client.core.Parser"
+
+
+def hadoop_setting(spark: SparkSession, name: str) -> str | None:
+    """Returns a setting of Hadoop's, as the session has it, from wherever it came; None where there is none."""
+    found = spark._jsparkSession.sessionState().newHadoopConf().get(name)  # noqa: SLF001
+    return str(found) if found else None
+
+
 def another(spark: SparkSession) -> Any:
     """Returns a session of the JVM's beside that of `spark`: with the same rules, its own settings and views."""
     return spark._jsparkSession.newSession()  # noqa: SLF001 - PySpark has no name for it

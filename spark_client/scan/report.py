@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_client.context import is_remote
 from spark_client.jvm.plans import kind, nodes_and_subqueries, query_execution
 from spark_client.scan.lineage import DependentScan, dependent_scans
 
@@ -62,13 +64,25 @@ class ScanReport:
         return "\n".join(map(str, (*self.scans, *self.dependents))) or "no table of the metastore is read"
 
 
+# Of a TableScan as a row.
+SCAN_COLUMNS = ", ".join(["table string", *(f"{name} bigint, all_{name} bigint" for name in _COUNTS)])
+
+
+def scan_row(scan: TableScan) -> tuple[object, ...]:
+    """Returns the values of these columns."""
+    counts = [(getattr(scan.kept, name), getattr(scan.total, name)) for name in _COUNTS]
+    return (scan.table, *(count for pair in counts for count in pair))
+
+
 def scan_report(df: DataFrame) -> ScanReport:
     """Plans the query and lists the files it would read, and those of the whole tables; runs nothing of it.
 
     What depends on the data (dynamic partition pruning) is not known before the query runs, and counts as read;
-    of a cached DataFrame nothing is read, and of rows by bucket what by_bucket would find now. Raises what planning
-    the query raises.
+    of a cached DataFrame nothing is read, and of rows by bucket what by_bucket would find now. A client of Spark
+    Connect asks its server, and hears of the scans alone. Raises what planning the query raises.
     """
+    if is_remote(df):
+        return _asked(df)
     return report_of(df.sparkSession, query_execution(df))
 
 
@@ -77,6 +91,21 @@ def report_of(spark: SparkSession, execution: Any) -> ScanReport:
     nodes = [_in_any_order(node) for node in nodes_and_subqueries(execution.executedPlan())]
     scans = tuple(_scan(node) for node in nodes if _reads_ours(node))
     return ScanReport(scans, dependent_scans(spark, execution.analyzed(), nodes))
+
+
+def _asked(df: DataFrame) -> ScanReport:
+    name = f"scan_report_{uuid4().hex}"
+    df.createTempView(name)
+    try:
+        rows = df.sparkSession.sql(f"SHOW SCANS OF SELECT * FROM {name}").collect()  # noqa: S608 - our own name
+    finally:
+        df.sparkSession.catalog.dropTempView(name)
+    return ScanReport(
+        tuple(
+            TableScan(row.table, *(Extent(**{each: row[of + each] for each in _COUNTS}) for of in ("", "all_")))
+            for row in rows
+        )
+    )
 
 
 def _in_any_order(node: Any) -> Any:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField
 
 from metastore.domain.skew_limit import MAX_VALUES
+from spark_client.context import refuse_remote
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.catalog import relation_facts
 from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
@@ -83,6 +84,7 @@ class _Source:
 
 
 def _source(data: DataFrame | str) -> _Source:
+    refuse_remote(data, "find_skew", "SHOW SKEW IN table (column), or of each column: SHOW SKEW IN table")
     if isinstance(data, DataFrame):
         return _Source(data)
     spark = SparkSession.getActiveSession()

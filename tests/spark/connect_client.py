@@ -44,9 +44,13 @@ def main(remote: str, table: str) -> dict[str, object]:
     seen["columns"] = concatenated.columns
     spark.sql(f"TRUNCATE TABLE {table}_made").collect()
     seen["truncated"] = rows(f"SELECT count(*) FROM {table}_made")
-    seen["pruned"] = len(spark.sql(f"SELECT * FROM {table} WHERE x = 'b' AND ds = 'insertInto'").inputFiles())
-    script = f"BEGIN ALTER TABLE {table} NOT SKEWED; SHOW CREATE TABLE {table}; END"
-    seen["script"] = "SKEWED" in rows(script)[0][0]
+    told = rows(f"EXPLAIN SELECT * FROM {table} WHERE x = 'b' AND ds = 'insertInto'")[0][0]
+    seen["explained"] = [line.partition(", ")[0] for line in told.splitlines() if line.startswith("default.")]
+    seen["scans"] = rows(f"SHOW SCANS OF SELECT * FROM {table} WHERE x = 'b' AND ds = 'insertInto'")[0][1:3]
+    seen["skew"] = rows(f"SHOW SKEW IN {table} (x)")[0][:2]
+    rows(f"ALTER TABLE {table} SKEWED BY (x) ON ('z') STORED AS DIRECTORIES")
+    seen["script"] = rows(f"BEGIN ALTER TABLE {table} NOT SKEWED; SELECT 7; END")
+    seen["created"] = "SKEWED" in rows(f"SHOW CREATE TABLE {table}")[0][0]
     try:
         spark.sql(f"ALTER TABLE {table} SKEWED BY (nowhere) ON (1)").collect()
     except PySparkException as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from tests.fixtures.server import Server
 from tests.wire.builders import unique
 
 ROOT = Path(__file__).parents[2]
+PROMPT = re.compile(r"^(?:0: \S+> )+")
 SMALL = ("spark.driver.memory=1g", "spark.sql.shuffle.partitions=2")
 
 
@@ -53,6 +55,7 @@ def doors(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) ->
     assert line, (folder / "log").read_text()
     yield Doors(process, f"sc://127.0.0.1:{connect}", f"jdbc:hive2://127.0.0.1:{thrift}", line)
     process.send_signal(signal.SIGTERM)
+    process.stdout.close()
     assert process.wait(60) == 0
 
 
@@ -64,8 +67,8 @@ def test_it_says_where_it_serves(doors: Doors, metastore_server: Server) -> None
 @pytest.mark.timeout(900)
 def test_a_client_of_spark_connect(doors: Doors, tmp_path: Path) -> None:
     made = subprocess.run([ROOT / "scripts/set-up-spark-client"], check=True, stdout=subprocess.PIPE, text=True)
-    script = ROOT / "tests/spark/connect_client.py"
-    command = [made.stdout.strip(), "-P", str(script), doors.connect, unique("connect")]
+    table, script = unique("connect"), ROOT / "tests/spark/connect_client.py"
+    command = [made.stdout.strip(), "-P", str(script), doors.connect, table]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     seen = json.loads(ran.stdout.splitlines()[-1])
@@ -74,8 +77,11 @@ def test_a_client_of_spark_connect(doors: Doors, tmp_path: Path) -> None:
     assert seen["written"] == {**once, "8": 7, "9": 7}
     assert seen["columns"][:3] == ["partition", "directory", "files_before"]
     assert seen["truncated"] == [[0]]
-    assert seen["pruned"] == 1
-    assert seen["script"] is False
+    assert seen["explained"] == [f"default.{table}: 1 of 9 partitions"]
+    assert seen["scans"] == [1, 9]
+    assert seen["skew"] == ["x", "a"]
+    assert seen["script"] == [[7]]
+    assert seen["created"] is False
     assert seen["error"].splitlines()[0].startswith("[Error 10203]: Invalid skewed column name: nowhere")
     assert len(seen["error"].splitlines()) == 1
     assert seen["apart"] == [False, "none", True]
@@ -88,7 +94,8 @@ def beeline(doors: Doors, *statements: str) -> tuple[list[list[str]], str]:
     command = [java, "-cp", str(jars), "org.apache.hive.beeline.BeeLine", "-u", doors.thrift, "--outputformat=tsv2"]
     command += ["--showHeader=false", "--silent=true", *(part for each in statements for part in ("-e", each))]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    return [line.split("\t") for line in ran.stdout.splitlines() if line], ran.stderr
+    lines = [PROMPT.sub("", line) for line in ran.stdout.splitlines()]
+    return [line.split("\t") for line in lines if line], ran.stderr
 
 
 @pytest.mark.slow

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -33,6 +36,35 @@ for start in range(2):
 """
 
 
+# A session of others, which lacks everything first; then one that has what it needs.
+ATTACHED = """
+import sys
+from pyspark.sql import SparkSession
+import spark_client
+
+plain = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+try:
+    spark_client.attach(plain)
+except spark_client.errors.SessionError as error:
+    print(error)
+plain.stop()
+builder = SparkSession.builder.master("local[1]").enableHiveSupport().config("spark.ui.enabled", "false")
+theirs = builder.config("spark.hadoop.hive.metastore.uris", sys.argv[1]).getOrCreate()
+theirs.conf.set("spark.sql.shuffle.partitions", 5)
+theirs.range(2).createOrReplaceTempView("two")
+ours = spark_client.attach(theirs)
+ours.sql("CREATE TABLE attached (x BIGINT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES STORED AS PARQUET")
+ours.sql("INSERT INTO attached SELECT * FROM two")
+found = ours.sql("SELECT * FROM attached WHERE x = 1")
+report = spark_client.scan_report(found)
+print(ours.conf.get("spark.sql.shuffle.partitions"), ours.table("attached").count(), report.scans[0].kept.files)
+ours.sql("DROP TABLE attached")
+again = spark_client.attach(ours)
+again.sql("SHOW TABLES").collect()
+print("same rules")
+"""
+
+
 def test_another_session_shares_the_metastore_and_has_settings_of_its_own(
     spark: Session, metastore_server: Server, table_name: str
 ) -> None:
@@ -51,6 +83,56 @@ def test_another_metastore_is_refused_while_spark_runs(spark: Session) -> None:
         spark_client.session("thrift://127.0.0.1:1")
     with pytest.raises(InvalidAddressError, match="thrift://host:9083"):
         spark_client.session("http://somewhere")
+
+
+def test_a_cell_that_starts_a_session_may_run_again(spark: Session, metastore_server: Server) -> None:
+    same = spark.conf.get("spark.driver.memory")
+    again = spark_client.session(metastore_server.uri, conf={"spark.driver.memory": same, "spark.ui.enabled": False})
+    assert again.conf.get("spark.ui.enabled") == "false"
+    with pytest.raises(SessionError, match=rf"^spark.driver.memory was fixed as {same} when Spark started; stop\(\) "):
+        spark_client.session(metastore_server.uri, conf={"spark.driver.memory": "77g"})
+
+
+def test_a_session_of_others_is_attached_to(metastore_server: Server, tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ATTACHED, metastore_server.uri, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    needs = "spark.sql.catalogImplementation=hive (enableHiveSupport()), spark.hadoop.hive.metastore.uris="
+    assert run.stdout.splitlines() == [
+        f"attach needs what must be set before Spark starts: {needs}thrift://host:9083",
+        "5 2 1",
+        "same rules",
+    ]
+
+
+REMOTE = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()
+
+
+@pytest.mark.parametrize(
+    ("ask", "instead"),
+    [
+        (spark_client.write, "insertInto"),
+        (lambda df: spark_client.find_skew(df, "x"), "SHOW SKEW IN"),
+        (spark_client.survey_skew, "SHOW SKEW IN"),
+        (lambda df: spark_client.check_buckets(df, "t"), "SHOW BUCKET PROBLEMS IN"),
+        (spark_client.by_bucket, "JOIN"),
+        (lambda df: spark_client.skew_join(df, df, "x"), "SKEW_JOIN"),
+        (spark_client.attach, "metastore spark serve"),
+    ],
+)
+def test_what_cannot_work_in_a_client_of_spark_connect_names_what_can(ask: Callable[[Any], Any], instead: str) -> None:
+    with pytest.raises(SessionError, match=rf"^\w+ works in a driver, not in a client of Spark Connect; .*{instead}"):
+        ask(REMOTE)
+
+
+def test_a_client_of_spark_connect_starts_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
+    with pytest.raises(SessionError, match=r"SPARK_REMOTE makes this a client of Spark Connect: unset it; or let"):
+        spark_client.session("thrift://127.0.0.1:1")
 
 
 def test_threads_query_at_the_same_time(spark: Session, table_name: str) -> None:

@@ -16,6 +16,7 @@ from spark_client.statements.grammar import dependent_tables as read_dependent_t
 from spark_client.statements.grammar import descriptions as read_descriptions
 from spark_client.statements.grammar import new_tables as read_new_tables
 from spark_client.statements.grammar import skewed_tables as read_skewed_tables
+from spark_client.statements.grammar import surveys as read_surveys
 from spark_client.statements.grammar import table_properties as read_table_properties
 from spark_client.statements.run import (
     concatenate,
@@ -24,6 +25,7 @@ from spark_client.statements.run import (
     descriptions,
     new_tables,
     skewed_tables,
+    surveys,
     table_properties,
 )
 
@@ -63,6 +65,7 @@ NOUNS = (
     Noun(read_skewed_tables.parse, skewed_tables.columns, skewed_tables.execute),
     Noun(read_new_tables.parse, new_tables.columns, new_tables.execute),
     Noun(read_databases.parse, databases.columns, databases.execute),
+    Noun(read_surveys.parse, surveys.columns, surveys.execute),
 )
 
 

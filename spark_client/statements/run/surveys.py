@@ -1,0 +1,48 @@
+"""Carries out SHOW SKEW, SHOW SCANS and SHOW BUCKET PROBLEMS: what the functions of this library tell, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import astuple
+
+from pyspark.sql import DataFrame
+
+from spark_client.context import Context
+from spark_client.scan.report import SCAN_COLUMNS, scan_report, scan_row
+from spark_client.statements.grammar.surveys import ShowBucketProblems, ShowScans, ShowSkew, Statement
+from spark_client.statements.run.clauses import resolve_table
+from spark_client.survey.check_buckets import problems_of
+from spark_client.survey.find_skew import find_skew, survey_skew
+
+_COLUMNS = {
+    ShowSkew: "columns string, value string, rows bigint, share double, clause string",
+    ShowScans: SCAN_COLUMNS,
+    ShowBucketProblems: "partition string, problem string",
+}
+
+
+def columns(_: Context, statement: Statement) -> str:
+    """The columns of its rows."""
+    return _COLUMNS[type(statement)]
+
+
+def execute(context: Context, statement: Statement, _: str) -> DataFrame:
+    """Returns the rows. Raises what the functions raise."""
+    return context.spark.createDataFrame(list(_rows(context, statement)), _COLUMNS[type(statement)])
+
+
+def _rows(context: Context, statement: Statement) -> Iterable[tuple[object, ...]]:
+    if isinstance(statement, ShowScans):
+        return map(scan_row, scan_report(context.spark.sql(statement.query)).scans)
+    if isinstance(statement, ShowBucketProblems):
+        table = ".".join(resolve_table(context, statement.table))
+        return map(astuple, problems_of(context.spark, context.metastore, table, rows=statement.rows))
+    if statement.columns:
+        suggestions = [find_skew(statement.table, statement.columns)]
+    else:
+        suggestions = [*survey_skew(statement.table)]
+    return [
+        (", ".join(found.columns), ", ".join(value.values), value.rows, value.share, found.clause)
+        for found in suggestions
+        for value in found.values
+    ]
