@@ -161,6 +161,7 @@ def _dependent(
     )
     comments = {key.name: key.comment for key in struct.partitionKeys} | {k.name: k.comment for k in keys if k.comment}
     return Table(
+        dbName=name.parent.name,
         tableName=name.name,
         tableType=VIEW,
         owner=owner or struct.owner or ANYBODY,  # Trino reads a view as its owner, and none without
