@@ -40,6 +40,14 @@ def _fail(text: str, status: int) -> int:
     return status
 
 
+class Group(click.Group):
+    """Commands of one noun, whose name alone shows their help."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Reads them."""
+        return super().parse_args(context, arguments or ["--help"])
+
+
 @click.group(invoke_without_command=True, no_args_is_help=False, context_settings={"max_content_width": 120})
 @click.version_option(version("metastore"), message="metastore %(version)s")
 @click.pass_context
@@ -185,12 +193,9 @@ def impact(name: str, uri: str) -> None:
     show_impact(uri, name)
 
 
-@metastore.group(invoke_without_command=True, no_args_is_help=False)
-@click.pass_context
-def users(context: click.Context) -> None:
+@metastore.group(cls=Group)
+def users() -> None:
     """Users with passwords, of METASTORE_PASSWORD_FILE."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @users.command("add")
@@ -232,12 +237,9 @@ def check_security(uris: str) -> int:
     return run_check(uris)
 
 
-@metastore.group(invoke_without_command=True, no_args_is_help=False)
-@click.pass_context
-def tokens(context: click.Context) -> None:
+@metastore.group(cls=Group)
+def tokens() -> None:
     """Delegation tokens that the servers on a database have given."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @tokens.command("list")
@@ -260,12 +262,9 @@ def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None
     click.echo(revoke(Settings.from_environment(options), number, owner))
 
 
-@metastore.group(invoke_without_command=True, no_args_is_help=False)
-@click.pass_context
-def partitions(context: click.Context) -> None:
+@metastore.group(cls=Group)
+def partitions() -> None:
     """Partitions of a running metastore."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @partitions.command("wait")
@@ -281,12 +280,9 @@ def wait(name: str, spec: str, bases: bool, timeout: float | None, uri: str) -> 
     click.echo(run_wait(uri, name, spec, dependencies=bases, timeout=timeout))
 
 
-@metastore.group(invoke_without_command=True, no_args_is_help=False)
-@click.pass_context
-def spark(context: click.Context) -> None:
+@metastore.group(cls=Group)
+def spark() -> None:
     """Spark with the client library, for clients that do not have it."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @spark.command("serve")
@@ -304,12 +300,9 @@ def spark_serve(conf: tuple[str, ...], **options: Any) -> int:
     return serve_spark(conf, options)
 
 
-@metastore.group(invoke_without_command=True, no_args_is_help=False)
-@click.pass_context
-def skew(context: click.Context) -> None:
+@metastore.group(cls=Group)
+def skew() -> None:
     """Heavy values of tables."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @skew.command()
