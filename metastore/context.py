@@ -34,6 +34,7 @@ class Caller:
     client: str = ""  # java, pyiceberg or other: guessed from its first call
     meta_confs: dict[str, str] = field(default_factory=dict)  # what it has set, under Hive 3's names
     most_partitions: int | None = None  # that a call may read, where there is a budget
+    kept: object = None  # what is remembered of its rights
     # Of the call that it makes now:
     database_seconds: float = 0.0  # with a connection to the database
     waiting_seconds: float = 0.0  # for one

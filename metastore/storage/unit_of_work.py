@@ -140,7 +140,7 @@ class UnitOfWork:
         return Access(self._connection, self._descriptors)
 
     def change_privileges(self) -> None:
-        """What somebody has on more than one table is about to change: told to everybody with the commit."""
+        """What somebody may do is about to change: told to everybody with the commit."""
         self._privileges_change = True
 
     def claim(self, job: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import Needs
-from metastore.domain.privileges import Admins, Standing, owns_all, rights, sees, sees_all_of
+from metastore.domain.privileges import Admins, Standing, rights, sees, sees_all_of
 from metastore.encoding.binary import STOP, EncodedStruct, encode_fields
 from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
@@ -43,16 +43,19 @@ class Authorization:
 
     def read_table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
         """Reads a table that the caller may see, in one statement: nothing is asked as often. Raises NotFoundError."""
-        standing, grantees = self._standings.known(work)
+        kept = self._standings.known(work)
         for _ in range(_TRIES):
-            read = work.access.read_table(name, grantees)
+            read = work.access.read_table(name)
             if read is None:
                 raise missing_table(name)
-            if standing.is_admin or read.version == standing.version:
-                if not sees(standing, read.found):
+            if read.version == kept.standing.version or kept.standing.is_admin:
+                decision = kept.decided(read.found)
+                if decision is None:
+                    decision = kept.decide(read.found, work.access.granted(read.found, kept.standing))
+                if not decision.is_seen:
                     raise HiddenError(str(missing_table(name)))
-                return read.encoded if owns_all(standing, read.found) else _without_secrets(read.encoded)
-            standing, grantees = self._standings.renewed(work)
+                return read.encoded if decision.is_owned else _without_secrets(read.encoded)
+            kept = self._standings.renewed(work)
         raise unsettled()
 
     def seen_tables(self, names: Iterable[TableName]) -> set[TableName]:

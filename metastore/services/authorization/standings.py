@@ -2,16 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Collection
+from typing import Final, NamedTuple
 
 from metastore.context import Caller, caller
-from metastore.domain.privileges import ADMIN, PUBLIC, Admins, Standing
+from metastore.domain.privileges import ADMIN, PART, PUBLIC, Admins, Found, Standing, owns_all, sees
 from metastore.errors import UnavailableError
 from metastore.storage.cache import Cache
 from metastore.storage.unit_of_work import UnitOfWork
 
 _CACHE_BYTES: Final = 16 * 2**20
+_MOST: Final = 10_000  # tables about which is decided
 _NOBODY: Final = Caller(peer="")
+
+
+class Decision(NamedTuple):
+    """Whether a table is seen, and whether its secrets are."""
+
+    is_seen: bool
+    is_owned: bool
+
+
+class Kept:
+    """What somebody has, of one version; and what follows from it for tables, by all that it depends on."""
+
+    __slots__ = ("_decided", "groups", "standing", "user")
+
+    def __init__(self, user: str | None, groups: tuple[str, ...], standing: Standing) -> None:
+        self.user = user
+        self.groups = groups
+        self.standing = standing
+        self._decided: dict[Found, Decision] = {}
+
+    def decided(self, found: Found) -> Decision | None:
+        """Returns what was decided of a table."""
+        return self._decided.get(found)
+
+    def decide(self, found: Found, granted: Collection[str]) -> Decision:
+        """Decides about a table on which this is granted."""
+        whole = found._replace(granted=granted)
+        decision = Decision(sees(self.standing, whole), owns_all(self.standing, whole))
+        if PART not in granted:  # which goes with its partition, and no version tells
+            if len(self._decided) >= _MOST:
+                self._decided.clear()
+            self._decided[found] = decision
+        return decision
 
 
 class Standings:
@@ -19,33 +54,45 @@ class Standings:
 
     def __init__(self, admins: Admins) -> None:
         self._admins = admins
-        self._kept: Cache[tuple[str | None, tuple[str, ...]], tuple[Standing, str]] = Cache(_CACHE_BYTES)
+        self._kept: Cache[tuple[str | None, tuple[str, ...]], Kept] = Cache(_CACHE_BYTES)
 
-    def known(self, work: UnitOfWork) -> tuple[Standing, str]:
-        """Returns what the caller had when it was last read, and the text of the caller's grantees."""
+    def known(self, work: UnitOfWork) -> Kept:
+        """Returns what the caller had when it was last read."""
         current = caller.get() or _NOBODY
         key = current.user, tuple(current.groups)
-        return self._kept.get(key) or self._read(work, key)
+        kept = current.kept
+        if isinstance(kept, Kept) and (kept.user, kept.groups) == key:
+            return kept
+        kept = current.kept = self._kept.get(key) or self._read(work, key)
+        return kept
 
     def current(self, work: UnitOfWork) -> Standing:
         """Returns what the caller has now."""
-        standing, _ = self.known(work)
-        if standing.is_admin or standing.version == work.access.version():
-            return standing
-        return self.renewed(work)[0]
+        kept = self.known(work)
+        if not kept.standing.is_admin:
+            version = work.access.version()
+            while kept.standing.version < version:
+                kept = self.renewed(work)
+        return kept.standing
 
-    def renewed(self, work: UnitOfWork) -> tuple[Standing, str]:
-        """Reads what the caller has anew: another version was seen."""
+    def renewed(self, work: UnitOfWork) -> Kept:
+        """Reads what the caller has anew, if nobody did: another version was seen."""
         current = caller.get() or _NOBODY
-        return self._read(work, (current.user, tuple(current.groups)))
+        key = current.user, tuple(current.groups)
+        shared = self._kept.get(key)
+        if shared is not None and shared is not current.kept:
+            current.kept = shared
+            return shared
+        kept = current.kept = self._read(work, key)
+        return kept
 
-    def _read(self, work: UnitOfWork, key: tuple[str | None, tuple[str, ...]]) -> tuple[Standing, str]:
+    def _read(self, work: UnitOfWork, key: tuple[str | None, tuple[str, ...]]) -> Kept:
         user, groups = key
         if self._admins.include(user, groups):
             standing = Standing(user, frozenset(groups), frozenset((ADMIN, PUBLIC)), is_admin=True)
         else:
             standing = work.access.standing(user, groups)
-        kept = standing, work.access.text(standing)
+        kept = Kept(user, groups, standing)
         size = 1000 + 100 * (len(groups) + len(standing.roles) + len(standing.databases) + len(standing.places))
         self._kept.put(key, kept, size)
         return kept

@@ -69,8 +69,7 @@ class PrivilegeService:
             (target,) = found_targets(work, [name])
             if target is None:
                 return
-            if target.is_wide:
-                work.change_privileges()
+            work.change_privileges()
             new = {_without_time(each): each for each in grants_of(work, wanted, self._clock())}
             old = {_without_time(each.grant): each.id for each in work.privileges.granted_by(authorizer, target)}
             work.privileges.delete([number for grant, number in old.items() if grant not in new])

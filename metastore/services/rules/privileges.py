@@ -78,8 +78,7 @@ def grants_of(work: UnitOfWork, wanted: Sequence[Wanted], now: int) -> list[Gran
         if target is None:
             raise NotFoundError(f"{name} not found")
         grants += list(_grants(each.privilege, target, now))
-    if any(each.target.is_wide for each in grants):
-        work.change_privileges()
+    work.change_privileges()
     return grants
 
 

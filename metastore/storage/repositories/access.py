@@ -11,8 +11,7 @@ from sqlalchemy import Connection, bindparam, select, text, union
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.privileges import ADMIN, ANYWHERE, PUBLIC, Found, Right, Standing, inherited
 from metastore.encoding.binary import EncodedStruct
-from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table, with_id
-from metastore.storage.postgres.arrays import array_literal
+from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.schema import (
@@ -126,6 +125,9 @@ class ReadTable(NamedTuple):
     version: int
 
 
+_GRANTED_ON: Final = text(
+    f"SELECT {_GRANTED.format(table='t', grantees=':grantees')} FROM (SELECT cast(:table_id AS bigint) AS id) AS t"  # noqa: S608 - constants
+)
 _READ: Final = Prepared(
     "read_table",
     select(
@@ -138,7 +140,6 @@ _READ: Final = Prepared(
         tables.c.id,
         tables.c.owner,
         tables.c.owner_type,
-        text(_GRANTED.format(table="tables", grantees=":grantees")),
         text(_VERSION),
     )
     .select_from(tables.join(databases, databases.c.id == tables.c.database_id))
@@ -200,11 +201,6 @@ class Access:
         version: int = _VERSION_ALONE.rows(self._connection)[0][0]
         return version
 
-    @staticmethod
-    def text(standing: Standing) -> str:
-        """Returns the grantees as `read_table` takes them."""
-        return array_literal(standing.grantees)
-
     def find(self, names: Sequence[TableName | DatabaseName], standing: Standing) -> list[Found | None]:
         """Looks up databases and tables, in order; None for what is not there.
 
@@ -258,17 +254,20 @@ class Access:
         function = whole(Function, Fields(bytes(encoded))).decode()
         return function.ownerName, function.ownerType
 
-    def read_table(self, name: TableName, grantees: str) -> ReadTable | None:
-        """Reads a table, or None: what `Tables.find` and `find` do, in one statement. `grantees`: an array's text."""
-        rows = _READ.rows(
-            self._connection, catalog=name.catalog, database=name.database, name=name.name, grantees=grantees
-        )
+    def read_table(self, name: TableName) -> ReadTable | None:
+        """Reads a table, or None, as `Tables.find`: with all but what is granted on it."""
+        rows = _READ.rows(self._connection, catalog=name.catalog, database=name.database, name=name.name)
         if not rows:
             return None
         descriptor_id, encoded, *found, version = rows[0]
         tail = self._descriptors.tails([descriptor_id])[descriptor_id]
-        of = Found(*found)
-        return ReadTable(with_id(whole_table(OpenHead(bytes(encoded)), tail), of.table_id or 0), of, version)
+        return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Found(*found), version)
+
+    def granted(self, found: Found, standing: Standing) -> list[str]:
+        """Returns what is granted on a table itself."""
+        given = {"table_id": found.table_id, "grantees": standing.grantees}
+        granted: list[str] = self._connection.execute(_GRANTED_ON, given).scalar_one()
+        return granted
 
     def seen_tables(self, names: Iterable[TableName], standing: Standing) -> dict[TableName, int]:
         """Returns those of the tables that are there and may be seen, with the times that they were made at."""

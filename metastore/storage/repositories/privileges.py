@@ -31,11 +31,6 @@ class Target(NamedTuple):
     column: str | None = None
     scope: str | None = None  # of everything: a catalog, or a place
 
-    @property
-    def is_wide(self) -> bool:
-        """Tells whether it is more than one table."""
-        return self.table_id is None
-
 
 class Grant(NamedTuple):
     """One privilege of one principal, as one grantor gave it. Times in seconds since 1970."""

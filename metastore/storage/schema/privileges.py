@@ -47,8 +47,7 @@ Index(
     unique=True,
 )
 
-# One row. It rises with each change of roles, and of privileges on more than one table: what is known of those holds
-# for one version.
+# One row. It rises with each change of roles and of privileges: what is remembered of those holds for one version.
 privileges_version = Table(
     "privileges_version",
     metadata,
