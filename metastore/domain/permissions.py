@@ -16,12 +16,14 @@ class Need:
 
     `owner`: name and kind of who is to own it; that is for owners to say, unless it stays as it is.
     `if_missing`: the object may be missing; then it is a right on its database that is needed.
+    `new`: the struct of what is to replace it; INSERT is enough for its statistics.
     """
 
     what: TableName | DatabaseName | CatalogName | Everything
     any_of: tuple[Right, ...] = ()
     owner: tuple[str | None, int | None] | None = None
     if_missing: tuple[Right, ...] | None = None
+    new: object = None
 
 
 @dataclass(frozen=True, slots=True)

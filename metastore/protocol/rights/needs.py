@@ -132,7 +132,7 @@ def new_table(new: Any) -> Iterator[AnyNeed]:
 def changed_table(name: TableName, new: Any) -> Iterator[AnyNeed]:
     """Of a Table that is to replace the one of this name."""
     owner = (new.owner, new.ownerType) if new is not None and new.owner else None
-    yield Need(name, (Right.ALTER,), owner)
+    yield Need(name, (Right.ALTER,), owner, new=new)
     if new is None:
         return
     yield PlaceNeed(name.parent, name, _places([new.sd]))

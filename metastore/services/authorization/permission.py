@@ -47,10 +47,12 @@ from metastore.errors import (
     TransactionNotFoundError,
 )
 from metastore.services.authorization.places import check_places
+from metastore.services.authorization.statistics import changes_only_statistics
 from metastore.services.files.open_writes import ended
 from metastore.services.rules.lookup import missing_database, missing_table
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse.roots import Roots
+from thrift_idl.gen.hive_metastore.ttypes import Table
 
 Named = TableName | DatabaseName
 
@@ -101,7 +103,9 @@ class Permission:
             self.check_object(name.parent, Need(name.parent, need.if_missing))
             return
         found = self._seen(name)
-        self._require(rights(self._standing, found), need.any_of, name)
+        held = rights(self._standing, found)
+        if not (need.new is not None and Right.INSERT in held and self._changes_only_statistics(name, need.new)):
+            self._require(held, need.any_of, name)
         if need.owner is not None and not owns(self._standing, found):
             before = (
                 (found.owner, found.owner_kind)
@@ -110,6 +114,10 @@ class Permission:
             )
             if _principal(*need.owner) != _principal(*before):
                 raise self._denied(Right.OWNERSHIP, name)
+
+    def _changes_only_statistics(self, name: Named, new: object) -> bool:
+        stored = self._work.tables.find(name) if isinstance(name, TableName) else None
+        return stored is not None and isinstance(new, Table) and changes_only_statistics(stored.encoded.decode(), new)
 
     def check_admin(self, need: AdminNeed) -> None:
         raise self._denied(ADMIN.upper(), need.what)

@@ -7,20 +7,31 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from thrift.Thrift import TApplicationException
 
 from tests.fixtures.server import Server, connected
 from tests.wire.authorization.conftest import ADMIN
 from tests.wire.authorization.granting import GROUP, ROLE, USER, everywhere, grant, on_database, on_table, revoke
 from tests.wire.builders import descriptor, partition, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import (
+    AbortTxnRequest,
     CommitTxnRequest,
     Database,
+    HeartbeatRequest,
     InvalidOperationException,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
     MetaException,
+    NoSuchLockException,
     NoSuchObjectException,
+    NoSuchTxnException,
     NotificationEventRequest,
     OpenTxnRequest,
     Role,
+    ShowLocksRequest,
+    UnlockRequest,
 )
 
 Clients = Callable[..., Any]
@@ -296,3 +307,53 @@ def test_secrets_are_the_owners(client_of: Clients, home: tuple[str, str]) -> No
     assert alice.get_table(database, "s").parameters["jdbc.password"] == "hunter2"
     assert alice.get_table(database, "s").parameters["a"] == "c"
     assert alice.get_partition(database, "s", ["1"]).parameters["secret.of.mine"] == "hunter2"
+
+
+def test_who_may_insert_may_write_statistics_and_nothing_else(client_of: Clients, home: tuple[str, str]) -> None:
+    (database, name), alice, bob = home, client_of("alice"), client_of("bob")
+    grant(alice, on_table(database, name), "INSERT", "bob")
+    new = bob.get_table(database, name)
+    new.parameters |= {"numRows": "7", "totalSize": "1", "spark.sql.statistics.numRows": "7"}
+    bob.alter_table(database, name, new)
+    assert bob.get_table(database, name).parameters["numRows"] == "7"
+
+    def sent(change: Callable[[Any], Any]) -> Any:
+        table = bob.get_table(database, name)
+        change(table)
+        return table
+
+    for change in (
+        lambda table: table.parameters.update({"comment": "x"}),
+        lambda table: table.parameters.pop("transient_lastDdlTime") and table.sd.cols.pop(),
+        lambda table: setattr(table.sd, "location", f"{table.sd.location}x"),
+        lambda table: setattr(table, "tableName", "other"),
+        lambda table: setattr(table, "owner", "bob"),
+        lambda table: setattr(table.sd.serdeInfo, "serializationLib", "x"),
+        lambda table: setattr(table, "viewOriginalText", "select 1"),
+    ):
+        with pytest.raises(MetaException, match=denied("ALTER", f"{database}/{name}")):
+            bob.alter_table(database, name, sent(change))
+
+
+def test_locks_and_transactions_are_their_makers(client_of: Clients, home: tuple[str, str]) -> None:
+    (database, name), alice, bob, root = home, client_of("alice"), client_of("bob"), client_of(ADMIN)
+    opened = alice.open_txns(OpenTxnRequest(1, "bob", "host")).txn_ids[0]
+    component = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, database, name)
+    locked = alice.lock(LockRequest([component], 0, "bob", "host")).lockid
+    grant(alice, on_table(database, name), "SELECT", "bob")
+    with pytest.raises(TApplicationException, match=denied("INSERT", f"{database}/{name}")):
+        bob.lock(LockRequest([component], 0, "alice", "host"))
+    with pytest.raises(NoSuchTxnException, match=f"No such transaction txnid:{opened}"):
+        bob.abort_txn(AbortTxnRequest(opened))
+    with pytest.raises(NoSuchTxnException):
+        bob.commit_txn(CommitTxnRequest(opened))
+    with pytest.raises(NoSuchLockException, match=f"No such lock lockid:{locked}"):
+        bob.unlock(UnlockRequest(locked))
+    with pytest.raises(NoSuchLockException):
+        bob.heartbeat(HeartbeatRequest(locked))
+    by_id = {each.id: each for each in bob.get_open_txns_info().open_txns}
+    assert (by_id[opened].user, by_id[opened].hostname) == ("(hidden)", "(hidden)")
+    assert [each.user for each in root.show_locks(ShowLocksRequest(database)).locks] == ["alice"]
+    alice.heartbeat(HeartbeatRequest(locked))
+    alice.unlock(UnlockRequest(locked))
+    root.abort_txn(AbortTxnRequest(opened))

@@ -1,0 +1,69 @@
+"""What who may only insert may change of a table: its statistics, which clients write after their rows."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from metastore.domain.names import fold
+from metastore.encoding.redaction import REDACTED
+from thrift_idl.gen.hive_metastore.ttypes import Table
+
+# Of Hive (StatsSetupConst) and of Spark, which describe the rows and not the table.
+_STATISTICS: Final = frozenset(
+    (
+        "COLUMN_STATS_ACCURATE",
+        "STATS_GENERATED",
+        "STATS_GENERATED_VIA_STATS_TASK",
+        "DO_NOT_UPDATE_STATS",
+        "numFiles",
+        "numFilesErasureCoded",
+        "numRows",
+        "rawDataSize",
+        "totalSize",
+        "transient_lastDdlTime",
+    )
+)
+_SPARKS: Final = "spark.sql.statistics."
+_SET_BY_US: Final = (
+    "catName",
+    "dbName",
+    "tableName",
+    "parameters",
+    "privileges",
+    "createTime",
+    "lastAccessTime",
+    "colStats",
+    "writeId",
+    "id",
+)
+
+
+def changes_only_statistics(old: Table, new: Table) -> bool:
+    """Tells whether a table that is sent differs from what is there in statistics alone; what is unset is not compared."""
+    if _rest(old.parameters or {}) != _rest({**(new.parameters or {}), **_unseen(old, new)}):
+        return False
+    named = (fold(new.dbName), fold(new.tableName)) == (old.dbName, old.tableName)
+    names = [name for name in new.__slots__ if name not in _SET_BY_US]
+    return named and all(_agrees(getattr(old, name), getattr(new, name)) for name in names)
+
+
+def _rest(parameters: dict[str, str]) -> dict[str, str]:
+    return {
+        name: value for name, value in parameters.items() if name not in _STATISTICS and not name.startswith(_SPARKS)
+    }
+
+
+def _unseen(old: Table, new: Table) -> dict[str, str]:
+    """Returns the secrets that the caller has not seen, and leaves as they are."""
+    sent, there = new.parameters or {}, old.parameters or {}
+    return {name: there[name] for name, value in sent.items() if value == REDACTED and name in there}
+
+
+def _agrees(old: Any, new: Any) -> bool:
+    if new is None or new == old or (not new and not old):
+        return True
+    if isinstance(new, list) and isinstance(old, list):
+        return len(new) == len(old) and all(map(_agrees, old, new))
+    if type(new) is type(old) and hasattr(new, "__slots__"):
+        return all(_agrees(getattr(old, name), getattr(new, name)) for name in new.__slots__)
+    return False
