@@ -39,7 +39,7 @@ _SET_BY_US: Final = (
 
 
 def changes_only_statistics(old: Table, new: Table) -> bool:
-    """Tells whether a table that is sent differs from what is there in statistics alone; what is unset is not compared."""
+    """Tells whether a table that is sent differs in statistics alone from what is there; the unset is not compared."""
     if _rest(old.parameters or {}) != _rest({**(new.parameters or {}), **_unseen(old, new)}):
         return False
     named = (fold(new.dbName), fold(new.tableName)) == (old.dbName, old.tableName)
