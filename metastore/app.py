@@ -52,11 +52,13 @@ from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
 from metastore.identity import Identity
 from metastore.monitoring.board import Board, Place
+from metastore.monitoring.tracing import Spans
 from metastore.protocol.budgets import BudgetGuard
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.rights.guard import Guard
+from metastore.protocol.traced_records import TracedRecords
 from metastore.security.digest_md5 import secret_of
 from metastore.security.gate import make_gate
 from metastore.security.groups import Groups
@@ -163,7 +165,8 @@ class Application:
         self._delegation = self._authentication(settings)
         self.gate = make_gate(settings, self._delegation.secret)
         handlers = self._handlers(settings, warehouse, timeout)
-        self._records = CallRecords(settings.slow_call, place)
+        self._spans = Spans(settings.traces, _version()) if settings.traces else None
+        self._records = _records(settings, place, self._spans)
         base = FacebookHandlers(_version(), self._store.answers)
         guard = Guard(rights, read_only=settings.read_only, trail=self._audit)
         budgets = BudgetGuard(parse_budgets(settings.budgets)) if settings.budgets else None
@@ -203,6 +206,8 @@ class Application:
             timer.stop()
         if self._server:
             self._server.leave()
+        if self._spans:
+            self._spans.close()
         self._listener.close()
         self._store.close()
 
@@ -290,6 +295,12 @@ def _audit(settings: Settings, store: Store) -> AuditService | None:
     if settings.audit == "off":
         return None
     return AuditService(store, settings.audit_time_to_live if settings.audit == "table" else 0.0)
+
+
+def _records(settings: Settings, place: Place | None, spans: Spans | None) -> CallRecords:
+    if spans:
+        return TracedRecords(settings.slow_call, place, spans)
+    return CallRecords(settings.slow_call, place)
 
 
 def _now() -> int:

@@ -172,6 +172,7 @@ class Settings:
         help_text="whether /metrics has the figures under Hive's names, too: true or false",
         parse=_boolean,
     )
+    traces: str = _setting("", "where spans of calls are sent, OTLP over HTTP: http://host:4318/v1/traces")
     slow_call: float = _seconds(1.0, "after which a call is logged as slow, with its SQL", low=0.001)
     log_format: str = _setting("text", "text, or json: an object a line", parse=str.lower)
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper)

@@ -26,6 +26,7 @@ from metastore.monitoring.board import Board
 from metastore.monitoring.exposition import Figures
 from metastore.monitoring.logs import configure
 from metastore.monitoring.pages import Pages
+from metastore.monitoring.tracing import Spans
 from metastore.protocol.methods import served
 from metastore.security.gate import make_gate
 from metastore.security.groups import Groups
@@ -62,6 +63,8 @@ def serve(settings: Settings) -> int:
     logging.getLogger("alembic").setLevel(logging.WARNING)
     transport = _transport(settings)
     parse_budgets(settings.budgets)
+    if settings.traces:
+        Spans(settings.traces, version("metastore")).close()  # each worker has its own
     Warehouse(settings.warehouse, settings.roots).check()
     with opened(settings) as (url, postgres):
         _wait_for_schema(settings, url)

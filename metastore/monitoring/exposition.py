@@ -21,6 +21,9 @@ FROM_DATABASE: Final = {
     "metastore_transactions": ("state", "Transactions that are kept, by state"),
     "metastore_transaction_oldest_seconds": ("", "Age of the oldest open transaction"),
     "metastore_writes": ("state", "Registered writes, open or aborted"),
+    "metastore_files_waiting_for_cleaning": ("", "Places that were replaced, whose files stay for their grace time"),
+    "metastore_file_waiting_oldest_seconds": ("", "Age of the oldest of these"),
+    "metastore_servers": ("revision", "Workers of all servers on the database, by the schema they were written for"),
     "metastore_file_operations": ("kind", "Places that are to be made, moved or removed, and are not yet"),
 }
 

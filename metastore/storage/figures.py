@@ -21,7 +21,14 @@ SELECT count(acquired_at), count(*) - count(acquired_at), extract(epoch FROM now
 _TRANSACTIONS: Final = "SELECT state, count(*) FROM transactions GROUP BY state"
 _OLDEST: Final = "SELECT extract(epoch FROM now() - min(started_at)) FROM transactions WHERE state = 'open'"
 _WRITES: Final = "SELECT count(*) - count(aborted_at), count(aborted_at) FROM open_writes"
-_FILES: Final = "SELECT kind, count(*) FROM file_operations GROUP BY kind"
+_FILES: Final = """
+SELECT kind, count(*) FROM file_operations WHERE kind <> 'remove' OR reason <> 'replaced' GROUP BY kind
+"""
+_WAITING: Final = """
+SELECT count(*), extract(epoch FROM now() - min(decided_at)) FROM file_operations
+WHERE kind = 'remove' AND reason = 'replaced'
+"""
+_SERVERS: Final = "SELECT revision, count(*) FROM servers WHERE seen_at > now() - interval '1 minute' GROUP BY revision"
 
 
 def read_figures(engine: Engine) -> dict[str, Mapping[str, float]]:
@@ -37,6 +44,8 @@ def read_figures(engine: Engine) -> dict[str, Mapping[str, float]]:
         states = {str(state): float(count) for state, count in connection.execute(text(_TRANSACTIONS))}
         (oldest_transaction,) = row(_OLDEST)
         writing, aborted = row(_WRITES)
+        waiting_files, oldest_file = row(_WAITING)
+        servers = {str(revision): float(count) for revision, count in connection.execute(text(_SERVERS))}
         files = {str(kind): float(count) for kind, count in connection.execute(text(_FILES))}
     return {
         "metastore_objects": objects,
@@ -47,5 +56,8 @@ def read_figures(engine: Engine) -> dict[str, Mapping[str, float]]:
         "metastore_transactions": {"open": 0.0, "aborted": 0.0, **states},
         "metastore_transaction_oldest_seconds": {"": float(oldest_transaction or 0)},
         "metastore_writes": {"open": float(writing), "aborted": float(aborted)},
+        "metastore_files_waiting_for_cleaning": {"": float(waiting_files)},
+        "metastore_file_waiting_oldest_seconds": {"": float(oldest_file or 0)},
+        "metastore_servers": servers,
         "metastore_file_operations": {"make": 0.0, "move": 0.0, "remove": 0.0, **files},
     }

@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from thrift.Thrift import TApplicationException
 
 from metastore.cli.calls import show_calls
+from migrations import runner
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import new_table, partition
@@ -90,6 +91,8 @@ def test_all_workers_are_counted_while_they_work(seen: tuple[Server, str]) -> No
     assert total(found, "metastore_connections_total") == 16
     assert total(found, "metastore_request_bytes_count") == total(found, "metastore_reply_bytes_count") == 400
     assert total(found, "metastore_statements_total") >= 400
+    assert total(found, "metastore_servers", revision=runner.head()) == 2
+    assert total(found, "metastore_files_waiting_for_cleaning") == 0
     assert total(found, "api_get_all_databases_count") == total(found, "total_api_calls") == 400
 
 

@@ -1,0 +1,53 @@
+"""Records of calls that are spans as well."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from metastore.monitoring.board import OUTCOMES, Place
+from metastore.monitoring.logs import one_line
+from metastore.monitoring.tracing import Spans
+from metastore.protocol.call_record import CallRecords, rows_of
+from metastore.protocol.exceptions import text_of
+
+_SHAPE: Final = 200  # characters of a statement
+
+
+class TracedRecords(CallRecords):
+    """As CallRecords. Names of attributes are OpenTelemetry's where it has some."""
+
+    def __init__(self, slow: float, place: Place | None, spans: Spans) -> None:
+        super().__init__(slow, place)
+        self._spans = spans
+
+    def end(
+        self,
+        number: int,
+        outcome: int,
+        error: Exception | None,
+        request: int = 0,
+        reply: int = 0,
+        success: Any = None,
+    ) -> None:
+        """As CallRecords; adds the span."""
+        peer, method, subject, started = self._now[number]
+        super().end(number, outcome, error, request, reply, success)
+        attributes = {
+            "rpc.system": "apache_thrift",
+            "rpc.service": "ThriftHiveMetastore",
+            "rpc.method": one_line(method, 256),
+            "network.peer.address": peer.peer,
+            "enduser.id": one_line(peer.user) if peer.user else None,
+            "db.query.summary": one_line(" ".join(peer.statement.split()), _SHAPE) or None,
+            "metastore.client": peer.client,
+            "metastore.object": one_line(subject()) or None,
+            "metastore.outcome": OUTCOMES[outcome],
+            "metastore.rows": rows_of(success),
+            "metastore.request_bytes": request,
+            "metastore.reply_bytes": reply,
+            "metastore.database_seconds": peer.database_seconds,
+            "metastore.waiting_seconds": peer.waiting_seconds,
+        }
+        told = None if error is None else one_line(text_of(error))
+        self._spans.add(f"metastore/{one_line(method, 256)}", time.perf_counter() - started, attributes, told)

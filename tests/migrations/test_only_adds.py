@@ -1,0 +1,52 @@
+"""From the revision on beside which servers of before go on, upgrades only add."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from migrations import runner, versions
+
+ADDS = {"add_column", "bulk_insert", "create_foreign_key", "create_index", "create_table", "execute", "f"}
+REVISIONS = sorted(Path(str(versions.__path__[0])).glob("0*.py"))
+SINCE = [each for each in REVISIONS if each.name[:4] > runner._ALONE]
+REPLACED = {"privileges_grant_idx"}
+"""Indexes that are made anew in the same transaction, with more columns."""
+
+
+def operations(path: Path) -> list[ast.Call]:
+    """Calls of `op.…` in `upgrade`, and in what it calls of its module."""
+    return [
+        each
+        for each in ast.walk(ast.parse(path.read_text()))
+        if isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Attribute)
+        and isinstance(each.func.value, ast.Name)
+        and each.func.value.id == "op"
+    ]
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+@pytest.mark.parametrize("path", SINCE, ids=lambda path: path.stem)
+def test_it_only_adds(path: Path) -> None:
+    for call in operations(path):
+        name = _name(call)
+        texts = [str(each.value) for each in ast.walk(call) if isinstance(each, ast.Constant)]
+        replaced = name == "drop_index" and texts[0] in REPLACED
+        assert name in ADDS or replaced, f"{path.name}: op.{name} may break servers of the version before"
+        dropped = name == "execute" and any("DROP " in each.upper() for each in texts)
+        assert not dropped, f"{path.name}: what drops belongs into FINISH"
+
+
+@pytest.mark.parametrize("path", SINCE, ids=lambda path: path.stem)
+def test_a_new_column_needs_no_value(path: Path) -> None:
+    """Servers of before insert rows without it."""
+    for call in operations(path):
+        if _name(call) == "add_column":
+            column = ast.unparse(call.args[1])
+            assert "nullable=False" not in column or "server_default" in column, f"{path.name}: {column}"
