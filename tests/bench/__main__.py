@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,11 +17,12 @@ from rich.console import Console
 from tests.bench import measures, report
 from tests.bench.load import Connection
 from tests.bench.measures import GET_ALL, Fact, Row
-from tests.bench.servers import Postgres, Side, ours, postgres, theirs
+from tests.bench.servers import PEERS, Postgres, Side, ours, peer, postgres
 from tests.bench.workload import Workload
 from tests.fixtures.real_hive import why_not
 
 COLUMNS = 40
+Start = Callable[..., AbstractContextManager[Side]]
 LARGE = 100_000  # partitions from which on there is enough for a large reply
 
 
@@ -30,8 +32,11 @@ LARGE = 100_000  # partitions from which on there is enough for a large reply
 @click.option("--hive-up-to", default=10_000, show_default=True, help="Partitions; with more, ours alone is measured.")
 @click.option("--seconds", default=2.0, show_default=True, help="For each operation and side.")
 @click.option("--idle", default=10_000, show_default=True, help="Idle connections beside the busy ones.")
+@click.option("--peer", "version", type=click.Choice(PEERS), default=PEERS[0], show_default=True, help="Which Hive.")
 @click.option("--output", type=click.Path(path_type=Path), default=Path("build/bench"), show_default=True)
-def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, idle: int, output: Path) -> None:
+def main(
+    quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, idle: int, version: str, output: Path
+) -> None:
     """Measures both metastores on one PostgreSQL."""
     sizes = sizes or ((1_000,) if quick else (10_000, 100_000, 1_000_000))
     seconds, idle = (0.5, 1_000) if quick else (seconds, idle)
@@ -51,11 +56,12 @@ def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, i
         folder.chmod(0o755)  # PostgreSQL may run as another user
         database = stack.enter_context(postgres(folder / "postgres"))
         sides = [stack.enter_context(ours(database, folder / "ours"))]
+        theirs = partial(peer, version)
         if reason := why_not():
             console.print(reason)
         elif min(sizes) <= hive_up_to:
             sides.append(stack.enter_context(theirs(database, folder / "theirs")))
-        about = report.machine(database.scalar("SHOW server_version"), _kind(sides))
+        about = report.machine(database.scalar("SHOW server_version"), _kind(version, sides))
         console.print(report.heading(about))
         for size in sorted(sizes):
             workload = Workload(f"file:{folder}/wide", size, COLUMNS, min(1_000, size // 2), size > 10_000)
@@ -66,7 +72,7 @@ def main(quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, i
                 tell(found)
             report.write(output, about, rows, facts)  # so that a run that is stopped has not been for nothing
         console.rule("servers")
-        for found in _of_servers(sides, database, folder, idle, seconds):
+        for found in _of_servers(sides, theirs, database, folder, idle, seconds):
             if isinstance(found, Fact):
                 facts.append(found)
                 tell(found)
@@ -96,17 +102,17 @@ def _tolerant(found: Iterator[Row | Fact]) -> Iterator[Row | Fact]:
 
 
 def _of_servers(
-    sides: Sequence[Side], database: Postgres, folder: Path, idle: int, seconds: float
+    sides: Sequence[Side], theirs: Start, database: Postgres, folder: Path, idle: int, seconds: float
 ) -> Iterator[Row | Fact]:
     yield Fact("memory of a worker, resident", "MB", {side.name: side.memory() for side in sides})
     yield from _tolerant(measures.idle(sides[0], GET_ALL, idle, seconds))
-    starts = {"ours": ours, "theirs": theirs}
+    starts: dict[str, Start] = {"ours": ours, "theirs": theirs}
     names = [side.name for side in sides]
     again = {name: median(_starts(starts[name], database, folder / f"{name}_again")) for name in names}
     yield Fact("start to first answer, schema present, median of 3", "s", again)
 
 
-def _starts(start: Callable[..., AbstractContextManager[Side]], database: Postgres, folder: Path) -> Iterator[float]:
+def _starts(start: Start, database: Postgres, folder: Path) -> Iterator[float]:
     for number in range(3):
         begun = time.perf_counter()
         with start(database, folder / str(number)) as side:
@@ -116,10 +122,10 @@ def _starts(start: Callable[..., AbstractContextManager[Side]], database: Postgr
             yield time.perf_counter() - begun
 
 
-def _kind(sides: Sequence[Side]) -> str:
+def _kind(version: str, sides: Sequence[Side]) -> str:
     if len(sides) == 1:
         return "not measured"
-    return "Hive Metastore 2.3.10 on " + ("the same PostgreSQL" if sides[1].database else "Derby, in memory")
+    return f"Hive Metastore {version} on " + ("the same PostgreSQL" if sides[1].database else "Derby, in memory")
 
 
 if __name__ == "__main__":

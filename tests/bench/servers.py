@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +20,10 @@ from migrations import runner
 from tests.fixtures.database import execute
 from tests.fixtures.real_hive import find_jar, free_port, running_real_hive
 from tests.fixtures.server import running
+from tests.interop.conformance.suites import HIVE_4
+from tests.interop.maven import class_path
+
+DRIVER = "org.postgresql:postgresql:42.7.4"
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,32 @@ def ours(postgres: Postgres, folder: Path, database: str = "ours") -> Iterator[S
     url = make_url(postgres.url).set(database=database).render_as_string(hide_password=False)
     with running(url, _made(folder), "--workers", "2") as server:
         yield Side("ours", server.host, server.port, psutil.Process(server.process.pid), database)
+
+
+PEERS = ("2.3.10", "4.0.1")
+"""Out of PySpark's jars, and from Maven Central."""
+
+
+@contextmanager
+def peer(version: str, postgres: Postgres, folder: Path, database: str = "theirs") -> Iterator[Side]:
+    """The real Hive Metastore of that version, in the same manner."""
+    with (theirs if version == PEERS[0] else theirs_4)(postgres, folder, database) as side:
+        yield side
+
+
+@contextmanager
+def theirs_4(postgres: Postgres, folder: Path, database: str = "theirs") -> Iterator[Side]:
+    """Hive 4.0.1's, on PostgreSQL. It wants external tables in a folder of their own, and nobody reads expressions."""
+    if postgres.scalar(f"SELECT count(*) FROM pg_database WHERE datname = '{database}'") == 0:
+        postgres.create(database)
+    url = make_url(postgres.url).set(database=database).render_as_string(hide_password=False)
+    settings = {
+        "metastore.warehouse.external.dir": f"file:{folder}/external",
+        "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
+    }
+    jars = [*HIVE_4.jars_of_server, *class_path(DRIVER).split(os.pathsep)]
+    with running_real_hive(_made(folder), url, options=("-Xmx2g",), settings=settings, jars=jars) as hive:
+        yield Side("theirs", hive.host, hive.port, psutil.Process(hive.process.pid), database)
 
 
 @contextmanager

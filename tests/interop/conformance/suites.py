@@ -56,7 +56,12 @@ class Suite:
     def jars(self) -> list[str]:
         """What the tests need, the tests first."""
         own = [str(self.tests), *(str(fetched(f"{each}:{self.version}", "-tests.jar")) for each in self.also)]
-        return [*own, *(jar for jar in class_path(*self.libraries).split(os.pathsep) if UNWANTED not in jar)]
+        return [*own, *self.jars_of_server]
+
+    @property
+    def jars_of_server(self) -> list[str]:
+        """The metastore's own, with all that they need."""
+        return [jar for jar in class_path(*self.libraries).split(os.pathsep) if UNWANTED not in jar]
 
 
 HIVE_4 = Suite(
