@@ -10,7 +10,17 @@ from metastore.storage.mapping.layout import PLACES, open_head
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 # Not kept: they are of one request, or computed.
-_TRANSIENT = ("sd", "privileges", "colStats", "accessType", "isStatsCompliant", "fileMetadata", "dictionary", "id")
+_TRANSIENT = (
+    "sd",
+    "privileges",
+    "temporary",
+    "colStats",
+    "accessType",
+    "isStatsCompliant",
+    "fileMetadata",
+    "dictionary",
+    "id",
+)
 _KEPT = [field[2] for field in Table.thrift_spec if field and field[2] not in _TRANSIENT]
 _OWN = fields_of(Table, *_KEPT, sd=PLACES)
 

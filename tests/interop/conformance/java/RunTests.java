@@ -63,7 +63,8 @@ public final class RunTests {
 
         private static String line(Throwable thrown) {
             String text = thrown.getClass().getSimpleName() + ": " + thrown.getMessage();
-            return text.replaceAll("\\s+", " ").substring(0, Math.min(300, text.replaceAll("\\s+", " ").length()));
+            text = text.replaceAll("\\s+", " ");
+            return text.substring(0, Math.min(5000, text.length()));
         }
     }
 }
