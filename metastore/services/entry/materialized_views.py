@@ -6,6 +6,7 @@ from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.errors import InvalidOperationError
 from metastore.services.rules.materialized_views import complete_metadata, sources
 from metastore.services.rules.tables import MATERIALIZED_VIEW
+from metastore.storage.mapping.layout import with_id
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, Materialization, Table
 
@@ -42,4 +43,5 @@ class MaterializedViewService:
         """Lists all such views of the default catalog."""
         with self._store.read() as work:
             names = work.materialized_views.for_rewriting(DEFAULT_CATALOG)
-            return [stored.encoded.decode() for stored in work.tables.find_named(names)]
+            stored = work.tables.find_named(names)
+        return [with_id(each.encoded, each.ref.id).decode() for each in stored]

@@ -53,6 +53,7 @@ def normalise(table: Table, database: DatabaseName) -> Table:
     table.parameters = table.parameters or {}
     table.tableType = table_type(table)
     table.ownerType = table.ownerType or PrincipalType.USER
+    table.id = None  # it is given, not taken
     table.lastAccessTime, table.retention = table.lastAccessTime or 0, table.retention or 0
     table.rewriteEnabled = bool(table.rewriteEnabled)
     table.sd = complete(table.sd)

@@ -75,6 +75,7 @@ def _outcomes(suite: Suite, classes: Sequence[str]) -> Iterator[Outcome]:
                 if not classes or each in classes:
                     with _server(postgres.url, folder / each) as server:
                         ran = _run(jars, whole, server, folder / each)
+                    sys.stderr.write(f"{each}: {ran.count(chr(10))} tests\n")
                     yield from (_outcome(line) for line in ran.splitlines())
 
 

@@ -49,6 +49,13 @@ def struct(kind: Any, encoded: str) -> Any:
     return read
 
 
+def as_told(client: Any, database: str, name: str) -> Any:
+    """A table as the log has it: without the number by which it is stored."""
+    found = client.get_table(database, name)
+    found.id = None
+    return found
+
+
 def fire(client: Any, database: str, name: str, values: list[str] | None = None, **data: Any) -> list[int]:
     request = FireEventRequest(True, FireEventRequestData(**data), database, name, values)
     ids: list[int] = client.fire_listener_event(request).eventIds

@@ -12,7 +12,7 @@ from metastore.domain.events import MARK
 from metastore.domain.table_events import SINGLE, WHOLE
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import columns, descriptor, new_database, new_table, partition, skewed, table
-from tests.wire.notifications.following import KEYS, Follower, message, struct
+from tests.wire.notifications.following import KEYS, Follower, as_told, message, struct
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
     Database,
@@ -56,7 +56,7 @@ def test_tables(client: Any, log: Follower) -> None:
     sent.sd.skewedInfo = skewed(["a"], [["1"]])
     sent.sd.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/x"}
     client.create_table(sent)
-    before = client.get_table(database, "t")
+    before = as_told(client, database, "t")
     after = copy.deepcopy(before)
     after.parameters["k"] = 'v"\n😀'
     client.alter_table(database, "t", after)
@@ -78,7 +78,7 @@ def test_a_renamed_table_is_filed_under_its_new_name(client: Any, log: Follower)
     assert (event.eventType, event.tableName, message(event)["table"]) == ("ALTER_TABLE", "other", name)
     content = message(event)
     assert struct(Table, content["tableObjBeforeJson"]).sd.location.endswith(f"/{name}")
-    assert struct(Table, content["tableObjAfterJson"]) == client.get_table(database, "other")
+    assert struct(Table, content["tableObjAfterJson"]) == as_told(client, database, "other")
 
 
 def test_partitions(client: Any, log: Follower) -> None:
@@ -96,7 +96,7 @@ def test_partitions(client: Any, log: Follower) -> None:
     assert added.eventType == "ADD_PARTITION"
     assert message(added)["partitions"] == [{"ds": "a"}, {"ds": "b"}]
     assert struct(Partition, message(added)["partitionListJson"][0]) == first
-    assert struct(Table, message(added)["tableObjJson"]) == client.get_table(database, name)
+    assert struct(Table, message(added)["tableObjJson"]) == as_told(client, database, name)
     assert (altered.eventType, message(altered)["keyValues"]) == ("ALTER_PARTITION", {"ds": "a"})
     assert struct(Partition, message(altered)["partitionObjBeforeJson"]) == first
     assert struct(Partition, message(altered)["partitionObjAfterJson"]).parameters["k"] == "v"
@@ -183,7 +183,7 @@ def test_a_published_table_is_told_as_changed_and_written(client: Any, log: Foll
     altered, inserted = log.read()[2:]
     assert struct(Table, message(altered)["tableObjAfterJson"]).sd.location == place
     assert (inserted.eventType, message(inserted)["replace"]) == ("INSERT", "true")
-    assert struct(Table, message(inserted)["tableObjJson"]) == client.get_table(database, name)
+    assert struct(Table, message(inserted)["tableObjJson"]) == as_told(client, database, name)
 
 
 @pytest.mark.parametrize(("count", "mode"), [(WHOLE + 1, PublishMode.CREATE), (SINGLE + 1, PublishMode.OVERWRITE)])

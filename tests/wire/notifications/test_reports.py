@@ -8,7 +8,7 @@ import pytest
 from thrift.Thrift import TApplicationException
 
 from tests.wire.builders import new_table, partition, table
-from tests.wire.notifications.following import KEYS, Follower, fire, message, struct
+from tests.wire.notifications.following import KEYS, Follower, as_told, fire, message, struct
 from thrift_idl.gen.hive_metastore.ttypes import (
     CmRecycleRequest,
     FireEventRequest,
@@ -103,7 +103,7 @@ def test_writes_of_transactions_are_kept_for_who_reads_of_their_commit(client: A
     assert (first.table, first.partition, first.files, first.writeId) == (name, "ds=a", "f###]g###]h###", 3)
     assert struct(Partition, first.partitionObj) == client.get_partition(database, name, ["a"])
     assert (second.table, second.partition, second.files) == ("u", "", "x###]y###")
-    assert struct(Table, second.tableObj) == client.get_table(database, "u")
+    assert struct(Table, second.tableObj) == as_told(client, database, "u")
     assert client.get_all_write_event_info(GetAllWriteEventInfoRequest(77, database, "u")) == [second]
     assert client.get_all_write_event_info(GetAllWriteEventInfoRequest(77, "*", "*")) == [first, second]
     assert client.get_all_write_event_info(GetAllWriteEventInfoRequest(78, database)) == []
