@@ -67,11 +67,13 @@ def inherit_keys(
 
 
 def check_columns(dependent: str, columns: Sequence[Column], base: str, of: Sequence[Column]) -> None:
-    """Raises InvalidObjectError, naming the first difference, where the data columns are not those of the base."""
-    for position in range(max(len(columns), len(of))):
-        own = columns[position] if position < len(columns) else None
+    """Raises InvalidObjectError, naming the first difference, where the data columns are not the first of the base.
+
+    More columns of a base are not read: those that were added to it, and not to the other bases yet.
+    """
+    for position, own in enumerate(columns):
         other = of[position] if position < len(of) else None
-        if own is None or other is None or (own.name, _type(own.type)) != (other.name, _type(other.type)):
+        if other is None or (own.name, _type(own.type)) != (other.name, _type(other.type)):
             raise InvalidObjectError(
                 f"{base} has other columns than {dependent}: "
                 f"column {position + 1} is {_named(other)}, not {_named(own)}"

@@ -314,3 +314,30 @@ def test_buckets_of_a_base_are_pruned(spark: Session, database: str) -> None:
     query = spark.sql("select v from signal where k = 6")
     (scan,) = scan_report(query).scans
     assert (scan.kept.buckets, scan.total.buckets, query.count()) == (2, 16, 1)
+
+
+def test_values_are_as_their_types_are_written(spark: Session, database: str) -> None:
+    spark.sql("create table T (a int) partitioned by (ds date, n int) stored as parquet")
+    spark.sql("insert into T values (1, date '2024-01-02', 1)")
+    spark.sql("create dependent table Tdep partitioned by (ds date, n int) depends on table T")
+    spark.sql("alter table Tdep add partition (ds='2024-1-2', n='01')")
+    with pytest.raises(PartitionExistsError):
+        spark.sql("alter table Tdep add partition (ds='2024-01-02', n='+1')")
+    assert partitions(spark, "Tdep") == ["ds=2024-01-02/n=1"]
+    assert count(spark, "Tdep", "n = 1") == 1
+    spark.sql("alter table Tdep drop partition (n='001')")
+    assert (partitions(spark, "Tdep"), count(spark, "Tdep")) == ([], 0)
+
+
+def test_columns_are_added_to_both_bases_while_the_table_moves(spark: Session, seed: str) -> None:
+    spark.sql("create table T2 (key string, value string) partitioned by (ds string, hr string, min string)")
+    spark.sql("alter table Tdep add partition (ds=1)")
+    spark.sql("alter table Tdep depends on table T2")
+    spark.sql("insert into T2 values ('k', 'v', '11', '1', '1')")
+    spark.sql("alter table Tdep add partition (ds=11)")
+    spark.sql("alter table T add columns (more int)")
+    assert spark.table("Tdep").columns == ["key", "value", "ds"]
+    spark.sql("alter table T2 add columns (more int)")
+    assert spark.table("Tdep").columns == ["key", "value", "more", "ds"]
+    spark.sql("insert into T2 values ('k2', 'v', 5, '11', '1', '2')")
+    assert (count(spark, "Tdep"), count(spark, "Tdep", "more = 5")) == (26, 1)

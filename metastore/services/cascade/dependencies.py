@@ -5,10 +5,10 @@ Who changes both locks the base first, then its dependents, so that nobody waits
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from metastore.domain import table_events
-from metastore.domain.dependencies import BASES, MARK, Column, check_columns, check_values, view_text
+from metastore.domain.dependencies import BASES, MARK, Column, check_values, view_text
 from metastore.errors import InvalidObjectError, InvalidOperationError
 from metastore.services.rules.events import table_text
 from metastore.services.rules.tables import is_view
@@ -77,8 +77,8 @@ def follow_dropped(work: UnitOfWork, stored: StoredTable, table: Table) -> None:
         rewrite(work, [stored.ref.id])
 
 
-def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Sequence[FieldSchema] | None = None) -> None:
-    """Gives dependent tables the text that follows from their dependencies, and these columns if any."""
+def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[FieldSchema]] | None = None) -> None:
+    """Gives dependent tables the text that follows from their dependencies, and each its columns of these, if any."""
     if not ids:
         return
     work.dependencies.lock(ids)
@@ -88,7 +88,7 @@ def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Sequence[FieldSchema]
         table = stored.encoded.decode()
         before = table_text(table)
         if columns is not None:
-            table.sd.cols = list(columns)
+            table.sd.cols = columns[stored.ref.id]
         text = view_text(columns_of(table.sd.cols), columns_of(table.partitionKeys), sources[stored.ref.id])
         bases = ",".join(f"{source.database}.{source.table}" for source in sources[stored.ref.id])
         kept = {key: value for key, value in table.parameters.items() if not key.startswith(_SPARKS_SCHEMA)}
@@ -112,7 +112,7 @@ def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *
     dependents = _used(work.dependencies.downwards([stored.ref.id], transitive=True))
     if not dependents:
         return
-    name, whole = _name(old), dependents[-1]
+    name = _name(old)
     if columns_of(old.partitionKeys) != columns_of(new.partitionKeys):
         raise InvalidOperationError(
             f"{name} cannot change the types of its partition columns: {_depend(dependents)} on it"
@@ -122,26 +122,49 @@ def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *
             f"{name} cannot change its columns: {_depend(dependents)} on it, and the server is started with "
             "dependencies_schema_change=refuse"
         )
-    changed = {stored.ref.id, *(edge.dependent_id for edge in dependents)}
-    others = {edge.base_id for edge in _used(work.dependencies.upwards(sorted(changed - {stored.ref.id})))} - changed
-    for other in work.tables.find_ids(sorted(others)):
-        struct = other.encoded.decode()
-        try:
-            check_columns(_name(struct), columns_of(struct.sd.cols), name, columns_of(new.sd.cols))
-        except InvalidObjectError as error:
-            raise InvalidOperationError(
-                f"{name} cannot change its columns: {whole.database}.{whole.table} depends on {_name(struct)} as well, "
-                f"and all that it depends on must have the same ({error})"
-            ) from None
+    _columns_after(work, stored.ref, dependents, new)
 
 
 def follow_altered(work: UnitOfWork, table: TableRef, old: Table, new: Table) -> None:
     """A table was replaced: its dependents have its new columns, all of them, and those that read it its new name."""
     if _shape(old) != _shape(new):
         dependents = _used(work.dependencies.downwards([table.id], transitive=True))
-        rewrite(work, sorted({edge.dependent_id for edge in dependents}), new.sd.cols)
+        columns = _columns_after(work, table, dependents, new) if dependents else {}
+        rewrite(work, sorted(columns), columns)
     elif (old.dbName, old.tableName) != (new.dbName, new.tableName):
         rewrite(work, sorted({edge.dependent_id for edge in work.dependencies.downwards([table.id])}))
+
+
+def _columns_after(
+    work: UnitOfWork, table: TableRef, dependents: Sequence[TableEdge], new: Table
+) -> dict[int, list[FieldSchema]]:
+    """Returns the columns of each dependent when a table has new ones: those that all of its bases have.
+
+    So a column that is added to one base after the other comes when the last one has it. Raises InvalidOperationError
+    where one goes that another base still has.
+    """
+    ids = list(dict.fromkeys(edge.dependent_id for edge in reversed(dependents)))[::-1]  # after all their bases
+    above = _used(work.dependencies.upwards(ids, transitive=True))
+    edges = [edge for edge in above if edge.dependent_id in ids]
+    known = {each.ref.id: each.encoded.decode() for each in work.tables.find_ids(sorted({e.base_id for e in edges}))}
+    own = {each.ref.id: each.encoded.decode() for each in work.tables.find_ids(sorted(ids))}
+    columns = {table.id: list(new.sd.cols)}
+    for id_ in ids:
+        bases = [edge for edge in edges if edge.dependent_id == id_]
+        first = next(edge for edge in bases if edge.base_id in columns)
+        found = columns[first.base_id]
+        for edge in bases:
+            others = columns.get(edge.base_id) or known[edge.base_id].sd.cols
+            there, here = columns_of(others), columns_of(found)
+            if lost := [each for each in columns_of(own[id_].sd.cols) if each in there and each not in here]:
+                raise InvalidOperationError(
+                    f"{_name(new)} cannot change its columns: {_name(own[id_])} depends on "
+                    f"{_name(known[edge.base_id])} as well, which has {lost[0].name} {lost[0].type}; "
+                    "all that it depends on must have its columns"
+                )
+            found = [each for each in found if columns_of([each])[0] in there]
+        columns[id_] = found
+    return {id_: columns[id_] for id_ in ids}
 
 
 def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[StoredTable]:

@@ -33,8 +33,11 @@ def resolve_table(context: Context, name: str) -> tuple[str, str]:
     return resolve(context, name)
 
 
-def partition_values(table: Table, spec: GivenValues) -> list[str]:
-    """The values of a partition specification in the table's order, "" for those that are not given."""
+def partition_values(context: Context, table: Table, spec: GivenValues) -> list[str]:
+    """The values of a partition specification in the table's order, "" for those that are not given.
+
+    They are as their types are written: `03` on INT is `3`. Raises InvalidInsertError for one that is none of its type.
+    """
     given = {key.lower(): value for key, value in spec.items()}
     names = [column.name for column in table.partition_columns]
     unknown = sorted(given.keys() - set(names))
@@ -42,12 +45,14 @@ def partition_values(table: Table, spec: GivenValues) -> list[str]:
         raise InvalidStatementError(
             f"{unknown[0]} is no partition column of {table.full_name}; these are {', '.join(names)}"
         )
-    return ["" if name not in given else (given[name] or DEFAULT_PARTITION) for name in names]
+    static = {name: given[name] or DEFAULT_PARTITION for name in names if name in given}
+    typed = normalise_static(context.spark, table, PartitionSpec(static, ()))
+    return [typed.get(name, "") for name in names]
 
 
-def whole_values(table: Table, spec: GivenValues) -> Sequence[str]:
+def whole_values(context: Context, table: Table, spec: GivenValues) -> Sequence[str]:
     """As `partition_values`. Raises InvalidStatementError where one is not given."""
-    values = partition_values(table, spec)
+    values = partition_values(context, table, spec)
     missing = [column.name for column, value in zip(table.partition_columns, values, strict=True) if not value]
     if missing:
         raise InvalidStatementError(f"a partition of {table.full_name} needs a value of {', '.join(missing)}")
@@ -59,10 +64,7 @@ def typed_values(context: Context, table: Table, name: str, partition: str) -> t
 
     Raises InvalidStatementError, and InvalidInsertError where a value is none of its type.
     """
-    spec = clause(context, name, partition)[0]
-    columns = [column.name for column in table.partition_columns]
-    values = dict(zip(columns, whole_values(table, spec), strict=True))
-    return tuple(normalise_static(context.spark, table, PartitionSpec(values, ())).values())
+    return tuple(whole_values(context, table, clause(context, name, partition)[0]))
 
 
 def no_such_partition(table: Table, spec: GivenValues) -> NoSuchPartitionError:

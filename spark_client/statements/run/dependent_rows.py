@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def show_partitions(context: Context, table: Table, statement: OfTable) -> DataFrame:
     """Names, ascending; of a part of the values where the statement has one."""
     given = shown_partitions(context, statement.statement)
-    values = [] if given is None else partition_values(table, given)
+    values = [] if given is None else partition_values(context, table, given)
     names = context.metastore.get_partition_names(table.database, table.name, values)
     return context.spark.createDataFrame([(name,) for name in names], NAMES)
 
@@ -52,7 +52,7 @@ def describe(context: Context, table: Table, statement: OfTable) -> DataFrame:
     values: list[str] = []
     if statement.partition is not None:
         (spec,) = clause(context, statement.table, statement.partition)
-        values = partition_values(table, spec)
+        values = partition_values(context, table, spec)
         if not context.metastore.get_partition_names(table.database, table.name, values):
             raise no_such_partition(table, spec)
     whole = f"DESCRIBE EXTENDED `{table.database}`.`{table.name}`"

@@ -97,7 +97,9 @@ def _depend(context: Context, statement: DependsOn) -> None:
     partitions = None
     if statement.partition is not None:
         table = context.metastore.get_table(*dependent)
-        partitions = [whole_values(table, spec) for spec in clause(context, statement.table, statement.partition)]
+        partitions = [
+            whole_values(context, table, spec) for spec in clause(context, statement.table, statement.partition)
+        ]
     context.metastore.set_dependency(dependent, base, partitions)
     refresh(context.spark, *dependent)
 
@@ -156,7 +158,7 @@ def _add(context: Context, table: Table, statement: OfTable) -> None:
             f"{table.full_name} is a dependent table: its partitions have no LOCATION, "
             f"they read {table.parameters[BASES]}"
         )
-    values = [whole_values(table, given) for given in said.partitions]
+    values = [whole_values(context, table, given) for given in said.partitions]
     context.metastore.add_partitions(table.database, table.name, values, if_not_exists=said.if_not_exists)
 
 
@@ -164,7 +166,9 @@ def _drop(context: Context, table: Table, statement: OfTable) -> None:
     said = drop_partitions(context, f"ALTER TABLE {_behind_kind(statement)}")
     names: dict[str, None] = {}
     for given in said.partitions:
-        found = context.metastore.get_partition_names(table.database, table.name, partition_values(table, given))
+        found = context.metastore.get_partition_names(
+            table.database, table.name, partition_values(context, table, given)
+        )
         if not found and not said.if_exists:
             raise no_such_partition(table, given)
         names |= dict.fromkeys(found)
@@ -173,7 +177,7 @@ def _drop(context: Context, table: Table, statement: OfTable) -> None:
 
 def _rename(context: Context, table: Table, statement: OfTable) -> None:
     said = rename_partition(context, f"ALTER TABLE {_behind_kind(statement)}")
-    old, new = whole_values(table, said.old), whole_values(table, said.new)
+    old, new = whole_values(context, table, said.old), whole_values(context, table, said.new)
     if not context.metastore.get_partition_names(table.database, table.name, old):
         raise no_such_partition(table, said.old)
     context.metastore.rename_partition(table.database, table.name, old, new)

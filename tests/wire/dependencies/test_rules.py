@@ -199,6 +199,24 @@ def test_columns_stay_equal_on_every_base(client: Any, database: str) -> None:
     assert len(client.get_table(database, "tdep").sd.cols) == 2
 
 
+def test_columns_are_added_to_one_base_after_the_other(client: Any, database: str) -> None:
+    """As in the proposal of dependent tables, which moves from T to T2."""
+    add_to_dependent(client, database, "tdep", ["1"])
+    depend(client, database, "tdep", "t2")
+    create(client, database, "second", "tdep")
+    before = client.get_table(database, "tdep").sd.cols
+    new = [*before, FieldSchema("new", "bigint", None)]
+    for base, expected in (("t", before), ("t2", new)):
+        changed = client.get_table(database, base)
+        changed.sd.cols = new
+        client.alter_table(database, base, changed)
+        assert [client.get_table(database, name).sd.cols for name in ("tdep", "second")] == [expected, expected]
+        assert ("`new`" in text(client, database, "tdep")) == (expected == new)
+        if base == "t":
+            depend(client, database, "tdep", "t2", ["1"])
+            depend(client, database, "tdep", "t", ["1"])
+
+
 def test_rubbish(client: Any, database: str) -> None:
     for values in (["1", "2"], ["\0"], ["x" * 10_000], [""]):
         with contextlib.suppress(MetaException):
