@@ -14,6 +14,7 @@ from spark_client.statements.grammar import concatenate as read_concatenate
 from spark_client.statements.grammar import databases as read_databases
 from spark_client.statements.grammar import dependent_tables as read_dependent_tables
 from spark_client.statements.grammar import descriptions as read_descriptions
+from spark_client.statements.grammar import doris as read_doris
 from spark_client.statements.grammar import new_tables as read_new_tables
 from spark_client.statements.grammar import skewed_tables as read_skewed_tables
 from spark_client.statements.grammar import surveys as read_surveys
@@ -23,6 +24,7 @@ from spark_client.statements.run import (
     databases,
     dependent_tables,
     descriptions,
+    doris,
     new_tables,
     skewed_tables,
     surveys,
@@ -56,8 +58,10 @@ class Noun:
     check: Callable[[Context, Any], bool] = _always
 
 
-# In this order: properties are looked at first; what is a dependent table's is nobody else's.
+# In this order: what is in Doris' words comes again in Spark's; properties are looked at first; what
+# is a dependent table's is nobody else's.
 NOUNS = (
+    Noun(read_doris.parse, doris.columns, doris.execute),
     Noun(read_table_properties.parse, check=table_properties.check),
     Noun(read_dependent_tables.parse, dependent_tables.columns, dependent_tables.execute, check=dependent_tables.check),
     Noun(read_descriptions.parse, descriptions.columns, descriptions.execute),
