@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
 
 from spark_client.errors import SparkClientError
-from spark_client.jvm import requests
+from spark_client.jvm import requests, versions
 from spark_client.jvm.capabilities import capabilities
 
 _LOG = logging.getLogger(__name__)
@@ -75,6 +75,11 @@ def install(java_session: Any, gateway: Any, handlers: Handlers) -> None:
     java_session.extensions().injectParser(parser)
     java_session.extensions().injectResolutionRule(statements)
     java_session.extensions().injectPostHocResolutionRule(explanations)
+    extensions = java_session.extensions()
+    writes = compiled.constructor("core", "ResolveV2Writes$Builder").newInstance(
+        gateway.jvm.java.util.List.of().toArray()
+    )
+    versions.inject_before_resolution(extensions, writes)
     java_session.extensions().injectResolutionRule(tables)
     java_session.extensions().injectPostHocResolutionRule(tables)
     java_session.extensions().injectPostHocResolutionRule(joins)  # columns of type char(n) are padded before that

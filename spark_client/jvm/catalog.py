@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,14 +101,24 @@ def with_schema(definition: TableDefinition, data: DataFrame) -> TableDefinition
     return replace(definition, spark_table=_with(definition.spark_table, "StructType", schema))
 
 
+def taken_property(definition: TableDefinition, name: str) -> tuple[str | None, TableDefinition]:
+    """Returns the value of a property, or None, and the definition without it."""
+    properties = definition.spark_table.properties()
+    if not properties.contains(name):
+        return None, definition
+    changed = _copied(definition.spark_table, lambda each: each == properties, getattr(properties, "$minus")(name))
+    return str(properties.apply(name)), replace(definition, spark_table=changed)
+
+
 def _with(spark_table: Any, kind_: str, value: Any) -> Any:
-    """A CatalogTable with another value of its one field of a class; Scala 2.12 does not tell the names of fields."""
+    """A CatalogTable with another value of its one field of a class."""
+    return _copied(spark_table, lambda field: kind(field) == kind_, value)
+
+
+def _copied(spark_table: Any, is_replaced: Callable[[Any], bool], value: Any) -> Any:
+    """A CatalogTable with another value of a field; Scala 2.12 does not tell the names of fields."""
     fields = [getattr(spark_table, f"copy$default${number}")() for number in range(1, spark_table.productArity() + 1)]
-    return spark_table.copy(*(value if _is_of(each, kind_) else each for each in fields))
-
-
-def _is_of(field: Any, kind_: str) -> bool:
-    return isinstance(field, JavaObject) and kind(field) == kind_
+    return spark_table.copy(*(value if isinstance(each, JavaObject) and is_replaced(each) else each for each in fields))
 
 
 def is_own_kind(definition: TableDefinition) -> bool:

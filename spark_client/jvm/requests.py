@@ -244,8 +244,8 @@ class ChangeClause(Message):
 class ChangeRows(Message):
     """DELETE, UPDATE or MERGE INTO.
 
-    Beside it come the plan of the table, that of the source or None, the condition of the merge or None, and for each
-    clause a list: its condition or None, and the values that it assigns.
+    Beside it come the plan of the table, that of the source or None, when they match (None: never), and for each clause
+    a list: its condition or None, and the values that it assigns.
     """
 
     nested = {"clauses": ChangeClause}  # noqa: RUF012 - a class variable, see Message

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import Column, SparkSession
 
@@ -81,6 +82,14 @@ def classes(jvm: Any) -> Any:
 def column_of(spark: SparkSession, expression: Any) -> Column:
     """Returns the column that a Catalyst expression is."""
     return _column(spark._jvm, expression)  # noqa: SLF001 - PySpark has no name for it
+
+
+def inject_before_resolution(extensions: Any, rule: Any) -> None:
+    """Adds a rule that sees names before Spark resolves them. Where this Spark has no place for it, there is none."""
+    try:
+        extensions.injectHintResolutionRule(rule)
+    except Py4JError:
+        _LOG.info("df.writeTo(…) of Hive's tables needs a newer Spark than %s", pyspark.__version__)
 
 
 def hint_parameter(column: Column) -> Any:

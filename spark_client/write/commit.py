@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -29,6 +29,7 @@ class Write:
     overwrite: bool
     whole: bool = False  # overwrites all partitions below the static values, also those that receive no rows
     replaces: Collection[Values] | None = None  # overwrites these, and no others
+    note: Mapping[str, str] = field(default_factory=dict)  # parameters for the partitions that it brings rows to
     strict: bool = False  # its rows are of the table as it was: an append must not meet another writer either
 
     def required(self, snapshot: Snapshot) -> Collection[Values]:
@@ -112,7 +113,14 @@ class Commit:
             return self._placed  # Nothing that it replaces has changed; in place, it would find its own files there.
         snapshot = with_publications(self._snapshot, write.table, before)
         placer = Placer(
-            write.table, snapshot, self.query_id, write.overwrite, write.required(snapshot), self._in_place, self._skews
+            write.table,
+            snapshot,
+            self.query_id,
+            write.overwrite,
+            write.required(snapshot),
+            self._in_place,
+            self._skews,
+            write.note,
         )
         placement = placer.plan(staged, self._granted(placer, staged), self._contents(placer.replaced(staged)))
         self._lease.share(placement.shared)

@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 from metastore.client import MetastoreClient
 from metastore.client.structs import Column, Storage, Table
 from spark_client.context import Context
+from spark_client.errors import NoSuchTableError
 from spark_client.jvm import Handlers, sessions
-from spark_client.jvm.catalog import definition_of, refresh, with_schema
+from spark_client.jvm.catalog import definition_of, is_there, refresh, taken_property, with_schema
 from spark_client.jvm.plans import elements, frame_of, kind
 from spark_client.jvm.requests import ChangeClause, ChangeRows, CheckInsert, CreateAsSelect, InsertAll, Truncate
 from spark_client.jvm.versions import column_of
@@ -24,6 +25,9 @@ from spark_client.write.insert import Insert, insert_all
 from spark_client.write.row_changes import Change, Clause, change_rows
 from spark_client.write.rows import normalise_static
 from spark_client.write.truncate import truncate
+
+# A property by which ResolveV2Writes.java says that a table may be there, or must.
+_REPLACES, _OR_CREATES = "spark_client.replaces", "or creates"
 
 
 class WriteHandlers:
@@ -112,6 +116,11 @@ class WriteHandlers:
         context = self._context()
         table = command.tableDesc() if kind(command) == "CreateHiveTableAsSelectCommand" else command.table()
         definition, mode = definition_of(table), str(command.mode().name())
+        replaces, definition = taken_property(definition, _REPLACES)
+        if replaces:
+            if replaces != _OR_CREATES and not is_there(context, definition):
+                raise NoSuchTableError(f"table {definition.name} does not exist; createOrReplace() makes it")
+            mode = "Overwrite"
         data = frame_of(context.spark, command.query()).toDF(*map(str, elements(command.outputColumnNames())))
         identifier = definition.spark_table.identifier()
         name = f"{identifier.database().get()}.{identifier.table()}"

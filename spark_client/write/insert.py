@@ -26,6 +26,7 @@ from spark_client.table.settings import max_file_size
 from spark_client.write.buckets import write_buckets
 from spark_client.write.commit import Commit, Write
 from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files
+from spark_client.write.micro_batch import micro_batch
 from spark_client.write.publication import publish
 from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
@@ -109,6 +110,8 @@ class _Running:
         check_characters(context.spark, self._spec.static.values())
         directory_path(table, list(self._spec.static.values()))
         self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
+        # An overwrite brings the same again.
+        batch = None if insert.overwrite or insert.seen is not None else micro_batch(context.spark, table.full_name)
         self._write = Write(
             table,
             dict(self._spec.static),
@@ -116,6 +119,7 @@ class _Running:
             insert.whole,
             replaces=insert.replaces,
             strict=insert.seen is not None,
+            note=batch.note if batch else {},
         )
         self.table = table.full_name
         self._snapshot = (
@@ -123,8 +127,9 @@ class _Running:
             if insert.seen is None
             else insert.seen
         )
-        # IF NOT EXISTS: there is nothing to do.
+        # IF NOT EXISTS, or a batch that runs again: there is nothing to do.
         self.is_there = insert.if_not_exists and self._write.static_partition in self._snapshot
+        self.is_there = self.is_there or (batch is not None and batch.is_done(self._snapshot))
         self.overwrites = insert.overwrite
         self.staged: Sequence[StagedFile] = ()
         self._choice = Choice()
@@ -155,7 +160,8 @@ class _Running:
             if write.table.buckets.count:
                 self.staged = write_buckets(context, write, self._rows, self._snapshot, *place, max_size=size)
             else:
-                self.staged = write_staging(write.table, self._rows, number, *place, max_size=size)
+                by_rows = bool(self._spec.dynamic) or number is not None
+                self.staged = write_staging(write.table, self._rows, number, *place, max_size=size, by_rows=by_rows)
             context.on_step("staged")
             if self._spec.dynamic and self._insert.replaces is None:
                 check_dynamic_partitions(context.spark, self.staged)

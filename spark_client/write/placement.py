@@ -80,7 +80,7 @@ class Placer:
     """Plans one write; `required` are the partitions that the statement is about even if they receive no rows.
 
     `in_place`: what is overwritten keeps its directory, as tools expect that know `ds=1` only. `skews`: of partitions
-    that are brought and do not have the table's.
+    that are brought and do not have the table's. `note`: parameters for all of them.
     """
 
     table: Table
@@ -90,6 +90,7 @@ class Placer:
     required: Collection[Values]
     in_place: bool = False
     skews: Mapping[Values, Skew] = field(default_factory=dict)
+    note: Mapping[str, str] = field(default_factory=dict)
 
     def wishes(self, staged: Iterable[StagedFile]) -> list[str]:
         """The directories in Hive's layout, `ds=1`, that new partitions would like to be in, unless they overwrite."""
@@ -261,6 +262,7 @@ class Placer:
         )
         return {
             **layout,
+            **self.note,
             QUERY_ID: self.query_id,
             "numFiles": str(len(files)),
             "numRows": str(sum(file.rows for file in files)),

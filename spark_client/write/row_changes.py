@@ -45,7 +45,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A statement: `target` are the rows of the table, `on` says which row of `source` matches which of them."""
+    """A statement: `target` are the rows of the table, `on` says which of `source` matches which; None: none does."""
 
     table: str
     target: DataFrame
@@ -100,7 +100,8 @@ class _Rows:
         own = own_columns(change.target)
         self._own = {column.name: own[column.name.lower()] for column in self._targets}
         # In the order in which _ACTION counts them, from 0.
-        self._acting = change.of(MATCHED, BY_SOURCE)
+        self._acting = change.of(*([MATCHED] if change.source is None or change.on is not None else []), BY_SOURCE)
+        self._joins = change.source is not None and change.on is not None
 
     def inserts(self) -> list[Insert]:
         """Returns what is to be written: partitions that change, and rows of others."""
@@ -133,10 +134,10 @@ class _Rows:
             return set()
         how = "left" if self._change.of(BY_SOURCE) else "inner"
         joined = self._joined(self._change.target, how).withColumn(_ACTION, self._action())
-        helpers = (_ACTION, _ROW, _FOUND) if self._change.source is not None else (_ACTION,)
+        helpers = (_ACTION, _ROW, _FOUND) if self._joins else (_ACTION,)
         own = [column.alias(name) for name, column in self._own.items()]
         acted = joined.select(*own, *helpers).filter(F.col(_ACTION).isNotNull())
-        if self._change.source is not None:
+        if self._joins:
             self._check_once(acted)
         touched = partitions_of(self._table, acted)
         if self._table.partition_columns and (since := touched - self._seen.keys()):
@@ -171,7 +172,7 @@ class _Rows:
         cases = []
         for number, clause in enumerate(self._acting):
             condition = _is_true(clause.condition)
-            if self._change.source is not None:
+            if self._joins:
                 found = F.col(_FOUND).isNotNull() if clause.when == MATCHED else F.col(_FOUND).isNull()
                 condition = found & condition
             cases.append((condition, number))
@@ -188,7 +189,7 @@ class _Rows:
             for name, value in (clause.values or {}).items()
         }
         new = [value.alias(name) for name, (_, value) in values.items()]
-        if self._change.source is None:
+        if not self._joins:
             rows = acted.select(*own, _ACTION, *new)
         else:
             # A row that several rows of the source match stays one row: the one for which a clause acts.
@@ -218,10 +219,11 @@ class _Rows:
     def _new(self) -> DataFrame | None:
         """The rows that come: of the source, and of no row of the table."""
         source, on, clauses = self._change.source, self._change.on, self._change.of(NOT_MATCHED)
-        if source is None or on is None or not clauses:
+        if source is None or not clauses:
             return None
         cases = [(_is_true(clause.condition), number) for number, clause in enumerate(clauses)]
-        coming = source.join(self._change.target, on, "left_anti").withColumn(_ACTION, _first(cases))
+        alone = source if on is None else source.join(self._change.target, on, "left_anti")
+        coming = alone.withColumn(_ACTION, _first(cases))
         return reduce(DataFrame.unionAll, (self._inserted(coming, *each) for each in enumerate(clauses)))
 
     def _inserted(self, coming: DataFrame, number: int, clause: Clause) -> DataFrame:

@@ -1,4 +1,4 @@
-"""One Spark job writes all rows into the write's own directory; a second, over the footers, says what it wrote."""
+"""One Spark job writes all rows into the write's own directory; the ends of its files say what it wrote."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
-from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
@@ -20,7 +19,7 @@ from spark_client.jvm.plans import analyzed_plan, rebalanced
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import has_own_names
 from spark_client.table.file_options import file_options
-from spark_client.table.paths import name_of, parent
+from spark_client.table.paths import parent
 
 _ROOM, _SPLITS = 0.9, 6
 
@@ -52,12 +51,15 @@ def write_staging(
     query_id: str,
     order: Sequence[Column] = (),
     max_size: int | None = None,
+    *,
+    by_rows: bool = True,
 ) -> tuple[StagedFile, ...]:
     """Writes the rows, spread by partition and directory: a heavy value by several tasks, light ones together.
 
     File names begin with the query id. The directories of `location` are those of the partitions, in Hive's names, and
     in them one of each `number`; without a number, files are in the partitions' directories, where they can stay.
     Where the table names its directories in its own way, there is one for each partition, in no way to be kept.
+    Not `by_rows`, all are of one directory: they stay where the query has them, as without any directories.
     `order` is that of the rows in each file; `max_size` of a file in bytes, if there is no order to be kept.
     """
     keys = [column.name for column in table.partition_columns]
@@ -68,7 +70,7 @@ def write_staging(
     if has_own_names(table):
         numbered, keys = staging.hash_partitions(numbered, keys)
     directories = keys if number is None else [*keys, helper]
-    if not arranged:
+    if not arranged and by_rows and directories:
         numbered = rebalanced(numbered, directories)
     if order:
         numbered = _sorted(numbered, keys, directories[len(keys) :], order)
@@ -138,13 +140,10 @@ class _Staging:
 
     def count(self) -> tuple[StagedFile, ...]:
         """The files, by location."""
-        read = self.spark.read.format(self.format).schema(self.schema)
-        # A location is a name, not a pattern; and partition values are wanted as the texts that they are.
-        files = read.option("__globPaths__", "false").option("recursiveFileLookup", "true").load(self.location)
-        counted = files.groupBy(F.col("_metadata.file_path"), F.col("_metadata.file_size")).count().collect()
+        counted = [each for each in Files(self.spark).rows(self.location, self.format) if each[2]]
         # Without rows nothing is observed, and asking for it would not end.
-        marker, values = f"/{name_of(self.location)}/", self._values() if counted else None
-        staged = [self._staged_file(unquote(url).partition(marker)[2], values, *counts) for url, *counts in counted]
+        values = self._values() if counted else None
+        staged = [self._staged_file(path, values, size, rows) for path, size, rows in counted]
         return tuple(sorted(self._named(staged), key=lambda file: file.location))
 
     def _named(self, files: Sequence[StagedFile]) -> Iterator[StagedFile]:

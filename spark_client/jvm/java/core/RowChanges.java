@@ -8,6 +8,7 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
@@ -63,6 +64,7 @@ final class RowChanges {
       MergeIntoTable merge = (MergeIntoTable) plan;
       changes.source = merge.sourceTable();
       changes.condition = merge.mergeCondition();
+      if (Literal$.MODULE$.FalseLiteral().equals(changes.condition)) changes.condition = null;
       changes.add("matched", merge.matchedActions());
       changes.add("not_matched", merge.notMatchedActions());
       changes.add("not_matched_by_source", merge.notMatchedBySourceActions());
@@ -77,7 +79,7 @@ final class RowChanges {
     return request;
   }
 
-  /** The target, the source or null, the condition of the merge or null, and of each clause its condition or null, and values. */
+  /** The target, the source or null, when they match (null: never), and of each clause its condition or null, and values. */
   List subject() {
     List<Object> subject = new ArrayList<>();
     subject.add(target);

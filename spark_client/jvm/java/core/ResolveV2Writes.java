@@ -1,0 +1,159 @@
+package spark_client.core;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedSubqueryColumnAliases;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.CreateTableAsSelect;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
+import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
+import scala.Product;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
+
+/**
+ * A rule that comes before tables are resolved: df.writeTo(…) and INSERT … REPLACE WHERE, which Spark refuses for the
+ * tables of its own catalog, become INSERT, MERGE INTO and CREATE TABLE AS SELECT.
+ */
+public final class ResolveV2Writes extends Rule {
+  /** A property of a table that is made, by which CREATE TABLE AS SELECT knows that it may replace one. */
+  private static final String REPLACES = "spark_client.replaces";
+
+  private final SparkSession session;
+
+  public ResolveV2Writes(SparkSession session) {
+    this.session = session;
+  }
+
+  /** What SparkSessionExtensions is given: it makes the rule of each session. */
+  public static final class Builder extends AbstractFunction1 {
+    public Object apply(Object session) {
+      return new ResolveV2Writes((SparkSession) session);
+    }
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    if (plan instanceof ReplaceTableAsSelect) return created((ReplaceTableAsSelect) plan);
+    if (plan instanceof InsertIntoStatement) return replaced((InsertIntoStatement) plan);
+    if (!(plan instanceof V2WriteCommand)) return plan;
+    V2WriteCommand write = (V2WriteCommand) plan;
+    if (!((Object) write.table() instanceof UnresolvedRelation)) return plan;
+    UnresolvedRelation target = (UnresolvedRelation) (Object) write.table();
+    CatalogTable table = table(target.multipartIdentifier());
+    if (table == null) return plan;
+    if (plan instanceof AppendData) return insert(target, write, false);
+    if (plan instanceof OverwritePartitionsDynamic) return insert(dynamic(target), write, true);
+    if (!(plan instanceof OverwriteByExpression)) return plan;
+    return replaced(target, table, write.query(), write.isByName(), ((OverwriteByExpression) plan).deleteExpr());
+  }
+
+  private static LogicalPlan insert(UnresolvedRelation target, V2WriteCommand write, boolean overwrite) {
+    return (LogicalPlan) SparkVersions.make(
+        InsertIntoStatement.class, target, Map$.MODULE$.empty(), Scala.seq(), write.query(), overwrite, false,
+        write.isByName());
+  }
+
+  /** Whatever the session says of overwriting partitions. */
+  private static UnresolvedRelation dynamic(UnresolvedRelation target) {
+    Map<String, String> options = new HashMap<>();
+    options.putAll(target.options().asCaseSensitiveMap());
+    options.put("partitionOverwriteMode", "dynamic");
+    return new UnresolvedRelation(target.multipartIdentifier(), new CaseInsensitiveStringMap(options), target.isStreaming());
+  }
+
+  /** INSERT … REPLACE WHERE, which has been a write of its own, and a part of INSERT since Spark 4.2. */
+  private LogicalPlan replaced(InsertIntoStatement insert) {
+    Expression condition = null;
+    for (int i = 0; i < insert.productArity(); i++) {
+      Object each = insert.productElement(i);
+      Object part = each instanceof Option && ((Option) each).isDefined() ? ((Option) each).get() : null;
+      if (part == null || !part.getClass().getSimpleName().equals("InsertReplaceWhere")) continue;
+      condition = (Expression) ((Product) part).productElement(0);
+    }
+    boolean plain = (Object) insert.table() instanceof UnresolvedRelation && insert.userSpecifiedCols().isEmpty();
+    if (condition == null || !plain) return insert;
+    UnresolvedRelation target = (UnresolvedRelation) (Object) insert.table();
+    CatalogTable table = table(target.multipartIdentifier());
+    return table == null ? insert : replaced(target, table, insert.query(), insert.byName(), condition);
+  }
+
+  /** No row matches any: those of the table go where the condition is true, those of the query come. */
+  private static LogicalPlan replaced(
+      UnresolvedRelation target, CatalogTable table, LogicalPlan given, boolean byName, Expression condition) {
+    LogicalPlan query = given;
+    if (!byName) {
+      List<String> names = new ArrayList<>();
+      for (String name : table.schema().fieldNames()) names.add(name);
+      query = new UnresolvedSubqueryColumnAliases(Scala.seq(names), query);
+    }
+    Expression never = new Literal(false, DataTypes.BooleanType);
+    DeleteAction delete = new DeleteAction(Option.apply(condition));
+    return (LogicalPlan) SparkVersions.make(
+        MergeIntoTable.class, target, query, never, Scala.seq(), Scala.seq(new InsertStarAction(Option.empty())),
+        Scala.seq(delete));
+  }
+
+  /** As a table that is made, and says of itself that it may be there, or must. */
+  private LogicalPlan created(ReplaceTableAsSelect plan) {
+    if (!(plan.name() instanceof UnresolvedIdentifier)) return plan;
+    TableIdentifier name = identifier(((UnresolvedIdentifier) plan.name()).nameParts());
+    if (name == null) return plan;
+    TreeNode spec = (TreeNode) (Object) plan.tableSpec();
+    Object[] parts = new Object[spec.productArity()];
+    for (int i = 0; i < parts.length; i++) parts[i] = spec.productElement(i);
+    parts[0] = ((scala.collection.immutable.Map) parts[0]).updated(REPLACES, plan.orCreate() ? "or creates" : "yes");
+    return (LogicalPlan) SparkVersions.make(
+        CreateTableAsSelect.class, plan.name(), plan.partitioning(), plan.query(), spec.makeCopy(parts),
+        plan.writeOptions(), false, false);
+  }
+
+  /** The table of that name, if it is one of ours. */
+  private CatalogTable table(Seq parts) {
+    TableIdentifier name = identifier(parts);
+    if (name == null || session.sessionState().catalog().isTempView(name)) return null;
+    if (!session.sessionState().catalog().tableExists(name)) return null;
+    CatalogTable table = null;
+    try {
+      table = session.sessionState().catalog().getTableMetadata(name);
+    } catch (Exception gone) {
+      return null; // Spark says so in its own words.
+    }
+    boolean hives = table.provider().equals(Option.apply("hive")) && !table.tableType().name().equals("VIEW");
+    return hives || SparkTables.isOurs(table) ? table : null;
+  }
+
+  /** Null for a name of another catalog. */
+  private TableIdentifier identifier(Seq parts) {
+    List names = Scala.list(parts);
+    String current = session.sessionState().catalogManager().currentCatalog().name();
+    if (names.size() == 3 && "spark_catalog".equals(names.get(0))) names = names.subList(1, 3);
+    else if (!"spark_catalog".equals(current)) return null;
+    if (names.size() == 1) return new TableIdentifier((String) names.get(0));
+    if (names.size() != 2) return null;
+    boolean there = session.sessionState().catalog().databaseExists((String) names.get(0));
+    return there ? new TableIdentifier((String) names.get(1), Option.apply(names.get(0))) : null;
+  }
+}
