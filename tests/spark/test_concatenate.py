@@ -72,7 +72,7 @@ def test_the_flat_layout_stays_flat(spark: Session, table_name: str) -> None:
 def test_tables_without_partitions_or_skew_too(spark: Session, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x INT) STORED AS PARQUET")
     for number in range(3):
-        spark.sql(f"INSERT INTO {table_name} SELECT id, {number} FROM range(10)")
+        spark.sql(f"INSERT INTO {table_name} SELECT id, {number} FROM range(0, 10, 1, 1)")
     data = rows(spark, table_name)
     (row,) = spark.sql(f"ALTER TABLE {table_name} CONCATENATE").collect()
     assert (row.partition, row.directory, row.files_before, row.files_after) == ("", "", 3, 1)
