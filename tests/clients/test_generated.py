@@ -97,7 +97,7 @@ def test_errors_are_of_the_declared_type(client: Any, database: str) -> None:
         client.create_table(table("nowhere", "t"))
     with pytest.raises(MetaException, match="nope"):
         client.get_partitions_by_filter(database, "t", "nope = 1", -1)
-    with pytest.raises(TApplicationException, match="Invalid method name: 'get_ischema'") as unknown:
-        client.get_ischema(None)
+    with pytest.raises(TApplicationException, match="Invalid method name: 'drop_ischema'") as unknown:
+        client.drop_ischema(None)
     assert unknown.value.type == TApplicationException.UNKNOWN_METHOD
     assert client.get_all_tables(database) == ["t"]
