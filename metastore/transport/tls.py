@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import ssl
 import threading
@@ -125,7 +126,7 @@ class Tls:
         try:
             if not self.established:
                 self._shake_hands()
-            return self._plain()
+            return self._plain(len(data))
         except ssl.SSLError as error:
             self._tell()
             raise TTransportException(message=f"TLS: {_reason(error)}") from error
@@ -146,16 +147,22 @@ class Tls:
         self.established = True
         self._tell()
 
-    def _plain(self) -> bytes:
-        """All that can be read: a socket that has nothing more does not wake anybody for it."""
-        pieces = []
+    def _plain(self, size: int) -> bytes:
+        """All that can be read: a socket that has nothing more does not wake anybody for it.
+
+        `size`: bytes that have arrived last; of what can be read, most often as many.
+        """
         try:
+            first = self._read(size)
+        except ssl.SSLWantReadError:
+            raise BlockingIOError from None
+        if not (self._arrived.pending or self._tls.pending()):
+            return first
+        pieces = [first]
+        with contextlib.suppress(ssl.SSLWantReadError):
             while piece := self._read(_CHUNK):
                 pieces.append(piece)
-        except ssl.SSLWantReadError:
-            if not pieces:
-                raise BlockingIOError from None
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b"".join(pieces)
 
     def _tell(self) -> None:
         """Sends what the handshake has to say, a few kilobytes. A peer that does not take them is gone."""
