@@ -91,7 +91,7 @@ class Settings:
     )
     token_max_lifetime: float = _setting(604_800.0, "seconds it lives at most", parse=float, low=1)
     password_file: Path | None = _file("file of users and hashes of their passwords: metastore users add")  # noqa: RUF009 - a field
-    ldap_url: str = _setting("", "directory that knows the users: ldap://host, ldaps://host")
+    ldap_url: str = _setting("", "directory that knows the users: ldaps://host")
     ldap_user_dn: str = _setting("", "their names there: uid={user},ou=people,dc=example")
     ldap_authorities: Path | None = _file("PEM file of the authorities of its certificate")  # noqa: RUF009 - a field
     ldap_group_base: str = _setting("", "where groups lie in it (unset: none)")

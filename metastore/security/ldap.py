@@ -33,8 +33,8 @@ class Directory:
             raise ConfigurationError(
                 f"ldap_user_dn is {user_dn!r}, but must name {{user}}: uid={{user}},ou=people,dc=…"
             )
-        if not re.match(r"ldaps?://", url):
-            raise ConfigurationError(f"ldap_url is {url!r}, but must be ldap://host or ldaps://host")
+        if not (url.startswith("ldaps://") or re.match(r"ldap://(localhost|127\.0\.0\.1|\[::1\])(:|/|$)", url)):
+            raise ConfigurationError(f"ldap_url is {url!r}, but must be ldaps://host: passwords are sent there")
         self._ldap: Any = ldap3
         tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=str(authorities) if authorities else None)
         self._server = ldap3.Server(url, tls=tls, connect_timeout=_TIMEOUT, get_info=ldap3.NONE)
