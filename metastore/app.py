@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from metastore.background.audit import tell_audit
 from metastore.background.cleaning import clean_descriptors, clean_events, clean_warehouse
-from metastore.background.recovery import recovery
+from metastore.background.recovery import purging, recovery
 from metastore.background.registration import registration as register
 from metastore.background.timeouts import timeouts
 from metastore.background.timer import Timer
@@ -48,6 +48,7 @@ from metastore.handlers.tokens import TokenHandlers
 from metastore.handlers.transactions import TransactionHandlers
 from metastore.handlers.truncation import TruncationHandlers
 from metastore.handlers.types import TypeHandlers
+from metastore.handlers.undrop import UndropHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
 from metastore.identity import Identity
@@ -64,6 +65,7 @@ from metastore.security.gate import make_gate
 from metastore.security.groups import Groups
 from metastore.security.proxy_users import ProxyUsers
 from metastore.services.authorization.authorization import Authorization
+from metastore.services.cascade.dropping import Keeping
 from metastore.services.entry.audit import AuditService
 from metastore.services.entry.callers import CallerService
 from metastore.services.entry.catalogs import CatalogService
@@ -103,6 +105,7 @@ from metastore.services.entry.tokens import TokenService
 from metastore.services.entry.transactions import TransactionService
 from metastore.services.entry.truncation import TruncationService
 from metastore.services.entry.types import TypeService
+from metastore.services.entry.undrop import UndropService
 from metastore.services.entry.write_ids import WriteIdService
 from metastore.services.entry.writes import WriteService
 from metastore.services.files.journal import Journal
@@ -143,24 +146,17 @@ class Application:
         self._listener = Listener(database_url)
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.journal = Journal(self._store, warehouse, on_step)
-        self.databases = DatabaseService(self._store, self.journal, warehouse, _now)
+        self._keeping = Keeping(timedelta(seconds=settings.undrop))
+        self.databases = DatabaseService(self._store, self.journal, warehouse, _now, self._keeping)
         rights = self._rights = _authorization(settings, self._store, warehouse)
-        self.tables = TableService(self._store, self.journal, warehouse, _now, rights)
+        self.tables = TableService(self._store, self.journal, warehouse, _now, self._keeping, rights)
+        self.undrop = UndropService(self._store, self.journal, warehouse)
         self.partitions = PartitionReadService(self._store)
         self.notifications = NotificationService(self._store, settings.event_time_to_live, rights)
         self.cleaning = CleaningService(self._store, self.journal, warehouse, timedelta(seconds=settings.clean_grace))
         timeout = timedelta(seconds=settings.txn_timeout)
         self._audit = _audit(settings, self._store)
-        self._timers = (
-            *([tell_audit(self._audit)] if self._audit else []),
-            timeouts(TimeoutService(self._store, timeout), timeout),
-            clean_events(self.notifications, settings.event_time_to_live),
-            clean_warehouse(self.cleaning, settings.clean_interval),
-            recovery(self.journal),
-            Timer("undoing what nobody was told of", self._store.settle, _SETTLE_PAUSE),
-            clean_descriptors(DescriptorCleaningService(self._store), settings.clean_interval),
-            *([register(self._server)] if self._server else []),
-        )
+        self._timers = self._background(settings, timeout)
         self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
         self._delegation = self._authentication(settings)
         self.gate = make_gate(settings, self._delegation.secret)
@@ -171,6 +167,19 @@ class Application:
         guard = Guard(rights, read_only=settings.read_only, trail=self._audit)
         budgets = BudgetGuard(parse_budgets(settings.budgets)) if settings.budgets else None
         self._dispatcher = Dispatcher(handlers, base, self._records, guard, budgets)
+
+    def _background(self, settings: Settings, timeout: timedelta) -> tuple[Timer, ...]:
+        return (
+            *([tell_audit(self._audit)] if self._audit else []),
+            timeouts(TimeoutService(self._store, timeout), timeout),
+            clean_events(self.notifications, settings.event_time_to_live),
+            clean_warehouse(self.cleaning, settings.clean_interval),
+            purging(self.undrop),
+            recovery(self.journal),
+            Timer("undoing what nobody was told of", self._store.settle, _SETTLE_PAUSE),
+            clean_descriptors(DescriptorCleaningService(self._store), settings.clean_interval),
+            *([register(self._server)] if self._server else []),
+        )
 
     def start(self) -> None:
         """Makes what every metastore has, as soon as the database is there; begins what happens without a call."""
@@ -224,11 +233,12 @@ class Application:
 
     def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
         """Makes the handlers, by domain, as in `protocol.methods`."""
-        partitions_write = PartitionWriteService(self._store, self.journal, warehouse, _now)
+        partitions_write = PartitionWriteService(self._store, self.journal, warehouse, _now, self._keeping)
         expressions = PartitionExpressionService(self._store)
         propagate = settings.dependencies_schema_change == "propagate"
         alter = TableAlterService(self._store, self.journal, warehouse, _now, propagate_to_dependents=propagate)
         values = PartitionValueService(self._store)
+        publishing = PublishingService(self._store, self.journal, warehouse.roots, _now, self._keeping)
         waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))
         return {
             "config": ConfigHandlers(ConfigService(settings), CallerService(self._groups, self._proxies)),
@@ -250,7 +260,7 @@ class Application:
             "notifications": NotificationHandlers(self.notifications),
             "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
             "partition_expressions": PartitionExpressionHandlers(expressions, values),
-            "truncation": TruncationHandlers(TruncationService(self._store, self.journal, warehouse)),
+            "truncation": TruncationHandlers(TruncationService(self._store, self.journal, warehouse, self._keeping)),
             "partition_exchange": PartitionExchangeHandlers(
                 PartitionExchangeService(self._store, self.journal, warehouse)
             ),
@@ -267,7 +277,8 @@ class Application:
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
             "scans": ScanHandlers(ScanService(self._store), values),
             "cleaning": CleaningHandlers(self.cleaning, FileCheckService(self._store, self.journal, warehouse)),
-            "writes": WriteHandlers(WriteService(self._store), PublishingService(self._store, warehouse.roots, _now)),
+            "undrop": UndropHandlers(self.undrop),
+            "writes": WriteHandlers(WriteService(self._store), publishing),
         }
 
 

@@ -151,6 +151,9 @@ class Settings:
     clean_grace: float = _setting(
         3600.0, "seconds that files stay which were replaced, for readers that have begun", parse=float, low=0
     )
+    undrop: float = _setting(
+        86_400.0, "seconds in which what was dropped can be taken back (0: it is gone at once)", parse=float, low=0
+    )
     dependencies_schema_change: str = _setting(
         "propagate", "what a change of a table's columns does to its dependent tables: propagate or refuse"
     )

@@ -246,6 +246,46 @@ struct CheckFilesResult {
   2: required i64 directories,             // that were looked at
 }
 
+// ---- Taking back
+
+/** What can be taken back: of one database, or of all. */
+struct DroppedRequest {
+  1: optional string dbName,
+  2: optional string catName,
+}
+
+/** What one call dropped, truncated or overwrote. Times in seconds since 1970. */
+struct DroppedObject {
+  1: required i64 id,
+  2: required string kind,                 // database, table, partitions, truncated, overwritten
+  3: required string dbName,
+  4: optional string tableName,            // unset: of a database
+  5: required i64 partitions,              // that can be taken back apart from their table
+  6: required i64 droppedAt,
+  7: required i64 keptUntil,
+  8: optional string user,
+  9: optional string address,              // of the client
+  10: required i64 files,                  // that are kept for it
+  11: required i64 bytes,
+}
+
+/** A database (no `tableName`), a table, or what was dropped, truncated or overwritten of a table: the newest. */
+struct UndropRequest {
+  1: required string dbName,
+  2: optional string tableName,
+  3: optional string catName,
+  4: optional string partition,            // its name, or the beginning of some: ds=1/hr=2, ds=1
+  5: optional string newName,              // of the table
+  6: optional i64 id,                      // of what `dropped` lists; unset: the newest
+}
+
+struct UndropResult {
+  1: required string kind,
+  2: required string dbName,
+  3: optional string tableName,            // as it is called now
+  4: required i64 partitions,              // that came back apart from their table
+}
+
 // ---- Dependent tables
 
 /** Makes a table whose partitions are those of another table, by a prefix of its partition columns. */
@@ -358,6 +398,15 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
   /** Compares the catalog with what lies in storage. */
   CheckFilesResult check_files(1: CheckFilesRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** What was dropped, truncated or overwritten and can be taken back, the newest first. */
+  list<DroppedObject> dropped(1: DroppedRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** Takes back what was dropped, truncated or overwritten: all of it is as it was. */
+  UndropResult undrop(1: UndropRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
+              3: hive_metastore.AlreadyExistsException o3, 4: hive_metastore.InvalidOperationException o4),
 
   /** All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing. */
   PublishResult publish(1: PublishRequest request)

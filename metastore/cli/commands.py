@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from metastore.cli.database_commands import db
+from metastore.cli.file_commands import check, clean, dropped, history, protect, undrop, unprotect
 from metastore.cli.options import settings_options, uri_option
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
@@ -320,37 +321,6 @@ def suggest(name: str, columns: str | None, share: float, limit: int | None, mas
 
 
 @metastore.command()
-@click.argument("name", metavar="DATABASE.TABLE")
-@uri_option
-def protect(name: str, uri: str) -> None:
-    """Refuse drops of a table, of its partitions and of its database, by any client."""
-    from metastore.cli.protect import protect as run_protect
-
-    click.echo(run_protect(uri, name, wanted=True))
-
-
-@metastore.command()
-@click.argument("name", metavar="DATABASE.TABLE")
-@uri_option
-def unprotect(name: str, uri: str) -> None:
-    """Allow drops of a table again."""
-    from metastore.cli.protect import protect as run_protect
-
-    click.echo(run_protect(uri, name, wanted=False))
-
-
-@metastore.command()
-@click.argument("name", metavar="DATABASE.TABLE")
-@click.option("--at", metavar="TIME", help="show the definition as it was then: 2026-01-31T23:59:59, UTC")
-@uri_option
-def history(name: str, at: str | None, uri: str) -> None:
-    """Show what changed of a table, and when, as far back as the notification log reaches."""
-    from metastore.cli.history import history as run_history
-
-    click.echo(run_history(uri, name, at), err=True)
-
-
-@metastore.command()
 @click.argument("name", metavar="[DATABASE[.TABLE]]", required=False)
 @click.option("--since", metavar="TIME", help="2026-01-31, or 2026-01-31T23:59:59; UTC without an offset")
 @click.option("--user", help="only what this user did, or somebody for him")
@@ -363,38 +333,5 @@ def audit(name: str | None, since: str | None, user: str | None, limit: int, **o
     click.echo(show_audit(Settings.from_environment(options), name, since, user, limit), err=True)
 
 
-@metastore.command()
-@click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
-@click.option("--repair", is_flag=True, help="mend what is safe: directories that are missing, or empty and nobody's")
-@click.option("--rows", is_flag=True, help="also read all rows of a table with Spark: whether each lies in its bucket")
-@click.option("--master", default="local[*]", show_default=True, help="where Spark runs, for --rows")
-@uri_option
-def check(name: str, repair: bool, rows: bool, master: str, uri: str) -> int:
-    """Check that catalog and storage agree, and that a bucketed table's files are in order; else the status is 1."""
-    from metastore.cli.check import check as run_check
-
-    status, summary = run_check(uri, name, rows=rows, repair=repair, master=master)
-    click.echo(summary, err=True)
-    return status
-
-
-@metastore.command()
-@click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
-@click.option("--dry-run", is_flag=True, help="say what would be removed, and remove nothing")
-@click.option(
-    "--grace",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    help="for how long files stay to which nothing refers  [the server's METASTORE_CLEAN_GRACE]",
-)
-@click.option("--unregistered", is_flag=True, help="also what no write registered: older clients, a lost database")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@uri_option
-def clean(name: str, dry_run: bool, grace: float | None, unregistered: bool, form: str, uri: str) -> None:
-    """Remove files that were replaced and that dead writers left, of one table, one database or all; undo what the
-    latter were at."""
-    from metastore.cli.clean import clean as run_clean
-
-    summary = run_clean(uri, name, dry_run=dry_run, grace=grace, unregistered=unregistered, form=form)
-    if summary:
-        click.echo(summary, err=True)
+for each in (protect, unprotect, dropped, undrop, history, check, clean):
+    metastore.add_command(each)

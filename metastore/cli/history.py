@@ -30,8 +30,8 @@ def history(uri: str, name: str, at: str | None) -> str:
     if not events:
         raise NotFoundError(f"the notification log, of METASTORE_EVENT_TIME_TO_LIVE, says nothing of {name}")
     if at is None:
-        rows = [(_time(each), each.eventType, change) for each in events for change in _changes(each)]
-        print_table(f"History of {name}", ("time (UTC)", "event", "change"), rows)
+        rows = [(_time(each), each.eventType, _user(each), change) for each in events for change in _changes(each)]
+        print_table(f"History of {name}", ("time (UTC)", "event", "by", "change"), rows)
         return f"{len(events)} events since {_time(events[0])}"
     moment = _moment(at)
     print_table(f"{name} at {at}", ("property", "value"), _definition(_table_at(name, events, moment)))
@@ -54,6 +54,11 @@ def _events(uri: str, database: str, table: str) -> Iterator[NotificationEvent]:
                 before = _table(each, "tableObjBeforeJson")
                 wanted = before.dbName, before.tableName
     yield from reversed(kept)
+
+
+def _user(event: NotificationEvent) -> str:
+    """Who made the call, if it has said so."""
+    return str(json.loads(event.message).get("user", ""))
 
 
 def _changes(event: NotificationEvent) -> Iterator[str]:

@@ -101,6 +101,18 @@ class MetastoreClient(Calls):
         arguments = (database, table, delete_data, context)
         self._call("drop_table_with_environment_context", *arguments, repeat=False, faults=_NO_TABLE)
 
+    def undrop(
+        self, database: str, table: str | None = None, *, partition: str | None = None, new_name: str | None = None
+    ) -> tuple[str, str, int]:
+        """Takes back what was dropped, truncated or overwritten; returns its kind, its name now, how many partitions.
+
+        `partition`: the beginning of names. Raises NoSuchTableError, TableExistsError, AnswerLostError.
+        """
+        faults: Faults = {**_NO_TABLE, hive.AlreadyExistsException: errors.TableExistsError}
+        request = ours.UndropRequest(database, table, None, partition, new_name)
+        back = self._call("undrop", request, repeat=False, faults=faults)
+        return back.kind, f"{back.dbName}.{back.tableName}" if back.tableName else back.dbName, back.partitions
+
     def get_partition(self, database: str, table: str, values: Sequence[str]) -> structs.Partition | None:
         """The partition of these values, or None if it is not there."""
         faults: Faults = {hive.NoSuchObjectException: errors.NoSuchTableError}

@@ -10,6 +10,7 @@ from metastore.handlers.arguments import properties, required, table_name, table
 from metastore.services.entry.partition_expressions import PartitionExpressionService
 from metastore.services.entry.partitions_alter import PartitionAlterService
 from metastore.services.entry.partitions_write import PartitionWriteService
+from metastore.services.rules.table_data import purges
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
     AddPartitionsResult,
@@ -77,34 +78,36 @@ class PartitionWriteHandlers:
         return self._partitions.append(name, values=request.partVals, name=request.name)
 
     def drop_partition(self, database: str, table: str, values: list[str], delete_data: bool) -> bool:
-        self._partitions.drop(table_name(database, table), values=values or [], delete_data=bool(delete_data))
-        return True
+        return self.drop_partition_with_environment_context(database, table, values, delete_data, None)
 
     def drop_partition_with_environment_context(
-        self, database: str, table: str, values: list[str], delete_data: bool, _: Context
+        self, database: str, table: str, values: list[str], delete_data: bool, context: Context
     ) -> bool:
-        return self.drop_partition(database, table, values, delete_data)
-
-    def drop_partition_by_name(self, database: str, table: str, name: str, delete_data: bool) -> bool:
-        self._partitions.drop(table_name(database, table), name=name, delete_data=bool(delete_data))
+        deleting, purge = bool(delete_data), purges(properties(context))
+        self._partitions.drop(table_name(database, table), values=values or [], delete_data=deleting, purge=purge)
         return True
 
+    def drop_partition_by_name(self, database: str, table: str, name: str, delete_data: bool) -> bool:
+        return self.drop_partition_by_name_with_environment_context(database, table, name, delete_data, None)
+
     def drop_partition_by_name_with_environment_context(
-        self, database: str, table: str, name: str, delete_data: bool, _: Context
+        self, database: str, table: str, name: str, delete_data: bool, context: Context
     ) -> bool:
-        return self.drop_partition_by_name(database, table, name, delete_data)
+        deleting, purge = bool(delete_data), purges(properties(context))
+        self._partitions.drop(table_name(database, table), name=name, delete_data=deleting, purge=purge)
+        return True
 
     def drop_partition_req(self, request: DropPartitionRequest) -> bool:
         name = table_name(request.dbName, request.tblName, request.catName)
-        delete_data = bool(request.deleteData)
-        self._partitions.drop(name, values=request.partVals, name=request.partName, delete_data=delete_data)
+        deleting, purge = bool(request.deleteData), purges(properties(request.environmentContext))
+        self._partitions.drop(name, values=request.partVals, name=request.partName, delete_data=deleting, purge=purge)
         return True
 
     def drop_partitions_req(self, request: DropPartitionsRequest) -> DropPartitionsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         names, if_exists = self._named(name, request)
-        delete_data = bool(request.deleteData)
-        dropped = self._partitions.drop_by_names(name, names, delete_data=delete_data, if_exists=if_exists)
+        deleting, purge = bool(request.deleteData), purges(properties(request.environmentContext))
+        dropped = self._partitions.drop_by_names(name, names, if_exists=if_exists, delete_data=deleting, purge=purge)
         return DropPartitionsResult(partitions=dropped if request.needResult is not False else None)
 
     def alter_partition(self, database: str, table: str, new: Partition) -> None:

@@ -22,6 +22,7 @@ from metastore.services.entry.tables import TableService
 from metastore.services.entry.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
 from metastore.services.rules.partitions import updates_statistics
 from metastore.services.rules.projections import tables_projected
+from metastore.services.rules.table_data import purges
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterTableRequest,
     AlterTableResponse,
@@ -152,13 +153,15 @@ class TableHandlers:
     def drop_table_with_environment_context(
         self, database: str, name: str, delete_data: bool, context: EnvironmentContext | None
     ) -> None:
-        cascade = do_cascade(properties(context))
-        self._tables.drop(table_name(database, name), delete_data=bool(delete_data), cascade=cascade)
+        self._drop(table_name(database, name), delete_data, context)
 
     def drop_table_req(self, request: DropTableRequest) -> None:
         name = table_name(request.dbName, request.tableName, request.catalogName)
-        cascade = do_cascade(properties(request.envContext))
-        self._tables.drop(name, delete_data=bool(request.deleteData), cascade=cascade)
+        self._drop(name, request.deleteData, request.envContext)
+
+    def _drop(self, name: TableName, delete_data: bool | None, context: EnvironmentContext | None) -> None:
+        given = properties(context)
+        self._tables.drop(name, delete_data=bool(delete_data), cascade=do_cascade(given), purge=purges(given))
 
     def _create(
         self, table: Table, context: EnvironmentContext | None, constraints: Sequence[list[Any] | None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from metastore.handlers.arguments import properties, table_name
 from metastore.services.entry.truncation import TruncationService
+from metastore.services.rules.table_data import purges
 from thrift_idl.gen.hive_metastore.ttypes import TruncateTableRequest, TruncateTableResponse
 
 
@@ -17,7 +18,8 @@ class TruncationHandlers:
         self._truncation.truncate(table_name(database, name), partitions)
 
     def truncate_table_req(self, request: TruncateTableRequest) -> TruncateTableResponse:
-        skip = properties(request.environmentContext).get("truncateSkipDataDeletion", "").lower() == "true"
+        context = properties(request.environmentContext)
+        skip = context.get("truncateSkipDataDeletion", "").lower() == "true"
         name = table_name(request.dbName, request.tableName)
-        self._truncation.truncate(name, request.partNames, delete_data=not skip)
+        self._truncation.truncate(name, request.partNames, delete_data=not skip, purge=purges(context))
         return TruncateTableResponse()

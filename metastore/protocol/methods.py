@@ -89,6 +89,7 @@ SERVED: dict[str, str] = {
         get_file_metadata get_file_metadata_by_expr get_indexes get_index_names get_index_by_name""",
     "scans": "plan_scan scan_values",
     "cleaning": "clean check_files",
+    "undrop": "dropped undrop",
     "writes": "begin_write renew_write end_write publish publish_all",
     "dependencies": "create_dependent_table set_dependency get_dependencies wait_for_partition",
 }

@@ -22,7 +22,8 @@ _TRANSACTIONS: Final = "SELECT state, count(*) FROM transactions GROUP BY state"
 _OLDEST: Final = "SELECT extract(epoch FROM now() - min(started_at)) FROM transactions WHERE state = 'open'"
 _WRITES: Final = "SELECT count(*) - count(aborted_at), count(aborted_at) FROM open_writes"
 _FILES: Final = """
-SELECT kind, count(*) FROM file_operations WHERE kind <> 'remove' OR reason <> 'replaced' GROUP BY kind
+SELECT CASE WHEN drop_id IS NOT NULL AND origin IS NOT NULL THEN 'kept' ELSE kind END, count(*) FROM file_operations
+WHERE kind <> 'held' AND (kind <> 'remove' OR reason <> 'replaced') GROUP BY 1
 """
 _WAITING: Final = """
 SELECT count(*), extract(epoch FROM now() - min(decided_at)) FROM file_operations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from threading import Lock
@@ -30,6 +30,7 @@ from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
 from metastore.storage.repositories.dead_writes import DeadWrites
 from metastore.storage.repositories.dependencies import Dependencies
+from metastore.storage.repositories.drops import Drops
 from metastore.storage.repositories.file_operations import FileOperations
 from metastore.storage.repositories.functions import Functions
 from metastore.storage.repositories.issued_tokens import IssuedTokens
@@ -114,6 +115,7 @@ class UnitOfWork:
     dead_writes = _Repository(DeadWrites)
     locations = _Repository(Locations)
     file_operations = _Repository(FileOperations)
+    drops = _Repository(Drops)
     retired_locations = _Repository(RetiredLocations)
     servers = _Repository(Servers)
     shared_descriptors = _Repository(SharedDescriptors)
@@ -162,6 +164,10 @@ class UnitOfWork:
         """Returns what became of a transaction: committed, aborted, or in progress."""
         outcome: str = self._connection.execute(_STATUS, {"number": number}).scalar_one()
         return outcome
+
+    def list_anew(self, table_ids: Iterable[int]) -> None:
+        """Partitions of these tables have come or gone in another way than by their repository."""
+        self._listed.update(table_ids)
 
     def record(self, *events: Event) -> None:
         """What this transaction does, for the notification log: it is appended right before the commit."""

@@ -190,25 +190,25 @@ class Warehouse:
         """Where what lies there is put away under this name: in the same root, where engines overlook it."""
         return paths.join(self.roots.holder(location), TRASH, name)
 
-    def put_away(self, location: str, trash: str) -> bool:
-        """Renames a directory out of the way; false where that is no rename, but copies, or nothing is there."""
+    def put_away(self, location: str, trash: str, *, copies: bool = False) -> bool:
+        """Renames a directory out of the way; false where nothing is there, or that is no rename and not `copies`."""
         self.roots.require_below(location)
         with _opened(location) as (files, path), _opened(trash) as (_, away):
-            if not literally.has_renames(files):
+            if not (copies or literally.has_renames(files)):
                 return False
             there = _is_there(files, path)
             if there:
                 self._into_trash(files, path, away)
             return there or _is_there(files, away)
 
-    def move_each(self, locations: Iterable[str], trash: str) -> None:
-        """As `put_away`, some of what lies in a directory. Where there are no renames, it is deleted."""
+    def move_each(self, locations: Iterable[str], trash: str, *, copies: bool = False) -> None:
+        """As `put_away`, some of what lies in a directory. Where that is no rename and not `copies`, it is deleted."""
         for each in locations:
             self.roots.require_below(each)
             with _opened(each) as (files, path), _opened(trash) as (_, away):
                 if not _is_there(files, path):
                     continue
-                if literally.has_renames(files):
+                if copies or literally.has_renames(files):
                     self._into_trash(files, path, f"{away}/{posixpath.basename(path)}")
                 else:
                     literally.remove(files, path)

@@ -7,11 +7,13 @@ import os
 import posixpath
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fsspec import AbstractFileSystem
 
 _PATTERN = frozenset("*?[")
+_AT_ONCE = 16  # copies
 
 
 def remove(files: Any, path: str) -> None:
@@ -45,13 +47,17 @@ def move(files: Any, source: str, target: str) -> None:
         files.cp_file(source, target)
     else:
         files.makedirs(target, exist_ok=True)
-        for entry in _below(files, source):
-            place = target + entry["name"].removeprefix(source)
-            if entry["type"] == "directory":
-                files.makedirs(place, exist_ok=True)
-            else:
-                files.makedirs(posixpath.dirname(place), exist_ok=True)
-                files.cp_file(entry["name"], place)
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="copies") as threads:
+            copies = []
+            for entry in _below(files, source):
+                place = target + entry["name"].removeprefix(source)
+                if entry["type"] == "directory":
+                    files.makedirs(place, exist_ok=True)
+                else:
+                    files.makedirs(posixpath.dirname(place), exist_ok=True)
+                    copies.append(threads.submit(files.cp_file, entry["name"], place))
+            for each in copies:
+                each.result()
     remove(files, source)
 
 

@@ -350,7 +350,8 @@ def locations(rows: Rows, table_id: int, partition_id: int | None) -> dict[tuple
 
 
 def test_every_table_that_holds_bytes_is_verified() -> None:
-    assert {kind.name for kind in KINDS} == {name for name, table in metadata.tables.items() if "encoded" in table.c}
+    holding = {name for name, table in metadata.tables.items() if "encoded" in table.c}
+    assert {kind.name for kind in KINDS} == holding - {"dropped_partitions"}  # whole rows, copied; no query finds them
 
 
 @given(st.binary(max_size=200))

@@ -20,6 +20,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     ColumnStatisticsObj,
     Database,
     DropPartitionsRequest,
+    EnvironmentContext,
     LongColumnStatsData,
     PartitionsStatsRequest,
     RequestPartsSpec,
@@ -86,7 +87,8 @@ def test_a_drop_leaves_no_statistics(application: Application, call: Callable[..
     some = RequestPartsSpec(names=[f"ds={n}" for n in range(60)])
     call("drop_partitions_req", DropPartitionsRequest("db", "t", some))
     assert left() == 40 * len(NAMES)
-    call("drop_table", "db", "t", True)
+    purge = EnvironmentContext({"ifPurge": "true"})  # else it can be taken back
+    call("drop_table_with_environment_context", "db", "t", True, purge)
     assert left() == 0
 
 

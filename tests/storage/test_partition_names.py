@@ -24,7 +24,7 @@ from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 from tests.fixtures.application import called, counted
 from tests.wire.builders import partition, table
-from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.hive_metastore.ttypes import Database, EnvironmentContext
 
 KEYS = [("ds", "string")]
 TABLE = TableName("hive", "db", "t")
@@ -143,7 +143,8 @@ def test_a_table_that_goes_leaves_nothing(both: tuple[Application, Application])
     one, other = both
     add(one, "a")
     assert names(other) == ["ds=a"]
-    called(one, "drop_table", "db", "t", True)
+    purge = EnvironmentContext({"ifPurge": "true"})  # else it can be taken back
+    called(one, "drop_table_with_environment_context", "db", "t", True, purge)
     assert names(other) == []
     with one._store._engine.connect() as connection:
         assert connection.execute(text("SELECT * FROM partition_lists")).all() == []

@@ -25,7 +25,7 @@ from tests.wire.writing import (
     told,
     write_file,
 )
-from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, MetaException, NoSuchObjectException
 from thrift_idl.gen.metastore.ttypes import CleanRequest, PublishMode, PublishPartition, Rename
 
 OVERWRITE = PublishMode.OVERWRITE
@@ -321,7 +321,8 @@ def test_what_nobody_registered(metastore_client: Any, metastore_server: Server,
 def test_a_dropped_tables_writes_end(metastore_client: Any, metastore_server: Server, root: str) -> None:
     name = new_table(metastore_client, [("ds", "string")], sd=descriptor(root))
     write = left_by_a_writer(metastore_client, name, root)
-    metastore_client.drop_table(*name, False)
+    purge = EnvironmentContext({"ifPurge": "true"})  # else they stay with it until it cannot be taken back any more
+    metastore_client.drop_table_with_environment_context(*name, False, purge)
     cleaned = metastore_client.clean(CleanRequest(graceMillis=0)).locations
     assert {each.queryId for each in cleaned if each.location.startswith(root)} == {write}
     assert files_below(root) == {f"ds=1/part-1_{write}0"}

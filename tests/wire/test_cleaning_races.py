@@ -23,7 +23,7 @@ from tests.fixtures.application import called
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, new_table, partition, table
 from tests.wire.writing import clean, day, files_below, let_die, local, publish, write_file
-from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.hive_metastore.ttypes import Database, EnvironmentContext
 from thrift_idl.gen.metastore.ttypes import (
     BeginWriteRequest,
     CleanRequest,
@@ -90,10 +90,10 @@ class Stopped:
         self.reached, self.go_on = threading.Event(), threading.Event()
         action = getattr(Warehouse, name)
 
-        def stopped(warehouse: Warehouse, *locations: str) -> bool:
+        def stopped(warehouse: Warehouse, *locations: str, **options: bool) -> bool:
             self.reached.set()
             assert self.go_on.wait(60)
-            return bool(action(warehouse, *locations))
+            return bool(action(warehouse, *locations, **options))
 
         monkeypatch.setattr(Warehouse, name, stopped)
 
@@ -105,6 +105,7 @@ def test_a_reference_that_comes_first_keeps_the_files(
         stored = work.tables.find(TableName("hive", *NAME), lock="share")
         new = call_prepared(application, root)
         work.partitions_write.insert(stored.ref, [new])  # type: ignore[union-attr]
+        work.file_operations.share_places()  # as each call does that refers to a place
         cleaning = start(clean_now, call)
         wait_for_a_lock(database_url)
         work.commit()
@@ -120,15 +121,16 @@ def call_prepared(application: Application, root: str) -> Any:
     return rules.prepare(partition(*NAME, ["2"], sd=descriptor(f"{root}/ds=1")), 0)
 
 
-def test_a_reference_that_comes_second_waits(
-    call: Call, database_url: str, root: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stopped = Stopped(monkeypatch)
+def test_a_reference_that_comes_second_waits(call: Call, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from metastore.services.files.journal import Journal
+
+    stopped, waits, clear = Stopped(monkeypatch, "put_away"), threading.Event(), Journal._clear
+    monkeypatch.setattr(Journal, "_clear", lambda *given: (waits.set(), clear(*given)) if given[1] else clear(*given))
     with in_background() as start:
         cleaning = start(clean_now, call)
         assert stopped.reached.wait(60)
         adding = start(call, "publish", PublishRequest(*NAME, "r", [day(root, "2", location=f"{root}/ds=1")]))
-        wait_for_a_lock(database_url)
+        assert waits.wait(60)
         assert not adding.done()
         stopped.go_on.set()
         assert len(cleaning.result(60)) == 1
@@ -180,8 +182,10 @@ def test_a_late_writer_that_comes_second_does_not_publish(
 def test_a_cleaner_that_dies_is_followed_by_another(
     call: Call, database_url: str, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from metastore.services.files import journal
     from metastore.warehouse.filesystem import Warehouse
 
+    monkeypatch.setattr(journal, "LEASE", timedelta(0))  # who dies is followed at once
     write = begin(call)
     write_file(f"{root}/_versions/{write}/ds=3/part-0")
     let_die(database_url, write)
@@ -229,8 +233,9 @@ def test_a_drop_that_was_broken_off_is_finished(call: Call, root: str, monkeypat
 
     with monkeypatch.context() as patched:
         patched.setattr(Warehouse, "delete_directory", killed)
+        purge = EnvironmentContext({"ifPurge": "true"})
         with pytest.raises(SystemExit):
-            call("drop_partition", *NAME, ["2"], True)
+            call("drop_partition_with_environment_context", *NAME, ["2"], True, purge)
     assert {(each.location, each.reason) for each in clean_now(call)} == {
         (f"{root}/ds=1", "replaced"),
         (f"{root}/ds=2", "dropped"),

@@ -32,11 +32,13 @@ class Killed(BaseException):
 class House:
     """A metastore, its warehouse, and tables with rows: each file says what it belongs to."""
 
-    def __init__(self, database_url: str, folder: Path) -> None:
+    def __init__(self, database_url: str, folder: Path, undrop: float = 0.0) -> None:
         self.warehouse = folder / "warehouse"
         self.steps: list[str] = []
         self.die_at: str | None = None
-        settings = Settings(warehouse=str(self.warehouse), locations=str(folder), database_url=database_url)
+        settings = Settings(
+            warehouse=str(self.warehouse), locations=str(folder), database_url=database_url, undrop=undrop
+        )
         self.application = Application(settings, database_url, self.step)
         self.application.databases.bootstrap()
         self.call = partial(called, self.application)

@@ -12,7 +12,7 @@ from moto.server import ThreadedMotoServer
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
-from thrift_idl.gen.metastore.ttypes import CheckFilesRequest
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, UndropRequest
 
 KEYS = [("ds", "string")]
 
@@ -47,7 +47,7 @@ def keys(bucket: Any) -> set[str]:
 
 
 def test_files_follow_the_catalog(bucket: Any, database_url: str, start_metastore: Callable[..., Server]) -> None:
-    server = start_metastore(database_url, "--warehouse", "s3a://bucket/w", "--locations", "")
+    server = start_metastore(database_url, "--warehouse", "s3a://bucket/w", "--locations", "", "--undrop", "0")
     with connected(server) as client:
         client.create_database(Database("db"))
         for name in ("days", "more"):
@@ -74,3 +74,31 @@ def test_files_follow_the_catalog(bucket: Any, database_url: str, start_metastor
         client.drop_database("db", True, True)
         assert keys(bucket) == set()
         assert client.check_files(CheckFilesRequest()).problems == []
+
+
+def test_what_is_dropped_comes_back(bucket: Any, database_url: str, start_metastore: Callable[..., Server]) -> None:
+    server = start_metastore(database_url, "--warehouse", "s3a://bucket/w", "--locations", "")
+    with connected(server) as client:
+        client.create_database(Database("db"))
+        client.create_table(table("db", "days", KEYS))
+        client.create_table(table("db", "plain"))
+        client.add_partitions([partition("db", "days", [each]) for each in "12"])
+        there = {"plain/a", "plain/deep/b", "days/ds=1/a", "days/ds=2/c*?["}
+        put(bucket, *there)
+        for drop, wanted in (
+            (lambda: client.truncate_table("db", "plain", None), UndropRequest("db", "plain")),
+            (lambda: client.drop_partition("db", "days", ["1"], True), UndropRequest("db", "days", None, "ds=1")),
+            (lambda: client.drop_table("db", "plain", True), UndropRequest("db", "plain")),
+            (lambda: client.drop_database("db", True, True), UndropRequest("db")),
+        ):
+            drop()
+            gone = {each for each in keys(bucket) if each.startswith("w/.metastore_trash/")}
+            assert gone
+            assert len(keys(bucket)) == len(there)
+            assert client.check_files(CheckFilesRequest()).problems == []
+            client.undrop(wanted)
+            assert keys(bucket) == there
+            assert client.check_files(CheckFilesRequest()).problems == []
+        client.drop_table("db", "plain", True)
+        client.undrop(UndropRequest("db", "plain", newName="other"))
+        assert {"other/a", "other/deep/b"} < keys(bucket)

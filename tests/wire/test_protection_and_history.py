@@ -25,6 +25,7 @@ def test_what_is_protected_is_not_dropped(hive_client: Any, metastore_server: Se
         lambda: hive_client.drop_table(database, name, True),
         lambda: hive_client.drop_partition(database, name, ["1"], True),
         lambda: hive_client.drop_database(database, True, True),
+        lambda: hive_client.truncate_table(database, name, None),
     ):
         with pytest.raises(Exception, match=f"{full} is protected: .* run  metastore unprotect {full}"):
             drop()
@@ -36,7 +37,8 @@ def test_what_is_protected_is_not_dropped(hive_client: Any, metastore_server: Se
     assert capsys.readouterr().err == f"metastore: {full} table not found\n"
 
 
-def test_what_changed(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
+def test_what_changed_and_by_whom(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
+    hive_client.set_ugi('an"n', [])
     database, name = new_table(hive_client, KEYS)
     hive_client.add_partitions([partition(database, name, [f"{n}"]) for n in range(5)])
     changed = hive_client.get_table(database, name)
@@ -47,12 +49,12 @@ def test_what_changed(hive_client: Any, metastore_server: Server, capsys: Captur
     assert run(["history", f"{database}.later", "--uri", metastore_server.uri]) == 0
     told = capsys.readouterr()
     lines = [line.split("\t")[1:] for line in told.out.splitlines()]
-    assert lines[0] == ["CREATE_TABLE", ""]
-    assert lines[1] == ["ADD_PARTITION", "ds=0, ds=1, ds=2 and 2 more"]
-    assert ["ALTER_TABLE", f"name: {database}.t -> {database}.later"] in lines
-    assert ["ALTER_TABLE", "column b: - -> bigint"] in lines
-    assert ["ALTER_TABLE", "property colour: - -> red"] in lines
-    assert lines[-1] == ["DROP_PARTITION", "ds=4"]
+    assert lines[0] == ["CREATE_TABLE", 'an"n', ""]
+    assert lines[1] == ["ADD_PARTITION", 'an"n', "ds=0, ds=1, ds=2 and 2 more"]
+    assert ["ALTER_TABLE", 'an"n', f"name: {database}.t -> {database}.later"] in lines
+    assert ["ALTER_TABLE", 'an"n', "column b: - -> bigint"] in lines
+    assert ["ALTER_TABLE", 'an"n', "property colour: - -> red"] in lines
+    assert lines[-1] == ["DROP_PARTITION", 'an"n', "ds=4"]
     assert told.err.startswith("4 events since ")
 
 

@@ -315,6 +315,22 @@ def cleaned(asked: Any) -> Iterator[AnyNeed]:
         yield AdminNeed()
 
 
+def dropped(asked: Any) -> Iterator[AnyNeed]:
+    """What can be taken back of one database, or of all."""
+    yield Need(database_name(asked.dbName, asked.catName), (Right.ALTER,)) if asked.dbName else AdminNeed()
+
+
+def undropped(asked: Any) -> Iterator[AnyNeed]:
+    """A database, a table, or what was in one."""
+    name = table_name(asked.dbName, asked.tableName, asked.catName)
+    if not name.name:
+        yield Need(CatalogName(name.catalog), (Right.CREATE,))
+        return
+    yield Need(name, (Right.INSERT,), if_missing=(Right.CREATE,))
+    if asked.newName:
+        yield Need(name.parent, (Right.CREATE,))
+
+
 # Privileges and roles
 
 

@@ -166,6 +166,8 @@ declare("publish", given(lambda given: needs.publications([given.request])), is_
 declare("publish_all", given(lambda given: needs.publications(given.requests)), is_change=True)
 declare("clean", request(needs.cleaned), is_change=True)
 declare("check_files", request(needs.cleaned), is_change=True)
+declare("dropped", request(needs.dropped))
+declare("undrop", request(needs.undropped), is_change=True)
 declare(
     "create_dependent_table",
     request(needs.dependent),

@@ -9,7 +9,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 
 def follow_rename(work: UnitOfWork, old: Table, new: Table) -> None:
     """Write ids, writes, compactions and locks belong to the table, not to its old name."""
-    before, after = _key(old), _key(new)
+    before, after = key_of(old), key_of(new)
     if before == after or not _is_transactional(old):
         return
     for kept in (work.write_ids, work.transaction_writes, work.compactions):
@@ -22,7 +22,7 @@ def forget_dropped(work: UnitOfWork, table: Table) -> None:
     """A later table of that name begins anew. Locks stay: who holds one may be about to make that table."""
     if _is_transactional(table):
         for kept in (work.write_ids, work.transaction_writes, work.compactions):
-            kept.forget_table(_key(table))
+            kept.forget_table(key_of(table))
 
 
 def forget_dropped_database(work: UnitOfWork, database: DatabaseName) -> None:
@@ -35,5 +35,6 @@ def _is_transactional(table: Table) -> bool:
     return bool(table.parameters.get("transactional", "").lower() == "true")
 
 
-def _key(table: Table) -> TableName:
+def key_of(table: Table) -> TableName:
+    """Returns the name under which that is kept."""
     return TableName(table.catName, table.dbName, table.tableName)

@@ -29,13 +29,13 @@ class CleaningService:
         self._journal = journal
         self._warehouse = warehouse
         self._grace = grace
-        self._dead = DeadWriteCleaning(store, warehouse)
-        self._retired = RetiredCleaning(store, warehouse)
-        self._unregistered = UnregisteredCleaning(store, warehouse)
+        self._dead = DeadWriteCleaning(store, journal, warehouse)
+        self._retired = RetiredCleaning(store, journal, warehouse)
+        self._unregistered = UnregisteredCleaning(store, journal, warehouse)
 
     def run(self) -> None:
         """The background's share, on each server."""
-        for each in self._clean(None, self._grace, dry_run=False):
+        for each in self._clean(None, self._grace, dry_run=False, kept=False):
             if each.error:
                 log.warning("%s (%s) is left: %s", each.location, each.reason, each.error)
             else:
@@ -51,27 +51,32 @@ class CleaningService:
     ) -> CleanResult:
         """Of one table, one database, or (no `database`) of all catalogs. `dry_run` says what would be removed.
 
+        With a grace time of its own, what was overwritten goes even if it could be taken back.
+
         Raises NotFoundError, InvalidInputError for a table without its database or a negative grace time.
         """
+        kept = grace is not None
         grace = self._grace if grace is None else grace
         if grace < timedelta(0):
             raise InvalidInputError("The grace time of clean is negative")
         table_ids = self._scope(table)
-        cleaned = self._clean(table_ids, grace, dry_run=dry_run)
+        cleaned = self._clean(table_ids, grace, dry_run=dry_run, kept=kept)
         for table_id in self._ids(table_ids) if unregistered else ():
             cleaned += self._unregistered.clean(table_id, grace, dry_run=dry_run)
         with self._store.read() as work:
             waiting = work.retired_locations.waiting(table_ids, grace) + work.dead_writes.alive(table_ids, grace)
         return CleanResult(cleaned, waiting)
 
-    def _clean(self, table_ids: Sequence[int] | None, grace: timedelta, *, dry_run: bool) -> list[CleanedLocation]:
+    def _clean(
+        self, table_ids: Sequence[int] | None, grace: timedelta, *, dry_run: bool, kept: bool
+    ) -> list[CleanedLocation]:
         with self._store.read() as work:
             dead = work.dead_writes.find(table_ids)
         clean_up = self._dead.shown if dry_run else self._dead.removed
         cleaned = [each for query_id in dead for each in clean_up(query_id, grace)]
         cleaned += self._dropped(table_ids, dry_run=dry_run)
         with self._store.read() as work:
-            retired = work.retired_locations.due(table_ids, grace)
+            retired = work.retired_locations.due(table_ids, grace, kept=kept)
         return [*cleaned, *self._retired.clean(retired, dry_run=dry_run)]
 
     def _dropped(self, table_ids: Sequence[int] | None, *, dry_run: bool) -> list[CleanedLocation]:
@@ -79,10 +84,10 @@ class CleaningService:
         cleaned = []
         for each in self._journal.overdue(table_ids):
             files = self._warehouse.files(each.location)
-            failed = [] if dry_run else self._journal.carry_out([each.id], mine=False)
+            failed = {} if dry_run else self._journal.carry_out([each.id], mine=False)
             size = sum(file.bytes for file in files)
             place = each.origin or each.location
-            error = next(iter(failed), None)
+            error = next(iter(failed.values()), None)
             cleaned.append(CleanedLocation(place, each.reason, len(files), size, None, error))
         return cleaned
 

@@ -17,12 +17,15 @@ from metastore.errors import (
 )
 from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
+from metastore.services.cascade.dropping import Keeping, drop_table
 from metastore.services.clock import Clock
 from metastore.services.files.journal import Journal, decide_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_database, missing_database
-from metastore.services.rules.table_data import check_unprotected, data_of, places_of_table, spared
+from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of, places_of_table, spared
+from metastore.storage.references import StoredTable
+from metastore.storage.repositories.drops import DATABASE
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -34,11 +37,12 @@ NOT_EMPTY = "Database {} is not empty. One or more {} exist."
 class DatabaseService:
     """Rules of databases. Catalog and database names come folded."""
 
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, keeping: Keeping) -> None:
         self._store = store
         self._journal = journal
         self._warehouse = warehouse
         self._clock = clock
+        self._keeping = keeping
 
     def bootstrap(self) -> None:
         """Makes the default catalog and database where they are missing; learns where databases lie."""
@@ -116,6 +120,7 @@ class DatabaseService:
         if name == DatabaseName(DEFAULT_CATALOG, DEFAULT_DATABASE):
             raise InvalidInputError(f"Can not drop {name} database in catalog {name.catalog}")
         doomed: list[str] = []
+        purged: list[str] = []
         with self._store.transaction() as work:
             stored = work.databases.find(name, lock=True)
             if stored is None:
@@ -131,20 +136,30 @@ class DatabaseService:
                 raise InvalidOperationError(
                     f"Cannot drop database {name}: tables of other databases depend on its tables: {', '.join(outside)}"
                 )
+            if views := work.materialized_views.outside(stored.id):
+                raise InvalidOperationError(
+                    f"Cannot drop database {name}: its tables are used in materialized views: {', '.join(views)}"
+                )
+            drop_id = self._keeping.begin(work, DATABASE, name.table(""))
             kept: list[str] = []
+            purging = _purging(work, tables)
             for table in tables:
                 check_unprotected(table.encoded.decode())
                 own = data_of(work, table) if delete_data else []
-                doomed += own
+                (purged if table.ref.id in purging else doomed).extend(own)
                 kept += [] if own else places_of_table(work, table)
-                work.tables.delete(table.ref.id)
+                drop_table(work, table, None if table.ref.id in purging else drop_id)
+            if drop_id is not None:
+                work.drops.keep_database(drop_id, stored.id)
             work.functions.delete_of(stored.id)
             work.databases.delete(stored.id)
             forget_dropped_database(work, name)
             database = stored.encoded.decode()
             if delete_data:
                 doomed.append(database.locationUri)
-            removing = decide_removal(work, self._warehouse, spared(self._warehouse.roots, doomed, kept))
+            removing = decide_removal(work, self._warehouse, spared(self._warehouse.roots, purged, kept))
+            doomed = spared(self._warehouse.roots, doomed, kept)
+            removing += decide_removal(work, self._warehouse, doomed, drop_id=drop_id)
             work.record(*[table_events.drop_table(table_text(table.encoded.decode())) for table in tables])
             work.record(events.drop_database(database_text(database)))
         self._journal.carry_out(removing)
@@ -160,3 +175,9 @@ class DatabaseService:
                 raise NotFoundError(f"No catalog {catalog}")
             home = stored.locationUri
         return complete_database(database, catalog, home, self._clock(), self._warehouse.roots)
+
+
+def _purging(work: UnitOfWork, tables: Sequence[StoredTable]) -> set[int]:
+    """Returns those of which nothing is kept, by id: as they want it, and what depends on such."""
+    purging = [each.ref.id for each in tables if auto_purged(each.encoded.decode())]
+    return {*purging, *(edge.dependent_id for edge in work.dependencies.downwards(purging, transitive=True))}

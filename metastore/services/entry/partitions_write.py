@@ -11,6 +11,7 @@ from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.cascade.dependencies import follow_added, follow_dropped, is_dependent
+from metastore.services.cascade.dropping import Keeping
 from metastore.services.clock import Clock
 from metastore.services.files.journal import InTheWayError, Journal, decide_removal
 from metastore.services.files.open_writes import root_of
@@ -19,13 +20,13 @@ from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
 from metastore.services.rules.lookup import get_table, missing_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor, updates_statistics
-from metastore.services.rules.table_data import check_unprotected, owns_data
-from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_true, is_view
+from metastore.services.rules.table_data import check_unprotected, owns_data, places_of_partition
+from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view
 from metastore.storage.references import StoredTable
+from metastore.storage.repositories.drops import PARTITIONS
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
-from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
@@ -33,11 +34,12 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition
 class PartitionWriteService:
     """Rules of adding and dropping partitions (Hive's HMSHandler). Names of their table come folded."""
 
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, keeping: Keeping) -> None:
         self._store = store
         self._journal = journal
         self._warehouse = warehouse
         self._clock = clock
+        self._keeping = keeping
 
     def add(
         self,
@@ -128,6 +130,7 @@ class PartitionWriteService:
         values: Sequence[str] | None = None,
         name: str | None = None,
         delete_data: bool,
+        purge: bool = False,
     ) -> None:
         """Drops one partition, given by values or by name. Raises NotFoundError, InvalidInputError."""
         with self._store.read() as work:
@@ -137,7 +140,7 @@ class PartitionWriteService:
                 values = values_of(keys, name or "")
             except InvalidObjectError as error:
                 raise NotFoundError(str(error)) from None
-        self.drop_by_names(table, [checked_name(keys, values)], delete_data=delete_data)
+        self.drop_by_names(table, [checked_name(keys, values)], delete_data=delete_data, purge=purge)
 
     def drop_by_names(
         self,
@@ -146,14 +149,18 @@ class PartitionWriteService:
         *,
         delete_data: bool,
         if_exists: bool = False,
+        purge: bool = False,
     ) -> EncodedList[Partition]:
         """Drops all of the named partitions, or none; their data goes after the commit.
+
+        They can be taken back, but where `purge` says that they cannot.
 
         Raises NotFoundError when one is missing, unless `if_exists`.
         """
         with self._store.transaction() as work:
             stored = get_table(work, table)
-            dropped = work.partitions_write.delete(stored.ref, names)
+            drop_id = self._keeping.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
+            dropped = work.partitions_write.delete(stored.ref, names, drop_id)
             missing = set(names) - set(dropped.names)
             if missing and not if_exists:
                 text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
@@ -162,9 +169,12 @@ class PartitionWriteService:
             check_unprotected(struct)
             removing: list[int] = []
             if delete_data and owns_data(struct):
-                places = [place for each in dropped.encoded.decode() for place in _places(each, struct.sd.location)]
-                doomed = [*places, *replaced_by(work, stored, dropped.names)]
-                removing = decide_removal(work, self._warehouse, doomed, table_id=stored.ref.id, root=root_of(stored))
+                partitions = dropped.encoded.decode()
+                doomed = [place for each in partitions for place in places_of_partition(each, struct.sd.location)]
+                of, root = stored.ref.id, root_of(stored)
+                replaced = replaced_by(work, stored, dropped.names)
+                removing = decide_removal(work, self._warehouse, replaced, table_id=of, root=root)
+                removing += decide_removal(work, self._warehouse, doomed, table_id=of, root=root, drop_id=drop_id)
             work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
             follow_dropped(work, stored, struct)
         self._journal.carry_out(removing)
@@ -182,19 +192,6 @@ def _found(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None 
 def _there(work: UnitOfWork, stored: StoredTable, some: Sequence[NamedPartition]) -> set[str]:
     """The names of those that are there."""
     return set(work.partitions.names(stored.ref, named([each.name for each in some])).decode())
-
-
-def _places(partition: Partition, root: str) -> list[str]:
-    """Returns the directory of a partition, and those of its skewed values that lie elsewhere.
-
-    Of an archived one (Hive's ALTER TABLE … ARCHIVE), what is in its table's directory `root` besides the archive.
-    """
-    original = partition.parameters.get("original_location")
-    if original and is_true(partition.parameters, "is_archived"):
-        return [each for each in paths.absolute([original]) if root and paths.is_below(each, root)]
-    own = partition.sd.location
-    skewed = paths.absolute(partition.sd.skewedInfo.skewedColValueLocationMaps.values())
-    return [own, *(each for each in skewed if not paths.is_below(each, own))] if own else skewed
 
 
 def _names(named_partitions: Sequence[NamedPartition]) -> str:

@@ -11,7 +11,9 @@ from metastore.domain.column_statistics import ACCURATE
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
+from metastore.services.cascade.dropping import Keeping
 from metastore.services.clock import Clock
+from metastore.services.files.journal import Journal, refer
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import befores, table_text, write_partitions
@@ -20,6 +22,7 @@ from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.rules.tables import DDL_TIME
 from metastore.storage.references import StoredPartition, StoredTable
+from metastore.storage.repositories.drops import OVERWRITTEN
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition, first_version
 from metastore.storage.schema import TABLE_ITSELF
@@ -52,10 +55,12 @@ class Publication(NamedTuple):
 class PublishingService:
     """One call, one transaction (law 2 of the house: data first, catalog last)."""
 
-    def __init__(self, store: Store, roots: Roots, clock: Clock) -> None:
+    def __init__(self, store: Store, journal: Journal, roots: Roots, clock: Clock, keeping: Keeping) -> None:
         self._store = store
+        self._journal = journal
         self._roots = roots
         self._clock = clock
+        self._keeping = keeping
 
     def publish(self, publications: Sequence[Publication]) -> list[PublishResult]:
         """Makes all of these writes visible, or nothing of them, and ends them; those of one table in their order.
@@ -71,9 +76,15 @@ class PublishingService:
                 _check_complete(entry)
         # By the names of the tables, so that two statements about the same ones wait for each other instead of dying.
         order = sorted(range(len(publications)), key=lambda number: publications[number].table)
-        with self._store.transaction() as work:
-            results = {number: self._publish(work, publications[number]) for number in order}
-        return [results[number] for number in range(len(publications))]
+
+        def action(_: object) -> dict[int, PublishResult]:
+            with self._store.transaction() as work:
+                results = {number: self._publish(work, publications[number]) for number in order}
+                refer(work, [place for each in publications for place in _places(each.entries)])
+            return results
+
+        published = self._journal.attempt(action)
+        return [published[number] for number in range(len(publications))]
 
     def _publish(self, work: UnitOfWork, publication: Publication) -> PublishResult:
         table, query_id, entries, retired, layout = publication
@@ -83,17 +94,26 @@ class PublishingService:
         _check_layout(struct, layout)
         close_published(work, stored, query_id)
         if struct.partitionKeys:
-            result = self._publish_partitions(work, stored, struct, entries)
+            result, drop_id = self._publish_partitions(work, stored, struct, entries)
             if any(key.startswith(_ANALYZED) for key in struct.parameters):
                 _forget_counts_of_all(work, get_table(work, table, lock="change"))
         else:
-            result = self._publish_table(work, get_table(work, table, lock="change"), entries)
-        result.replaced = retire(work, stored, query_id, [*result.replaced, *retired], _places(entries), self._roots)
+            result, drop_id = self._publish_table(work, get_table(work, table, lock="change"), entries)
+        places = [*result.replaced, *retired]
+        result.replaced = retire(work, stored, query_id, places, _places(entries), self._roots, drop_id)
         return result
+
+    def _keep(self, work: UnitOfWork, stored: StoredTable, overwritten: Sequence[int] | None) -> int | None:
+        """Keeps partitions or (None) a table as they are; returns the number by which they can be taken back."""
+        count = len(overwritten or ())
+        drop_id = self._keeping.begin(work, OVERWRITTEN, stored.ref.name, stored, partitions=count)
+        if drop_id is not None:
+            work.drops.keep(drop_id, stored.ref.id, overwritten)
+        return drop_id
 
     def _publish_partitions(
         self, work: UnitOfWork, stored: StoredTable, table: Table, entries: Sequence[PublishPartition]
-    ) -> PublishResult:
+    ) -> tuple[PublishResult, int | None]:
         rules = PartitionRules(table)
         names = [rules.name(entry.values) for entry in entries]
         there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
@@ -115,11 +135,12 @@ class PublishingService:
         ids = work.partitions_write.insert(stored.ref, [each for each in published if each.id is None])
         versions = {name: first_version(own_id) for name, own_id in zip(new, ids, strict=True)}
         versions |= {name: each.version + 1 for name, each in there.items()}
+        drop_id = self._keep(work, stored, overwritten) if overwritten else None
         work.partitions_write.update(stored.ref, [each for each in published if each.id is not None])
         work.column_statistics.delete(stored.ref.id, overwritten, None, None)
         written = [(each, _replaces(entry)) for each, entry in zip(published, entries, strict=True)]
         work.record(*write_partitions(table_text(table), before, written))
-        return PublishResult(versions=[versions[name] for name in names], replaced=replaced)
+        return PublishResult(versions=[versions[name] for name in names], replaced=replaced), drop_id
 
     def _published(self, rules: PartitionRules, entry: PublishPartition, old: StoredPartition | None) -> NamedPartition:
         if old and entry.mode == PublishMode.APPEND:
@@ -137,13 +158,14 @@ class PublishingService:
 
     def _publish_table(
         self, work: UnitOfWork, stored: StoredTable, entries: Sequence[PublishPartition]
-    ) -> PublishResult:
+    ) -> tuple[PublishResult, int | None]:
         if len(entries) != 1 or entries[0].values:
             raise InvalidInputError(f"{stored.ref.name} has no partitions: publish one entry without values")
         entry = entries[0]
         table = stored.encoded.decode()
         _check_seen(f"{table.dbName}.{table.tableName}", entry, stored.ref.version)
         before, old = table_text(table), copy.deepcopy(table.sd)
+        drop_id = self._keep(work, stored, None) if _replaces(entry) else None
         if entry.mode == PublishMode.APPEND:
             _merge(table.sd, table.parameters, entry)
         else:
@@ -157,7 +179,7 @@ class PublishingService:
         after = table_text(table)
         work.record(table_events.alter_table(before, after), table_events.insert(after, None, replace=_replaces(entry)))
         replaced = replaced_places(old, table.sd) if _replaces(entry) else []
-        return PublishResult(versions=[stored.ref.version + 1], replaced=replaced)
+        return PublishResult(versions=[stored.ref.version + 1], replaced=replaced), drop_id
 
 
 def _check_layout(table: Table, seen: FileLayout | None) -> None:

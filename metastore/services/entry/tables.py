@@ -11,8 +11,8 @@ from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.cascade.acid_tables import forget_dropped
 from metastore.services.cascade.dependencies import check_unmarked, droppable
+from metastore.services.cascade.dropping import Keeping, drop_table
 from metastore.services.clock import Clock
 from metastore.services.files.journal import Journal, decide_removal
 from metastore.services.rules.constraints import add_constraints
@@ -21,12 +21,13 @@ from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_database, get_table
 from metastore.services.rules.materialized_views import add_sources, check_no_views
 from metastore.services.rules.privileges import add_privileges
-from metastore.services.rules.table_data import check_unprotected, data_of
+from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
 from metastore.services.rules.transactional import check_new
 from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.mapping.layout import with_id
 from metastore.storage.queries.filters import table_condition
+from metastore.storage.repositories.drops import TABLE
 from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.structs import copied
@@ -45,6 +46,7 @@ class TableService:
         journal: Journal,
         warehouse: Warehouse,
         clock: Clock,
+        keeping: Keeping,
         rights: Authorization | None = None,
     ) -> None:
         """With `rights`, `get` reads only what its caller may see."""
@@ -53,6 +55,7 @@ class TableService:
         self._journal = journal
         self._warehouse = warehouse
         self._clock = clock
+        self._keeping = keeping
 
     def create(
         self,
@@ -157,8 +160,10 @@ class TableService:
         with self._store.read() as work:
             return work.tables.metas(catalog, database_pattern, pattern, kinds)
 
-    def drop(self, table: TableName, *, delete_data: bool, cascade: bool = False) -> None:
+    def drop(self, table: TableName, *, delete_data: bool, cascade: bool = False, purge: bool = False) -> None:
         """Drops the table; its data goes after the commit, unless it is external. `cascade`: dependent tables, too.
+
+        All of it can be taken back, but where `purge` says that it cannot.
 
         Raises NotFoundError, InvalidOperationError for what a materialized view or dependent table is made of.
         """
@@ -166,12 +171,13 @@ class TableService:
             stored = get_table(work, table, lock="change")
             doomed = data_of(work, stored) if delete_data else []
             check_no_views(work, stored.ref)
+            purge = purge or auto_purged(stored.encoded.decode())
+            drop_id = self._keeping.begin(work, TABLE, table, purge=purge)
             for each in [*droppable(work, stored.ref, cascade=cascade), stored]:
                 check_unprotected(each.encoded.decode())
-                work.tables.delete(each.ref.id)
-                forget_dropped(work, each.encoded.decode())
+                drop_table(work, each, drop_id)
                 work.record(table_events.drop_table(table_text(each.encoded.decode())))
-            removing = decide_removal(work, self._warehouse, doomed)
+            removing = decide_removal(work, self._warehouse, doomed, drop_id=drop_id)
         self._journal.carry_out(removing)
 
 

@@ -9,12 +9,14 @@ from metastore.domain import table_events
 from metastore.domain.events import Event
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError, UnavailableError
+from metastore.services.cascade.dropping import Keeping
+from metastore.services.files.emptied import OWN_DIRECTORIES
 from metastore.services.files.journal import Journal, decide_truncation
-from metastore.services.files.pruning import OWN_DIRECTORIES
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.lookup import get_table
-from metastore.services.rules.table_data import owns_data
+from metastore.services.rules.table_data import check_unprotected, owns_data
 from metastore.storage.references import StoredPartition, StoredTable
+from metastore.storage.repositories.drops import TRUNCATED
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.schema import TABLE_ITSELF
@@ -29,13 +31,18 @@ _COUNTS = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCo
 class TruncationService:
     """Rules of TRUNCATE (Hive's HMSHandler and, for what is refused, its TruncateTableAnalyzer)."""
 
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, keeping: Keeping) -> None:
         self._store = store
         self._journal = journal
         self._warehouse = warehouse
+        self._keeping = keeping
 
-    def truncate(self, name: TableName, partitions: Sequence[str] | None, *, delete_data: bool = True) -> None:
+    def truncate(
+        self, name: TableName, partitions: Sequence[str] | None, *, delete_data: bool = True, purge: bool = False
+    ) -> None:
         """Truncates the named partitions; with None, the whole table. Names come folded, but those of partitions.
+
+        It can be taken back, but where `purge` says that it cannot.
 
         What is in the directories at that moment goes after the commit; what comes later stays.
 
@@ -45,7 +52,7 @@ class TruncationService:
             UnavailableError: files cannot be deleted now; it is tried again in the background.
         """
         inside: dict[str, list[str]] = {}
-        action = partial(self._truncate, name, partitions, inside if delete_data else None)
+        action = partial(self._truncate, name, partitions, inside if delete_data else None, purge)
         removing: list[int] | None = None
         while removing is None:
             try:
@@ -53,15 +60,21 @@ class TruncationService:
             except _NotListedError as unknown:
                 inside |= {place: self._inside(place) for place in unknown.places}
         if failed := self._journal.carry_out(removing):
-            raise UnavailableError(failed[0])
+            raise UnavailableError(next(iter(failed.values())))
 
     def _truncate(
-        self, name: TableName, partitions: Sequence[str] | None, inside: Mapping[str, Sequence[str]] | None, _: object
+        self,
+        name: TableName,
+        partitions: Sequence[str] | None,
+        inside: Mapping[str, Sequence[str]] | None,
+        purge: bool,
+        _: object,
     ) -> list[int]:
         """`inside`: what is in directories; None: all of it stays."""
         with self._store.transaction() as work:
             stored = get_table(work, name, lock="change")
             table = stored.encoded.decode()
+            check_unprotected(table)
             if not owns_data(table):
                 raise InvalidOperationError(
                     f"Cannot truncate non-managed table {name}: it is a view, or an external table without "
@@ -74,8 +87,11 @@ class TruncationService:
             self._check_alone(work, stored, doomed, None if whole else [each.id for each in chosen])
             if inside is not None and (unknown := [each for each in doomed if each not in inside]):
                 raise _NotListedError(unknown)
+            drop_id = self._keeping.begin(work, TRUNCATED, name, stored, purge=purge, partitions=len(chosen))
+            if drop_id is not None:
+                work.drops.keep(drop_id, stored.ref.id, None if whole else [each.id for each in chosen])
             work.record(*(self._table(work, stored, table) if whole else self._partitions(work, stored, table, chosen)))
-            return decide_truncation(work, {each: inside[each] for each in doomed if inside}, stored.ref.id)
+            return decide_truncation(work, {each: inside[each] for each in doomed if inside}, stored.ref.id, drop_id)
 
     def _inside(self, place: str) -> list[str]:
         """What writers have in there is not the table's yet: they publish, or fail, as if they came later."""

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import NamedTuple
 
 from metastore.domain.query_ids import holds, names_write
-from metastore.errors import InvalidOperationError, MetastoreError
-from metastore.services.files.pruning import OWN_DIRECTORIES, prune
+from metastore.errors import InvalidOperationError, MetastoreError, UnavailableError
+from metastore.services.files.emptied import OWN_DIRECTORIES, with_empty_parents
+from metastore.services.files.journal import Journal, decide_cleaning
+from metastore.services.files.operations import DROPPED
 from metastore.storage.repositories.dead_writes import DeadWrite
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.repositories.file_operations import NewOperation
+from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FoundFile, Warehouse
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
@@ -22,19 +26,27 @@ _LEFT = "dead writer"
 _PUT_BACK = "put back: its writer died"
 
 
-class DeadWriteCleaning:
-    """Cleans up after dead writers, one at a time, each in a transaction of its own."""
+class Remains(NamedTuple):
+    """What a dead writer left: renames of others' directories, its own directories, its files among others'."""
 
-    def __init__(self, store: Store, warehouse: Warehouse) -> None:
+    away: list[tuple[str, str]]
+    directories: dict[str, list[FoundFile]]
+    files: dict[str, list[FoundFile]]
+
+
+class DeadWriteCleaning:
+    """Has the journal clean up after dead writers, one at a time."""
+
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
         self._store = store
+        self._journal = journal
         self._warehouse = warehouse
 
     def shown(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
         """What `removed` would say now."""
         try:
-            with self._store.read() as work:
-                dead = work.dead_writes.read(query_id, grace, hold=False)
-                return self._found(work, dead) if dead and _is_due(dead) else []
+            dead = self._read(query_id, grace)
+            return _told(dead, self._remains(dead)) if dead else []
         except MetastoreError as error:
             return [_failure(query_id, error)]
 
@@ -43,72 +55,100 @@ class DeadWriteCleaning:
         try:
             with self._store.transaction(of_call=False) as work:
                 work.dead_writes.abort(query_id)
-            with self._store.transaction(of_call=False) as work:
-                dead = work.dead_writes.read(query_id, grace, hold=True)
-                if dead is None or not _is_due(dead):
+                if not work.dead_writes.claim(query_id, self._journal.lease):
                     return []
-                found = self._found(work, dead)
-                self._sweep(work, dead)
-                if dead.within_grace:
-                    work.dead_writes.swept(query_id)
-                else:
-                    work.dead_writes.forget(query_id)
-                return found
+            try:
+                return self._cleaned(query_id, grace)
+            finally:
+                with self._store.transaction(of_call=False) as work:
+                    work.dead_writes.release(query_id)
         except MetastoreError as error:
             return [_failure(query_id, error)]
 
-    def _found(self, work: UnitOfWork, dead: DeadWrite) -> list[CleanedLocation]:
+    def _cleaned(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
+        dead = self._read(query_id, grace)
+        if dead is None:
+            return []
+        remains = self._remains(dead)
+        self._sweep(dead, remains)
+        with self._store.transaction(of_call=False) as work:
+            if dead.within_grace:
+                work.dead_writes.swept(query_id)
+            else:
+                work.dead_writes.forget(query_id)
+        self._remove_emptied(dead, remains)
+        return _told(dead, remains)
+
+    def _read(self, query_id: str, grace: timedelta) -> DeadWrite | None:
+        """A dead write, if it is due: what was cleaned once is cleaned again at the end of its grace time."""
+        with self._store.read() as work:
+            dead = work.dead_writes.read(query_id, grace)
+        return None if dead is None or (dead.swept and dead.within_grace) else dead
+
+    def _remains(self, dead: DeadWrite) -> Remains:
+        """Raises InvalidOperationError where something new is at the old place of what was renamed."""
         away = [each for each in _renamed_away(dead) if self._warehouse.exists(each[1])]
-        found = [CleanedLocation(source, _PUT_BACK, 0, 0, dead.query_id) for source, _ in reversed(away)]
-        for place in self._directories(work, dead):
-            staying = [target for _, target in away]
-            files = [each for each in self._warehouse.files(place) if not _is_in(each.location, staying)]
-            found.append(_entry(dead, place, files))
-        for place in _shared(dead):
-            files = self._own_files(dead, place)
-            found += [_entry(dead, place, files)] if files else []
-        return found
-
-    def _sweep(self, work: UnitOfWork, dead: DeadWrite) -> None:
-        for place in _shared(dead):
-            self._clear(work, dead, place)
-        for source, target in reversed(_renamed_away(dead)):
-            self._put_back(dead, source, target)
-            if names_write(paths.parent(target), dead.query_id):
-                self._warehouse.delete_empty_tree(paths.parent(target))
-        for place in self._directories(work, dead):
-            self._warehouse.delete_directory(place)
-
-    def _directories(self, work: UnitOfWork, dead: DeadWrite) -> list[str]:
-        """That are there and hold its files only; none that somebody refers to."""
-        places = [paths.join(root, folder, dead.query_id) for root in dead.roots for folder in OWN_DIRECTORIES]
-        used = work.locations.referred(places)
-        return [each for each in places if each not in used and self._warehouse.exists(each)]
-
-    def _own_files(self, dead: DeadWrite, place: str) -> list[FoundFile]:
-        return [each for each in self._warehouse.files(place) if holds(paths.name(each.location), dead.query_id)]
-
-    def _clear(self, work: UnitOfWork, dead: DeadWrite, place: str) -> None:
-        self._warehouse.delete_files(each.location for each in self._own_files(dead, place))
-        for root in dead.roots:
-            prune(work, self._warehouse, [place], root, dead.query_id)
-
-    def _put_back(self, dead: DeadWrite, source: str, target: str) -> None:
-        """Raises InvalidOperationError where something new is at the old place."""
-        if not self._warehouse.exists(target):
-            return
-        if self._warehouse.exists(source):
-            self._warehouse.delete_files(each.location for each in self._own_files(dead, source))
-            if not self._warehouse.delete_empty_tree(source):
+        staying = [target for _, target in away]
+        own = [paths.join(root, folder, dead.query_id) for root in dead.roots for folder in OWN_DIRECTORIES]
+        with self._store.read() as work:
+            used = work.locations.referred(own)
+        there = [each for each in own if each not in used and self._warehouse.exists(each)]
+        directories = {
+            each: [file for file in self._warehouse.files(each) if not _is_in(file.location, staying)] for each in there
+        }
+        shared = [*_shared(dead), *(source for source, _ in away)]
+        files = {}
+        for place in dict.fromkeys(shared):
+            found = self._warehouse.files(place)
+            files[place] = [each for each in found if holds(paths.name(each.location), dead.query_id)]
+            target = dict(away).get(place)
+            if target and len(files[place]) < len(found):
                 raise InvalidOperationError(
-                    f"{source} was moved to {target} by a writer that died, and has come anew: remove one of them"
+                    f"{place} was moved to {target} by a writer that died, and has come anew: remove one of them"
                 )
-        self._warehouse.rename_directory(target, source)
+        return Remains(away, directories, {place: found for place, found in files.items() if found})
+
+    def _sweep(self, dead: DeadWrite, remains: Remains) -> None:
+        """Files go first, then what was renamed goes back, then what is its own goes.
+
+        Raises ConflictError where somebody is there, UnavailableError where something fails: the rest stands in the
+        journal then.
+        """
+        files = [file.location for found in remains.files.values() for file in found]
+        steps = [
+            [NewOperation("remove", paths.canonical(each), DROPPED) for each in files],
+            *([_back(source, target)] for source, target in reversed(remains.away)),
+            [NewOperation("remove", paths.canonical(each), DROPPED) for each in remains.directories],
+        ]
+        with self._store.transaction(of_call=False) as work:
+            decided = decide_cleaning(work, steps, dead.table_id)
+        for ids in decided:
+            if failed := self._journal.carry_out(ids):
+                raise UnavailableError(next(iter(failed.values())))
+
+    def _remove_emptied(self, dead: DeadWrite, remains: Remains) -> None:
+        shared = [*_shared(dead), *(source for source, _ in remains.away)]
+        emptied = [each for place in shared for each in self._folders(place)]
+        above = [paths.parent(target) for _, target in remains.away]
+        own = [each for each in above if names_write(each, dead.query_id)]
+        self._journal.remove_empty([*own, *(each for root in dead.roots for each in with_empty_parents(emptied, root))])
+
+    def _folders(self, place: str) -> list[str]:
+        """A directory and those in it, at any depth."""
+        return [place, *(deeper for each in self._warehouse.children(place)[1] for deeper in self._folders(each))]
 
 
-def _is_due(dead: DeadWrite) -> bool:
-    """What was cleaned once is cleaned again at the end of its grace time."""
-    return not (dead.swept and dead.within_grace)
+def _back(source: str, target: str) -> NewOperation:
+    return NewOperation("move", paths.canonical(target), _PUT_BACK, paths.canonical(source))
+
+
+def _told(dead: DeadWrite, remains: Remains) -> list[CleanedLocation]:
+    back = [CleanedLocation(source, _PUT_BACK, 0, 0, dead.query_id) for source, _ in reversed(remains.away)]
+    left = {**remains.directories, **remains.files}
+    return back + [
+        CleanedLocation(place, _LEFT, len(files), sum(each.bytes for each in files), dead.query_id)
+        for place, files in left.items()
+    ]
 
 
 def _renamed_away(dead: DeadWrite) -> list[tuple[str, str]]:
@@ -129,10 +169,6 @@ def _shared(dead: DeadWrite) -> list[str]:
 
 def _is_in(location: str, places: Iterable[str]) -> bool:
     return any(paths.same(location, each) or paths.is_below(location, each) for each in places)
-
-
-def _entry(dead: DeadWrite, place: str, files: list[FoundFile]) -> CleanedLocation:
-    return CleanedLocation(place, _LEFT, len(files), sum(each.bytes for each in files), dead.query_id)
 
 
 def _failure(query_id: str, error: MetastoreError) -> CleanedLocation:

@@ -18,6 +18,7 @@ from metastore.services.files.moves import Move, follow
 from metastore.services.files.operations import DROPPED, TRUNCATED, UNDONE, Performer
 from metastore.storage.repositories.file_operations import FileOperation, NewOperation
 from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.repositories.retired_locations import Doom
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -89,6 +90,11 @@ class Journal:
         self._step = on_step
         self._perform = Performer(warehouse, on_step)
 
+    @property
+    def lease(self) -> timedelta:
+        """For how long who claims something has it."""
+        return LEASE
+
     def attempt(self, action: Callable[[Looked], T]) -> T:
         """What the action returns, once nothing is in its way.
 
@@ -130,14 +136,14 @@ class Journal:
             self._undo(number, intent.made)
             raise
 
-    def carry_out(self, ids: Sequence[int], *, mine: bool = True) -> list[str]:
+    def carry_out(self, ids: Sequence[int], *, mine: bool = True) -> dict[int, str]:
         """Does what was decided, after the commit. What fails is logged and left to the background: the call is done.
 
-        Returns what failed.
+        Returns what failed, by number (0: all of it).
         """
         failed: dict[int, str] = {}
         if not ids:
-            return []
+            return {}
         try:
             self._step("committed")
             claimed = self._in_transaction(lambda work: self._claimed(work, ids, mine=mine))
@@ -149,7 +155,7 @@ class Journal:
         except MetastoreError as error:
             log.warning("left to the background: %s", error)
             failed[0] = str(error)
-        return list(failed.values())
+        return failed
 
     def overdue(self, table_ids: Sequence[int] | None) -> list[FileOperation]:
         """What was dropped or truncated, of these tables or of all, whose files are there and nobody is at."""
@@ -197,13 +203,17 @@ class Journal:
         return claimed
 
     def _performed(self, claimed: Sequence[FileOperation], failed: dict[int, str]) -> list[int]:
-        """First all goes where it belongs or out of the way, then what was put away goes; the ids of what is done."""
+        """First all goes where it belongs or out of the way, then what was put away goes, unless it can be taken back.
+
+        Returns the ids of what is done.
+        """
         there = self._each(claimed, self._perform.take_away, failed)
         if away := {each.id: there[each.id] for each in claimed if there.get(each.id, each.location) != each.location}:
             self._in_transaction(lambda work: work.file_operations.put_away(away))
             self._step("put away")
         left = [each for each in claimed if each.id in there]
-        return list(self._each(left, lambda each: self._perform.finish(each, there[each.id]), failed))
+        finished = self._each(left, lambda each: self._perform.finish(each, there[each.id]), failed)
+        return [number for number, ended in finished.items() if ended]
 
     def _each(
         self, operations: Sequence[FileOperation], action: Callable[[FileOperation], T], failed: dict[int, str]
@@ -231,7 +241,9 @@ class Journal:
             places = list(
                 dict.fromkeys(paths.canonical(each) for place in made for each in (place, follow(place, moves)))
             )
-            used = {*work.locations.referred(places), *work.file_operations.being_made(places)}
+            others = (work.locations.referred, work.locations.written, work.file_operations.being_made)
+            waiting = [place for place, use in work.locations.retired(places).items() if use.itself]
+            used = {*waiting, *(place for of in others for place in of(places))}
             free = [each for each in dict.fromkeys(places) if each not in used]
             return work.file_operations.decide([NewOperation("remove", each, UNDONE) for each in free], LEASE)
 
@@ -295,11 +307,25 @@ def decide_moves(
     return work.file_operations.decide(new, LEASE, table_id, paths.canonical(root) if root else "")
 
 
-def decide_truncation(work: UnitOfWork, inside: Mapping[str, Sequence[str]], table_id: int) -> list[int]:
+def decide_truncation(
+    work: UnitOfWork, inside: Mapping[str, Sequence[str]], table_id: int, drop_id: int | None = None
+) -> list[int]:
     """Decides, as `decide_moves`, that what is `inside` of directories goes, by directory."""
     refer(work, list(inside))
     new = [NewOperation("remove", paths.canonical(each), TRUNCATED, places=found) for each, found in inside.items()]
-    return work.file_operations.decide(new, LEASE, table_id)
+    return work.file_operations.decide(new, LEASE, table_id, drop_id=drop_id)
+
+
+def decide_dooms(work: UnitOfWork, dooms: Sequence[Doom]) -> dict[str, int]:
+    """Decides that retired locations go; the ids by location, of those that are as they were."""
+    return work.retired_locations.doom(dooms, LEASE)
+
+
+def decide_cleaning(work: UnitOfWork, steps: Sequence[Sequence[NewOperation]], table_id: int | None) -> list[list[int]]:
+    """Decides what cleaning up takes, step by step; the ids of each. Raises InTheWayError where somebody is there."""
+    work.file_operations.alone()  # who refers to one from now on waits until it is done
+    refer(work, [each.location for step in steps for each in step])
+    return [work.file_operations.decide(step, LEASE, table_id) for step in steps]
 
 
 def refer(work: UnitOfWork, places: Sequence[str], but: Sequence[int] = ()) -> None:
@@ -317,13 +343,47 @@ def decide_removal(
     table_id: int | None = None,
     root: str = "",
     reason: str = DROPPED,
+    drop_id: int | None = None,
 ) -> list[int]:
     """Decides that what was dropped with this transaction goes; directories that it leaves empty below `root`, too.
 
-    `reason`: of what is UNDONE, only empty directories go. Outside of the roots, nothing goes. Returns the ids of the
-    operations, to be carried out after the commit.
+    `reason`: of what is UNDONE, only empty directories go. `drop_id`: it is put away, and can be taken back. Outside of
+    the roots, nothing goes. Returns the ids of the operations, to be carried out after the commit.
     """
     inside = [paths.canonical(each) for each in warehouse.roots.holding(places)]
     new = [NewOperation("remove", each, reason) for each in inside]
-    work.file_operations.swallow(inside)
-    return work.file_operations.decide(new, LEASE, table_id, paths.canonical(root) if root else "")
+    work.file_operations.swallow(inside, drop_id)
+    return work.file_operations.decide(new, LEASE, table_id, paths.canonical(root) if root else "", drop_id)
+
+
+def decide_return(
+    work: UnitOfWork, looked: Looked, drop_id: int, place: Callable[[str], str | None], table_id: int | None = None
+) -> list[int]:
+    """Decides, as `decide_moves`, that what was put away with a drop comes back.
+
+    `place`: from where it lay to where it comes, None for what stays away. `table_id`: whose all of it is. Raises
+    InvalidOperationError where another object of the catalog lies there now.
+    """
+    away = work.file_operations.of_drop(drop_id)
+    if late := [each.id for each in away if each.origin is None]:
+        raise InTheWayError(late)
+    origins = {each.id: each.origin or "" for each in away}
+    back = {each.id: Move(each.location, to) for each in away if (to := place(origins[each.id])) is not None}
+    places = [move.target for move in back.values()]
+    work.file_operations.alone()
+    if table_id is not None and (used := work.locations.others(places, table_id, None)):
+        raise InvalidOperationError(f"{next(iter(used))} has been given to another object of the catalog")
+    if work.file_operations.being_made(places):
+        raise InTheWayError
+    looked.require([move for each in away if each.id in back for move in _moves(each, back[each.id])])
+    refer(work, places)
+    work.file_operations.release(drop_id, [origins[number] for number in back])
+    return work.file_operations.take_back({number: move.target for number, move in back.items()}, LEASE)
+
+
+def _moves(away: FileOperation, back: Move) -> list[Move]:
+    """What comes back, one by one where its directory has stayed."""
+    if away.reason != TRUNCATED:
+        return [back]
+    names = map(paths.name, away.places)
+    return [Move(paths.join(back.source, name), paths.join(back.target, name)) for name in names]

@@ -34,19 +34,24 @@ class Performer:
             return place
         trash = self._warehouse.trash(place, str(operation.id))
         if operation.reason == TRUNCATED:
-            self._warehouse.move_each(operation.places, trash)
+            self._warehouse.move_each(operation.places, trash, copies=operation.kept)
             self._warehouse.make_directory(place)
             return trash
-        return trash if self._warehouse.put_away(place, trash) else place
+        return trash if self._warehouse.put_away(place, trash, copies=operation.kept) else place
 
-    def finish(self, operation: FileOperation, location: str) -> None:
-        """Removes what goes, from where it is now; directories above its old place that have become empty go, too."""
+    def finish(self, operation: FileOperation, location: str) -> bool:
+        """Removes what goes, from where it is now; directories above its old place that have become empty go, too.
+
+        What can be taken back stays; false where that is so.
+        """
+        stays = operation.kept and location != operation.location
         if operation.reason == UNDONE:
             self._warehouse.delete_empty(location)
-            return
-        if operation.kind == "remove":
+            return True
+        if operation.kind == "remove" and not stays:
             self._warehouse.delete_directory(location)
             self._step("removed")
         origin = operation.origin or operation.location
         if operation.root and paths.is_below(origin, operation.root):
             self._warehouse.delete_empty_parents(origin, operation.root)
+        return not stays

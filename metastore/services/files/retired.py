@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from metastore.domain.query_ids import holds_token, token_of
 from metastore.errors import MetastoreError
-from metastore.services.files.pruning import prune
+from metastore.services.files.emptied import with_empty_parents
+from metastore.services.files.journal import Journal, decide_dooms
+from metastore.services.files.operations import DROPPED, TRUNCATED
 from metastore.storage.repositories.locations import UNUSED, Use
-from metastore.storage.repositories.retired_locations import RetiredLocation
+from metastore.storage.repositories.retired_locations import Doom, RetiredLocation
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FoundFile, Warehouse
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
-_AT_ONCE: Final = 20  # locations for which a table is locked: some seconds where files are far away
+_AT_ONCE: Final = 20  # locations that are looked at before they go
 
 
 class Doomed(NamedTuple):
-    """What goes of a location: whole directories and single files. `files` are all of them, `left` those that stay."""
+    """What goes of a location: all of it (`whole`), or some of what is in it. `left`: files that stay."""
 
-    directories: list[str]
-    single: list[FoundFile]
+    whole: bool
+    places: list[str]
     files: list[FoundFile]
     left: int = 0
+    there: bool = True
 
-
-class Done(NamedTuple):
-    """What was removed or failed; and the locations of which nothing more is to be done."""
-
-    cleaned: list[CleanedLocation]
-    settled: list[str]
+    @property
+    def acts(self) -> bool:
+        """Tells whether anything is to be done."""
+        return self.whole or bool(self.places)
 
 
 class RetiredCleaning:
-    """Removes retired locations, some of a table at once. Meanwhile nobody publishes to the table."""
+    """Has the journal remove retired locations, some of a table at once."""
 
-    def __init__(self, store: Store, warehouse: Warehouse) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
         self._store = store
+        self._journal = journal
         self._warehouse = warehouse
 
     def clean(self, due: Iterable[RetiredLocation], *, dry_run: bool) -> list[CleanedLocation]:
@@ -47,69 +49,71 @@ class RetiredCleaning:
         cleaned: list[CleanedLocation] = []
         for some in _portions(due):
             try:
-                cleaned += self._shown(some) if dry_run else self._removed(some)
+                looked, failures = self._look(some)
+                cleaned += failures
+                cleaned += [entry for each in looked for entry in _entry(*each)] if dry_run else self._remove(looked)
+                if not dry_run:
+                    self._settle(some)
             except MetastoreError as error:
-                cleaned += [_failure(each, error) for each in some]
+                cleaned += [_failure(each, str(error)) for each in some]
         return cleaned
 
-    def _shown(self, some: Sequence[RetiredLocation]) -> list[CleanedLocation]:
+    def _look(
+        self, some: Sequence[RetiredLocation]
+    ) -> tuple[list[tuple[RetiredLocation, Doomed]], list[CleanedLocation]]:
+        """Says what goes of them, without those that are in use themselves; and where that cannot be said."""
         with self._store.read() as work:
-            partitioned = self._partitioned(work, some[0], lock=False)
-            return self._each(work, _unwritten(work, some), partitioned, lambda _: None).cleaned
-
-    def _removed(self, some: Sequence[RetiredLocation]) -> list[CleanedLocation]:
-        with self._store.transaction(of_call=False) as work:
-            partitioned = self._partitioned(work, some[0], lock=True)
-            held = work.retired_locations.hold(some)
-            unwritten = _unwritten(work, [each for each in some if each.location in held])
-            done = self._each(work, unwritten, partitioned, self._remove)
-            for root in {each.root for each in unwritten}:
-                prune(work, self._warehouse, done.settled, root)
-            work.retired_locations.forget(done.settled)
-            return done.cleaned
-
-    def _partitioned(self, work: UnitOfWork, retired: RetiredLocation, *, lock: bool) -> bool:
-        found = [] if retired.table_id is None else work.tables.find_ids([retired.table_id], lock=lock)
-        return not found or bool(found[0].ref.keys)
-
-    def _each(
-        self, work: UnitOfWork, some: Sequence[RetiredLocation], partitioned: bool, act: Callable[[Doomed], object]
-    ) -> Done:
-        uses = work.locations.referred([each.location for each in some])
-        done = Done([], [])
+            table = [] if some[0].table_id is None else work.tables.find_ids([some[0].table_id])
+            uses = _uses(work, some)
+        partitioned = not table or bool(table[0].ref.keys)
+        looked, failures = [], []
         for each in some:
             use = uses.get(each.location, UNUSED)
             try:
                 if not use.itself:
-                    doomed = self._doomed(work, each, use, partitioned)
-                    act(doomed)
-                    done.cleaned.extend(_entry(each, doomed))
+                    looked.append((each, self._doomed(each, use, partitioned)))
             except MetastoreError as error:
-                done.cleaned.append(_failure(each, error))
-            else:
-                done.settled.append(each.location)
-        return done
+                failures.append(_failure(each, str(error)))
+        return looked, failures
 
-    def _doomed(self, work: UnitOfWork, retired: RetiredLocation, use: Use, partitioned: bool) -> Doomed:
+    def _settle(self, some: Sequence[RetiredLocation]) -> None:
+        """What others refer to again is theirs."""
+        with self._store.transaction(of_call=False) as work:
+            uses = work.locations.referred([each.location for each in some])
+            work.retired_locations.forget([location for location, use in uses.items() if use.itself])
+
+    def _remove(self, looked: Sequence[tuple[RetiredLocation, Doomed]]) -> list[CleanedLocation]:
+        with self._store.transaction(of_call=False) as work:
+            work.file_operations.alone()  # who refers to one from now on waits until it is gone
+            free = _still_free(work, looked)
+            ids = decide_dooms(work, [_doom(*each) for each in free if each[1].acts])
+            settled = work.retired_locations.forget([retired.location for retired, doomed in free if not doomed.acts])
+        failed = self._journal.carry_out(list(ids.values()))
+        errors = {location: failed[number] for location, number in ids.items() if number in failed}
+        gone = [each for each in free if each[0].location in {*ids, *settled} - errors.keys()]
+        for root in {retired.root for retired, _ in gone}:
+            places = [retired.location for retired, _ in gone if retired.root == root]
+            self._journal.remove_empty(with_empty_parents(places, root))
+        cleaned = [entry for each in gone for entry in _entry(*each)]
+        return cleaned + [_failure(each, errors[each.location]) for each, _ in free if each.location in errors]
+
+    def _doomed(self, retired: RetiredLocation, use: Use, partitioned: bool) -> Doomed:
         place = retired.location
         inside, below = self._warehouse.children(place)
         if not (paths.same(place, retired.root) or paths.is_below(place, retired.root)):
             files = inside if use.below else self._warehouse.files(place)
             token = token_of(retired.query_id)
             own = [each for each in files if token and holds_token(paths.name(each.location), token)]
-            return Doomed([], own, own, left=len(files) - len(own))
+            return Doomed(whole=False, places=[each.location for each in own], files=own, left=len(files) - len(own))
         if not use.below and not paths.same(place, retired.root):
-            there = inside or below or self._warehouse.exists(place)
-            return Doomed([place] if there else [], [], self._warehouse.files(place))
+            there = bool(inside or below or self._warehouse.exists(place))
+            return Doomed(whole=True, places=[], files=self._warehouse.files(place), there=there)
         # Others lie in it, too: of a table without partitions, all that engines would read there was the table's.
         visible = [each for each in inside if is_visible(each.location)]
-        whole = [] if partitioned else _unused(work, [each for each in below if is_visible(each)])
-        return Doomed(whole, visible, [*visible, *(file for each in whole for file in self._warehouse.files(each))])
-
-    def _remove(self, doomed: Doomed) -> None:
-        for each in doomed.directories:
-            self._warehouse.delete_directory(each)
-        self._warehouse.delete_files(each.location for each in doomed.single)
+        with self._store.read() as work:
+            folders = [] if partitioned else _unused(work, [each for each in below if is_visible(each)])
+        files = [*visible, *(file for each in folders for file in self._warehouse.files(each))]
+        return Doomed(whole=False, places=[*(each.location for each in visible), *folders], files=files)
 
 
 def is_visible(location: str) -> bool:
@@ -126,10 +130,31 @@ def _portions(due: Iterable[RetiredLocation]) -> Iterator[list[RetiredLocation]]
             yield locations[start : start + _AT_ONCE]
 
 
-def _unwritten(work: UnitOfWork, some: Sequence[RetiredLocation]) -> list[RetiredLocation]:
-    """Those where no open write has files, or below."""
-    written = work.locations.written([each.location for each in some])
-    return [each for each in some if each.location not in written]
+def _uses(work: UnitOfWork, some: Sequence[RetiredLocation]) -> dict[str, Use]:
+    """By whom they are referred to; where open writes have files, or below, as if they were in use themselves."""
+    locations = [each.location for each in some]
+    written = dict.fromkeys(work.locations.written(locations), Use(itself=True, below=True))
+    return {**work.locations.referred(locations), **written}
+
+
+def _still_free(
+    work: UnitOfWork, looked: Sequence[tuple[RetiredLocation, Doomed]]
+) -> list[tuple[RetiredLocation, Doomed]]:
+    """Those of which nobody has taken anything since."""
+    uses = _uses(work, [retired for retired, _ in looked])
+    places = [place for _, doomed in looked for place in doomed.places]
+    used = {*places} - {*_unused(work, places)}
+    return [
+        (retired, doomed)
+        for retired, doomed in looked
+        if not (use := uses.get(retired.location, UNUSED)).itself
+        and not (doomed.whole and use.below)
+        and used.isdisjoint(doomed.places)
+    ]
+
+
+def _doom(retired: RetiredLocation, doomed: Doomed) -> Doom:
+    return Doom(retired, DROPPED if doomed.whole else TRUNCATED, [paths.canonical(each) for each in doomed.places])
 
 
 def _unused(work: UnitOfWork, places: list[str]) -> list[str]:
@@ -141,7 +166,7 @@ def _unused(work: UnitOfWork, places: list[str]) -> list[str]:
 
 def _entry(retired: RetiredLocation, doomed: Doomed) -> list[CleanedLocation]:
     """None where nothing was there."""
-    if not (doomed.files or doomed.directories or doomed.left):
+    if not (doomed.files or (doomed.whole and doomed.there) or doomed.left):
         return []
     error = f"outside of the table's directory, {doomed.left} files that name no write of the table are left"
     size = sum(each.bytes for each in doomed.files)
@@ -149,5 +174,5 @@ def _entry(retired: RetiredLocation, doomed: Doomed) -> list[CleanedLocation]:
     return [CleanedLocation(*counted, error if doomed.left else None)]
 
 
-def _failure(retired: RetiredLocation, error: MetastoreError) -> CleanedLocation:
-    return CleanedLocation(retired.location, retired.reason, 0, 0, retired.query_id or None, str(error))
+def _failure(retired: RetiredLocation, error: str) -> CleanedLocation:
+    return CleanedLocation(retired.location, retired.reason, 0, 0, retired.query_id or None, error)

@@ -38,9 +38,17 @@ def _default_place(sd: StorageDescriptor) -> list[str]:
 
 
 def retire(
-    work: UnitOfWork, stored: StoredTable, query_id: str, replaced: Iterable[str], current: Iterable[str], roots: Roots
+    work: UnitOfWork,
+    stored: StoredTable,
+    query_id: str,
+    replaced: Iterable[str],
+    current: Iterable[str],
+    roots: Roots,
+    drop_id: int | None = None,
 ) -> list[str]:
     """Retires those of the locations to which nothing refers, now that `current` ones are published; returns them.
+
+    `drop_id`: by which they can be taken back.
 
     What lies outside of the roots is left to its owner.
     """
@@ -50,7 +58,7 @@ def retire(
     unused = [each for each in places if not used.get(paths.canonical(each), UNUSED).itself]
     work.retired_locations.forget(back)
     canonical = [paths.canonical(each) for each in unused]
-    work.retired_locations.add(stored.ref.id, root_of(stored), canonical, REPLACED, query_id)
+    work.retired_locations.add(stored.ref.id, root_of(stored), canonical, REPLACED, query_id, drop_id)
     return unused
 
 

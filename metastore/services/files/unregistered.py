@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from metastore.domain.query_ids import is_registered_form
-from metastore.errors import MetastoreError
-from metastore.services.files.pruning import STAGING, prune
+from metastore.errors import MetastoreError, UnavailableError
+from metastore.services.files.emptied import STAGING, with_empty_parents
+from metastore.services.files.journal import Journal, decide_removal
 from metastore.services.rules.tables import is_view
-from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.repositories.locations import UNUSED, Use
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FoundFile, Warehouse
@@ -22,50 +23,65 @@ _REASON = "registered nowhere"
 class UnregisteredCleaning:
     """Looks for them, table by table. Only the file system knows how old they are, so its clock counts."""
 
-    def __init__(self, store: Store, warehouse: Warehouse) -> None:
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
         self._store = store
+        self._journal = journal
         self._warehouse = warehouse
 
     def clean(self, table_id: int, grace: timedelta, *, dry_run: bool) -> list[CleanedLocation]:
         """What was, or would be, removed of one table."""
         root = ""
         try:
-            with self._store.transaction(of_call=False) as work:
-                stored = work.tables.find_ids([table_id], lock=not dry_run)
-                struct = stored[0].encoded.decode() if stored else None
-                if struct is None or is_view(struct) or not struct.sd.location:
-                    return []
-                root = paths.before_versions(struct.sd.location)
-                places = [(each, files) for each, files in self._found(work, root) if _is_old(files, grace)]
-                for place, _ in () if dry_run else places:
-                    self._warehouse.delete_directory(place)
-                    prune(work, self._warehouse, [paths.parent(place)], root)
+            with self._store.read() as work:
+                stored = work.tables.find_ids([table_id])
+            struct = stored[0].encoded.decode() if stored else None
+            if struct is None or is_view(struct) or not struct.sd.location:
+                return []
+            root = paths.before_versions(struct.sd.location)
+            places = {each: files for each, files in self._found(root) if _is_old(files, grace)}
+            if not dry_run:
+                self._remove(table_id, list(places), root)
         except MetastoreError as error:
             return [CleanedLocation(root, _REASON, 0, 0, None, str(error))]
-        return [_entry(place, files, root) for place, files in places]
+        return [_entry(place, files, root) for place, files in places.items()]
 
-    def _found(self, work: UnitOfWork, root: str) -> Iterator[tuple[str, list[FoundFile]]]:
+    def _remove(self, table_id: int, places: list[str], root: str) -> None:
+        with self._store.transaction(of_call=False) as work:
+            work.file_operations.alone()  # who refers to one from now on waits until it is gone
+            free = [each for each in places if _use(work, each) == UNUSED]
+            ids = decide_removal(work, self._warehouse, free, table_id=table_id)
+        if failed := self._journal.carry_out(ids):
+            raise UnavailableError(next(iter(failed.values())))
+        self._journal.remove_empty(with_empty_parents(free, root))
+
+    def _found(self, root: str) -> Iterator[tuple[str, list[FoundFile]]]:
         for folder in (STAGING, paths.VERSIONS):
             _, below = self._warehouse.children(paths.join(root, folder))
-            known = work.dead_writes.known([paths.name(each) for each in below])
+            with self._store.read() as work:
+                known = work.dead_writes.known([paths.name(each) for each in below])
             for place in below:
                 if paths.name(place) not in known:
-                    yield from self._unused(work, place)
+                    yield from self._unused(place)
 
-    def _unused(self, work: UnitOfWork, place: str) -> Iterator[tuple[str, list[FoundFile]]]:
+    def _unused(self, place: str) -> Iterator[tuple[str, list[FoundFile]]]:
         """The place itself, or those in it to which nothing refers, as far up as possible."""
-        key = paths.canonical(place)
-        uses = [
-            of([key]).get(key, UNUSED)
-            for of in (work.locations.referred, work.locations.written, work.locations.retired)
-        ]
-        if any(use.itself for use in uses):
+        with self._store.read() as work:
+            use = _use(work, place)
+        if use.itself:
             return
-        if not any(use.below for use in uses):
+        if not use.below:
             yield place, self._warehouse.files(place)
             return
         for each in self._warehouse.children(place)[1]:
-            yield from self._unused(work, each)
+            yield from self._unused(each)
+
+
+def _use(work: UnitOfWork, place: str) -> Use:
+    """By whom it is used: objects, open writes, what was replaced."""
+    key = paths.canonical(place)
+    of = work.locations
+    uses = [found([key]).get(key, UNUSED) for found in (of.referred, of.written, of.retired)]
+    return Use(any(use.itself for use in uses), any(use.below for use in uses))
 
 
 def _is_old(files: list[FoundFile], grace: timedelta) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from metastore.domain.names import PROTECTED
 from metastore.errors import InvalidOperationError
@@ -12,7 +12,10 @@ from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
-from thrift_idl.gen.hive_metastore.ttypes import Table
+from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
+
+_PURGE = "ifPurge"  # Hive's property of a call's context
+_AUTO_PURGE = "auto.purge"  # and of a table
 
 
 def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
@@ -31,12 +34,22 @@ def owns_data(table: Table) -> bool:
     return is_managed(table) or is_true(table.parameters, "external.table.purge")
 
 
+def auto_purged(table: Table) -> bool:
+    """Tells whether a table wants that nothing is kept of what is dropped, truncated or overwritten."""
+    return is_true(table.parameters, _AUTO_PURGE)
+
+
+def purges(context: Mapping[str, str]) -> bool:
+    """Tells whether a call wants that nothing is kept (DROP … PURGE)."""
+    return is_true(dict(context), _PURGE)
+
+
 def check_unprotected(table: Table) -> None:
-    """Raises InvalidOperationError for a table that must not be dropped."""
+    """Raises InvalidOperationError for a table that must be neither dropped nor truncated."""
     if is_true(table.parameters, PROTECTED):
         name = f"{table.dbName}.{table.tableName}"
         raise InvalidOperationError(
-            f"{name} is protected: before it, its partitions or its database are dropped, run  "
+            f"{name} is protected: before it, its partitions or its database are dropped, or it is truncated, run  "
             f"metastore unprotect {name}  (table property {PROTECTED})"
         )
 
@@ -45,6 +58,19 @@ def places_of_table(work: UnitOfWork, table: StoredTable) -> list[str]:
     """Lists where a table, its partitions and their skewed values lie."""
     own = table.encoded.decode().sd.location
     return [*([own] if own else []), *paths.absolute(work.partitions.locations(table.ref))]
+
+
+def places_of_partition(partition: Partition, root: str) -> list[str]:
+    """Returns the directory of a partition, and those of its skewed values that lie elsewhere.
+
+    Of an archived one (Hive's ALTER TABLE … ARCHIVE), what is in its table's directory `root` besides the archive.
+    """
+    original = partition.parameters.get("original_location")
+    if original and is_true(partition.parameters, "is_archived"):
+        return [each for each in paths.absolute([original]) if root and paths.is_below(each, root)]
+    own = partition.sd.location
+    skewed = paths.absolute(partition.sd.skewedInfo.skewedColValueLocationMaps.values())
+    return [own, *(each for each in skewed if not paths.is_below(each, own))] if own else skewed
 
 
 def spared(roots: Roots, places: Sequence[str], kept: Sequence[str]) -> list[str]:

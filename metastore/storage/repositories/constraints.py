@@ -20,6 +20,8 @@ _JOINED = (
     .outerjoin(_PARENT_DATABASES, _PARENT_DATABASES.c.id == _PARENTS.c.database_id)
 )
 
+_POINTS_TO_WHAT_IS_THERE = or_(table_constraints.c.parent_table_id.is_(None), _PARENTS.c.database_id.is_not(None))
+
 
 class Constraints:
     """Queries on constraints. Names come folded, structs complete."""
@@ -39,7 +41,7 @@ class Constraints:
                 _PARENTS.c.name,
             )
             .select_from(_JOINED)
-            .where(databases.c.catalog == catalog, condition)
+            .where(databases.c.catalog == catalog, condition, _POINTS_TO_WHAT_IS_THERE)
             .where(table_constraints.c.kind.in_([KINDS[struct].code for struct in structs]))
             .order_by(databases.c.name, tables.c.name, table_constraints.c.name, table_constraints.c.position)
         )

@@ -11,18 +11,22 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
 from metastore.storage.postgres.clock import ago, now
-from metastore.storage.schema import open_write_locations, open_write_renames, open_writes
+from metastore.storage.schema import open_write_locations, open_write_renames, open_writes, tables
 from metastore.storage.schema.base import Texts
 
 _COLUMNS = open_writes.c
 # Who renews waits for who aborts, and the other way round: of the two, the second sees what the first did.
 _DEAD = or_(_COLUMNS.lease_ends_at < now(), _COLUMNS.table_id.is_(None), _COLUMNS.aborted_at.is_not(None))
 
+# The files of writes to a dropped table lie in the trash with it, until it is back or gone.
+_OF_DROPPED = select(tables.c.id).where(tables.c.id == _COLUMNS.table_id, tables.c.database_id.is_(None)).exists()
+
 
 class DeadWrite(NamedTuple):
     """A write that will never be published. Locations are canonical; `renames` are pairs of source and target."""
 
     query_id: str
+    table_id: int | None
     roots: list[str]
     locations: list[str]
     renames: list[tuple[str, str]]
@@ -38,7 +42,7 @@ class DeadWrites:
 
     def find(self, table_ids: Sequence[int] | None) -> list[str]:
         """Returns the query ids of writes whose lease is over, or whose table was dropped."""
-        query = select(_COLUMNS.query_id).where(_DEAD, *_of(table_ids)).order_by(_COLUMNS.query_id)
+        query = select(_COLUMNS.query_id).where(_DEAD, ~_OF_DROPPED, *_of(table_ids)).order_by(_COLUMNS.query_id)
         return list(self._connection.execute(query).scalars())
 
     def alive(self, table_ids: Sequence[int] | None, grace: timedelta) -> int:
@@ -50,20 +54,27 @@ class DeadWrites:
     def abort(self, query_id: str) -> None:
         """Aborts a write: from now on it cannot be renewed or published, unless it was renewed meanwhile."""
         statement = update(open_writes).where(_COLUMNS.query_id == query_id, _DEAD, _COLUMNS.aborted_at.is_(None))
-        self._connection.execute(statement.values(aborted_at=now()))
+        self._connection.execute(statement.values(aborted_at=now(), lease_ends_at=now()))
 
-    def read(self, query_id: str, grace: timedelta, *, hold: bool) -> DeadWrite | None:
-        """Returns a dead write. `hold`: only if it is aborted and no other cleaner is at it; nobody else will be."""
-        columns = (_COLUMNS.query_id, _COLUMNS.roots, _COLUMNS.swept, _young(grace).label("young"))
-        query = select(*columns).where(
-            _COLUMNS.query_id == query_id, _COLUMNS.aborted_at.is_not(None) if hold else _DEAD
-        )
-        if hold:
-            query = query.with_for_update(skip_locked=True)
+    def claim(self, query_id: str, lease: timedelta) -> bool:
+        """Has an aborted write for this long, or until `release`; false where another cleaner has it."""
+        free = (_COLUMNS.query_id == query_id) & _COLUMNS.aborted_at.is_not(None) & (_COLUMNS.lease_ends_at <= now())
+        statement = update(open_writes).where(free).values(lease_ends_at=now() + lease)
+        return self._connection.execute(statement).rowcount == 1
+
+    def release(self, query_id: str) -> None:
+        """Others may claim it."""
+        self._connection.execute(update(open_writes).where(_COLUMNS.query_id == query_id).values(lease_ends_at=now()))
+
+    def read(self, query_id: str, grace: timedelta) -> DeadWrite | None:
+        """Returns a dead write, or None."""
+        columns = (_COLUMNS.query_id, _COLUMNS.table_id, _COLUMNS.roots, _COLUMNS.swept, _young(grace).label("young"))
+        query = select(*columns).where(_COLUMNS.query_id == query_id, _DEAD)
         row = self._connection.execute(query).one_or_none()
         if row is None:
             return None
-        return DeadWrite(query_id, row.roots, self._locations(query_id), self._renames(query_id), row.swept, row.young)
+        more = self._locations(query_id), self._renames(query_id)
+        return DeadWrite(query_id, row.table_id, row.roots, *more, row.swept, row.young)
 
     def known(self, query_ids: Sequence[str]) -> set[str]:
         """Returns those of the ids that are of open writes, dead or alive."""

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import Connection, any_, delete, literal, select, text
+from sqlalchemy import Connection, any_, delete, func, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
 from metastore.storage.postgres.clock import now
 from metastore.storage.schema import file_operations
+from metastore.storage.schema.file_operations import IN_THE_WAY
 
 MAKE: Final = "make"
 MOVE: Final = "move"
@@ -31,6 +32,12 @@ class FileOperation(NamedTuple):
     root: str
     reason: str
     decided_at: datetime
+    drop_id: int | None
+
+    @property
+    def kept(self) -> bool:
+        """Tells whether it can be taken back: it is put away, and not removed yet."""
+        return self.drop_id is not None
 
 
 class NewOperation(NamedTuple):
@@ -55,40 +62,37 @@ _INTEND = text("""
 """)
 _DECIDE = text("""
     INSERT INTO file_operations AS known
-        (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at)
+        (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id)
     SELECT DISTINCT ON (new.kind, new.location)
         new.kind, new.location, new.target, string_to_array(new.places, E'\\x01'), cast(:table_id AS bigint), :root,
-        now(), new.reason, '', now() + :lease
+        now(), new.reason, '', now() + :lease, cast(:drop_id AS bigint)
     FROM unnest(
         cast(:kinds AS text[]), cast(:locations AS text[]), cast(:targets AS text[]), cast(:places AS text[]),
         cast(:reasons AS text[])
     ) AS new(kind, location, target, places, reason)
     ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
         table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
-        reason = excluded.reason, places = excluded.places, lease_ends_at = excluded.lease_ends_at
+        reason = excluded.reason, places = excluded.places, lease_ends_at = excluded.lease_ends_at,
+        drop_id = excluded.drop_id
     RETURNING id
 """)
 # What is put away, moved or made in the way of a place: there, below it, or above it.
-_IN_THE_WAY = text("""
-    SELECT DISTINCT known.id FROM file_operations AS known, unnest(cast(:places AS text[])) AS asked(place)
-    WHERE (known.kind = 'move' OR known.kind = 'remove' AND known.reason <> 'replaced' AND known.origin IS NULL)
-        AND known.id <> ALL (cast(:but AS bigint[])) AND (
+_IN_THE_WAY = text(f"""
+    SELECT DISTINCT known.id
+    FROM (SELECT * FROM file_operations WHERE {IN_THE_WAY}) AS known, unnest(cast(:places AS text[])) AS asked(place)
+    WHERE known.id <> ALL (cast(:but AS bigint[])) AND (
         known.location = asked.place OR starts_with(known.location, asked.place || '/')
         OR starts_with(asked.place, known.location || '/')
         OR known.target = asked.place OR starts_with(asked.place, known.target || '/')
     )
-""")
-_NEAR = text("""
-    SELECT EXISTS (
-        SELECT FROM file_operations AS known
-        WHERE (known.kind <> 'remove' OR known.reason <> 'replaced') AND known.kind IN ('move', 'remove')
-    )
-""")
+""")  # noqa: S608 - only constants of the schema
+_NEAR = text(f"SELECT EXISTS (SELECT FROM file_operations WHERE {IN_THE_WAY})")  # noqa: S608 - only constants of the schema
 _CLAIM = text(
     """
     UPDATE file_operations SET lease_ends_at = clock_timestamp() + :lease, error = NULL
     WHERE id IN (
         SELECT id FROM file_operations WHERE id = ANY (cast(:ids AS bigint[])) AND kind IN ('move', 'remove')
+            AND (drop_id IS NULL OR origin IS NULL)
             AND (
                 lease_ends_at IS NULL OR lease_ends_at < clock_timestamp()
                 OR :mine AND lease_ends_at = decided_at + :lease
@@ -105,11 +109,28 @@ _SPOIL = text("""
         WHERE made.place = claimed.place OR starts_with(made.place, claimed.place || '/')
     )
 """)
-_SWALLOW = text("""
-    DELETE FROM file_operations AS known USING unnest(cast(:locations AS text[])) AS gone(place)
+_BELOW = """
+    FROM unnest(cast(:locations AS text[])) AS gone(place)
     WHERE kind = 'remove' AND reason = 'replaced'
         AND left(location, 600) >= left(gone.place || '/', 600) AND left(location, 600) <= left(gone.place || '0', 600)
         AND starts_with(location, gone.place || '/')
+"""
+_SWALLOW = text(f"DELETE FROM file_operations AS known {_BELOW.replace('FROM', 'USING', 1)}")  # noqa: S608 - constants
+_HOLD = text(f"UPDATE file_operations AS known SET kind = 'held', drop_id = :drop_id {_BELOW}")  # noqa: S608 - constants
+_RELEASE = text("""
+    UPDATE file_operations AS known SET kind = 'remove', drop_id = NULL
+    FROM unnest(cast(:places AS text[])) AS back(place)
+    WHERE drop_id = :drop_id AND kind = 'held' AND starts_with(location, back.place || '/')
+""")
+_OF_DROP = text(
+    """
+    SELECT {columns} FROM file_operations WHERE drop_id = :drop_id AND kind = 'remove' ORDER BY id FOR UPDATE
+""".replace("{columns}", ", ".join(FileOperation._fields))
+)
+_TAKE_BACK = text("""
+    UPDATE file_operations AS known SET kind = 'move', target = back.target, reason = 'taken back', origin = NULL,
+        places = '{}', drop_id = NULL, root = '', decided_at = now(), lease_ends_at = now() + :lease, error = NULL
+    FROM unnest(cast(:ids AS bigint[]), cast(:targets AS text[])) AS back(id, target) WHERE known.id = back.id
 """)
 _DONE = text("""
     WITH moved AS (
@@ -119,7 +140,8 @@ _DONE = text("""
     DELETE FROM file_operations WHERE id = ANY (cast(:ids AS bigint[])) AND kind <> 'move'
 """)
 _PUT_AWAY = text("""
-    UPDATE file_operations AS known SET origin = known.location, location = new.location
+    UPDATE file_operations AS known SET origin = known.location, location = new.location,
+        lease_ends_at = coalesce((SELECT kept_until FROM drops WHERE drops.id = drop_id), lease_ends_at)
     FROM unnest(cast(:ids AS bigint[]), cast(:locations AS text[])) AS new(id, location)
     WHERE known.id = new.id AND known.origin IS NULL
 """)
@@ -166,9 +188,14 @@ class FileOperations:
         return self._connection.execute(delete(file_operations).where(unspoiled)).rowcount == 1
 
     def decide(
-        self, new: Sequence[NewOperation], lease: timedelta, table_id: int | None = None, root: str = ""
+        self,
+        new: Sequence[NewOperation],
+        lease: timedelta,
+        table_id: int | None = None,
+        root: str = "",
+        drop_id: int | None = None,
     ) -> list[int]:
-        """With this transaction; who commits it has the lease. Returns their ids."""
+        """With this transaction; who commits it has the lease. `drop_id`: can be taken back. Returns their ids."""
         if not new:
             return []
         given = {
@@ -178,12 +205,42 @@ class FileOperations:
             "places": ["\x01".join(each.places) for each in new],
             "reasons": [each.reason for each in new],
         }
-        rows = self._connection.execute(_DECIDE, given | {"table_id": table_id, "root": root, "lease": lease})
-        return list(rows.scalars())
+        more = {"table_id": table_id, "root": root, "lease": lease, "drop_id": drop_id}
+        return list(self._connection.execute(_DECIDE, given | more).scalars())
 
-    def swallow(self, locations: Sequence[str]) -> None:
-        """What was replaced below these places goes with them."""
-        self._connection.execute(_SWALLOW, {"locations": list(locations)})
+    def swallow(self, locations: Sequence[str], drop_id: int | None = None) -> None:
+        """What was replaced below these places goes with them; where they can be taken back, it comes back, too."""
+        statement = _SWALLOW if drop_id is None else _HOLD
+        self._connection.execute(statement, {"locations": list(locations), "drop_id": drop_id})
+
+    def of_drop(self, drop_id: int) -> list[FileOperation]:
+        """What was put away, or is about to be, with a drop; nobody else is at it before this transaction ends."""
+        return [FileOperation(*row) for row in self._connection.execute(_OF_DROP, {"drop_id": drop_id})]
+
+    def origins(self, drop_id: int) -> list[str]:
+        """Lists where that lay."""
+        query = select(func.coalesce(_COLUMNS.origin, _COLUMNS.location)).where(_COLUMNS.drop_id == drop_id)
+        return list(self._connection.execute(query).scalars())
+
+    def kept_for(self, drop_ids: Sequence[int]) -> dict[int, list[str]]:
+        """Lists where what can be taken back lies now, by drop."""
+        found: dict[int, list[str]] = {}
+        query = select(_COLUMNS.drop_id, _COLUMNS.location).where(
+            _COLUMNS.drop_id == _any(drop_ids), _COLUMNS.kind == REMOVE
+        )
+        for drop_id, location in self._connection.execute(query):
+            found.setdefault(drop_id, []).append(location)
+        return found
+
+    def take_back(self, targets: Mapping[int, str], lease: timedelta) -> list[int]:
+        """With this transaction: what was put away, by id, moves to its target. Returns the ids."""
+        given = {"ids": list(targets), "targets": list(targets.values()), "lease": lease}
+        self._connection.execute(_TAKE_BACK, given)
+        return list(targets)
+
+    def release(self, drop_id: int, places: Sequence[str]) -> None:
+        """What was replaced below the places, which come back, waits for its grace time again."""
+        self._connection.execute(_RELEASE, {"drop_id": drop_id, "places": list(places)})
 
     def share_places(self) -> None:
         """Until the commit, nobody claims a place without seeing what this transaction refers to."""
@@ -254,9 +311,14 @@ class FileOperations:
         return [FileOperation(*row) for row in self._connection.execute(_ALL.where(_COLUMNS.id == _any(ids)))]
 
     def overdue(self, table_ids: Sequence[int] | None = None) -> list[FileOperation]:
-        """What was decided, and nobody is at; without what was replaced and has its grace time."""
+        """What was decided, and nobody is at; without what is put away, or was replaced, and has its time."""
         free = (_COLUMNS.lease_ends_at.is_(None)) | (_COLUMNS.lease_ends_at < now())
-        query = _ALL.where(free, _COLUMNS.kind != "moved", (_COLUMNS.kind != REMOVE) | (_COLUMNS.reason != "replaced"))
+        query = _ALL.where(
+            free,
+            _COLUMNS.kind.in_((MAKE, MOVE, REMOVE)),
+            (_COLUMNS.kind != REMOVE) | (_COLUMNS.reason != "replaced"),
+            _COLUMNS.drop_id.is_(None) | _COLUMNS.origin.is_(None),
+        )
         if table_ids is not None:
             query = query.where(_COLUMNS.table_id == _any(table_ids))
         return [FileOperation(*row) for row in self._connection.execute(query)]

@@ -47,13 +47,21 @@ def _query(*relations: tuple[str, str]) -> str:
     """  # noqa: S608 - only constants of this module
 
 
-_REFERRED = text(_query(("databases", ""), ("tables", ""), ("partitions", ""), ("skewed_locations", "")))
+# A dropped table, which may be taken back, lies nowhere.
+_THERE = " AND r.database_id IS NOT NULL"
+_OF_THERE = " AND EXISTS (SELECT FROM tables AS t WHERE t.id = r.table_id AND t.database_id IS NOT NULL)"
+_REFERRED = text(
+    _query(("databases", ""), ("tables", _THERE), ("partitions", _OF_THERE), ("skewed_locations", _OF_THERE))
+)
 _OTHERS = text(
     _query(
         ("databases", ""),
-        ("tables", " AND r.id <> :table_id"),
-        ("partitions", " AND (r.table_id <> :table_id OR NOT (:whole OR r.id = ANY (cast(:own AS bigint[]))))"),
-        ("skewed_locations", " AND r.table_id <> :table_id"),
+        ("tables", f" AND r.id <> :table_id{_THERE}"),
+        (
+            "partitions",
+            f" AND (r.table_id <> :table_id OR NOT (:whole OR r.id = ANY (cast(:own AS bigint[])))){_OF_THERE}",
+        ),
+        ("skewed_locations", f" AND r.table_id <> :table_id{_OF_THERE}"),
     )
 )
 _WRITTEN = text(_query((_WRITTEN_BY, _OF_OTHERS)))

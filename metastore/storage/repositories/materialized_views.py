@@ -11,12 +11,19 @@ from metastore.storage.schema import databases, materialized_view_sources, table
 
 _SOURCES = text("""
     INSERT INTO materialized_view_sources (view_id, source_id)
-    SELECT DISTINCT cast(:view_id AS bigint), t.id
-    FROM unnest(cast(:catalog AS text[]), cast(:database AS text[]), cast(:name AS text[]))
+    SELECT cast(:view_id AS bigint), t.id
+    FROM (SELECT DISTINCT * FROM unnest(cast(:catalog AS text[]), cast(:database AS text[]), cast(:name AS text[])))
         AS source(catalog, database, name)
     JOIN databases AS d ON d.catalog = source.catalog AND d.name = source.database
     JOIN tables AS t ON t.database_id = d.id AND t.name = source.name
     WHERE t.id <> :view_id
+    FOR KEY SHARE OF t
+""")
+_OUTSIDE = text("""
+    SELECT DISTINCT home.name || '.' || view.name
+    FROM tables AS source JOIN materialized_view_sources AS s ON s.source_id = source.id
+    JOIN tables AS view ON view.id = s.view_id JOIN databases AS home ON home.id = view.database_id
+    WHERE source.database_id = :database_id AND view.database_id <> :database_id ORDER BY 1
 """)
 
 
@@ -43,6 +50,10 @@ class MaterializedViews:
             .order_by(databases.c.name, tables.c.name)
         )
         return [f"{database}.{name}" for database, name in self._connection.execute(query)]
+
+    def outside(self, database_id: int) -> list[str]:
+        """Lists views in other databases that are made of tables of this one, as database.view."""
+        return list(self._connection.execute(_OUTSIDE, {"database_id": database_id}).scalars())
 
     def for_rewriting(self, catalog: str, database: str | None = None) -> list[TableName]:
         """Lists those that a query may be rewritten to use, ascending; without a database those of all."""

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Integer, all_, any_, cast, delete, func, literal, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from metastore.domain.events import FORMAT, MARK, Event, EventFilter
+from metastore.context import caller
+from metastore.domain.events import FORMAT, MARK, Event, EventFilter, to_json
 from metastore.storage.schema import notification_log, notification_sequence, write_notifications
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, WriteEventInfo
@@ -37,7 +38,7 @@ APPEND: Final = """
     INSERT INTO notification_log
         (event_id, event_time, event_type, catalog, database, table_name, message, repeated, repetitions)
     SELECT taken.before + new.position, taken.time, new.type, new.catalog, new.database, new.table_name,
-           '{"timestamp":' || taken.time || ',' || new.message, new.repeated, new.repetitions
+           '{"timestamp":' || taken.time || cast(:user AS text) || ',' || new.message, new.repeated, new.repetitions
     FROM taken, unnest(
         cast(:type AS text[]), cast(:catalog AS text[]), cast(:database AS text[]), cast(:table AS text[]),
         cast(:message AS text[]), cast(:repeated AS text[]), cast(:repetitions AS int[])
@@ -51,7 +52,13 @@ def appended(events: Sequence[Event]) -> dict[str, Any]:
     """Returns the parameters of `APPEND`."""
     columns: dict[str, Any] = {name: [getattr(event, name) for event in events] for name in Event._fields}
     columns["message"] = [message.removeprefix("{") for message in columns["message"]]
-    return {**columns, "count": len(events)}
+    return {**columns, "count": len(events), "user": _user()}
+
+
+def _user() -> str:
+    """Returns the field that says who makes the call, if that is known. Hive's readers overlook it."""
+    asking = caller.get()
+    return f',"user":{to_json(asking.user)}' if asking and asking.user else ""
 
 
 class Write(NamedTuple):

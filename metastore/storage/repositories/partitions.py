@@ -62,7 +62,14 @@ class Partitions:
         """Reads partitions as objects, by name. `lock`: nobody else may change them before this transaction ends."""
         end = "ORDER BY name FOR UPDATE" if lock else "ORDER BY name"
         query = _query("SELECT descriptor_id, encoded, id, name, version", _chosen(table, condition), end)
-        rows = rows_of(self._connection, query)
+        return self._stored(table, rows_of(self._connection, query))
+
+    def select_dropped(self, table: TableRef, drop_id: int) -> list[StoredPartition]:
+        """Reads partitions as they were before they were truncated or overwritten, by name."""
+        query = "SELECT descriptor_id, encoded, id, name, version FROM dropped_partitions WHERE drop_id = %s"
+        return self._stored(table, rows_of(self._connection, Sql(f"{query} ORDER BY name", (drop_id,))))
+
+    def _stored(self, table: TableRef, rows: Sequence[Any]) -> list[StoredPartition]:
         tails = self._descriptors.tails([descriptor_id for descriptor_id, *_ in rows])
         shared = {descriptor_id: descriptor_of(tail) for descriptor_id, tail in tails.items()}
         own, descriptors = [OpenHead(bytes(row[1])) for row in rows], [shared[row[0]] for row in rows]

@@ -43,25 +43,39 @@ _NEW = """
 """
 _ENCODED = "substring(cast(:encoded AS bytea) FROM new.start FOR new.size)"
 
-_DELETE = text("""
+# What belongs to partitions, and goes with them.
+_SATELLITES: Final = {
+    "skewed_locations": "partition_id = ANY ((SELECT ids FROM doomed)::bigint[])",
+    "partition_dependencies": "partition_id = ANY ((SELECT ids FROM doomed)::bigint[])",
+    "column_statistics": "table_id = :table_id AND partition_id = ANY ((SELECT ids FROM doomed)::bigint[])",
+    "privileges": "table_id = :table_id AND partition_id = ANY ((SELECT ids FROM doomed)::bigint[])",
+}
+_OWN: Final = """
+    id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id, version, encoded
+"""
+_DELETED = f"""
     WITH named AS MATERIALIZED (
         SELECT id FROM partitions WHERE table_id = :table_id AND name = ANY (cast(:names AS text[]))
         ORDER BY name FOR UPDATE
     ), doomed AS MATERIALIZED (
         SELECT array_agg(id) AS ids FROM named
-    ), locations AS (
-        DELETE FROM skewed_locations WHERE partition_id = ANY ((SELECT ids FROM doomed)::bigint[])
-    ), dependencies AS (
-        DELETE FROM partition_dependencies WHERE partition_id = ANY ((SELECT ids FROM doomed)::bigint[])
-    ), statistics AS (
-        DELETE FROM column_statistics
-        WHERE table_id = :table_id AND partition_id = ANY ((SELECT ids FROM doomed)::bigint[])
-    ), granted AS (
-        DELETE FROM privileges WHERE table_id = :table_id AND partition_id = ANY ((SELECT ids FROM doomed)::bigint[])
+    ), {", ".join(f"of_{name} AS (DELETE FROM {name} WHERE {its} RETURNING *)" for name, its in _SATELLITES.items())}
+"""  # noqa: S608 - only constants of this module
+_DOOMED = "DELETE FROM partitions WHERE id = ANY ((SELECT ids FROM doomed)::bigint[]) RETURNING"
+_READ = 'name, "values", descriptor_id, encoded'
+_RESULT = (partitions.c.name, partitions.c["values"], partitions.c.descriptor_id, partitions.c.encoded)
+_DELETE = text(f"{_DELETED} {_DOOMED} {_READ}").columns(*_RESULT)
+_SATELLITE_ROWS = " UNION ALL ".join(
+    f"SELECT cast(:drop_id AS bigint), '{name}', partition_id, to_jsonb(of_{name}) FROM of_{name}"  # noqa: S608 - constants
+    for name in _SATELLITES
+)
+_PUT_ASIDE = text(f"""{_DELETED}, gone AS ({_DOOMED} {_OWN}), kept AS (
+        INSERT INTO dropped_partitions (drop_id, {_OWN}) SELECT :drop_id, gone.* FROM gone
+    ), rows AS (
+        INSERT INTO dropped_rows (drop_id, relation, partition_id, content) {_SATELLITE_ROWS}
     )
-    DELETE FROM partitions WHERE id = ANY ((SELECT ids FROM doomed)::bigint[])
-    RETURNING name, "values", descriptor_id, encoded
-""").columns(partitions.c.name, partitions.c["values"], partitions.c.descriptor_id, partitions.c.encoded)
+    SELECT {_READ} FROM gone
+""").columns(*_RESULT)  # noqa: S608 - only constants of this module
 
 # The versions of a partition begin at its id, shifted by so much: one that comes in its place never has one of them.
 _VERSION_BITS: Final = 24
@@ -147,13 +161,16 @@ class PartitionsWrite:
         self._delete_locations(by_id)
         self._insert_locations(table, by_id)
 
-    def delete(self, table: TableRef, names: Sequence[str]) -> DeletedPartitions:
+    def delete(self, table: TableRef, names: Sequence[str], drop_id: int | None = None) -> DeletedPartitions:
         """Removes those of the named partitions that are there, with their skewed locations, column statistics,
-        privileges and dependencies.
+        privileges and dependencies. `drop_id`: all of it can be taken back by this number (`Drops`).
         """
         self._listed.add(table.id)
         given = {"table_id": table.id, "names": array_literal(names)}
-        rows = sorted(self._connection.execute(_DELETE, given), key=lambda row: row.name)
+        if drop_id is not None:
+            given["drop_id"] = drop_id
+        statement = _DELETE if drop_id is None else _PUT_ASIDE
+        rows = sorted(self._connection.execute(statement, given), key=lambda row: row.name)
         descriptors = self._descriptors.tails([row.descriptor_id for row in rows])
         endings = partition_endings(descriptors, table.name)
         heads = [OpenHead(bytes(row.encoded)) for row in rows]

@@ -204,7 +204,8 @@ class Privileges:
             tables.c.name.label("table"),
             partitions.columns["values"].label("partition_values"),
         ).select_from(joined)
-        rows = self._connection.execute(query.where(*conditions).order_by(privileges.c.id))
+        there = or_(privileges.c.table_id.is_(None), tables.c.database_id.is_not(None))
+        rows = self._connection.execute(query.where(there, *conditions).order_by(privileges.c.id))
         return [object_privilege(row) for row in rows]
 
 

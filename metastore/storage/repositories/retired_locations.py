@@ -28,13 +28,22 @@ class RetiredLocation(NamedTuple):
     query_id: str
 
 
+class Doom(NamedTuple):
+    """What the journal is to do with a retired location: one of its reasons, and of some of them the places."""
+
+    retired: RetiredLocation
+    reason: str
+    places: list[str]
+
+
 _ADD = text("""
-    INSERT INTO file_operations AS known (kind, location, places, table_id, root, decided_at, reason, query_id)
-    SELECT DISTINCT 'remove', location, '{}'::text[], :table_id, :root, clock_timestamp(), :reason, :query_id
+    INSERT INTO file_operations AS known (kind, location, places, table_id, root, decided_at, reason, query_id, drop_id)
+    SELECT DISTINCT 'remove', location, '{}'::text[], cast(:table_id AS bigint), :root, clock_timestamp(), :reason,
+        :query_id, cast(:drop_id AS bigint)
     FROM unnest(cast(:locations AS text[])) AS new(location) ORDER BY location
     ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
         table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
-        reason = excluded.reason, query_id = excluded.query_id
+        reason = excluded.reason, query_id = excluded.query_id, drop_id = excluded.drop_id
 """)
 _MAKE_WAY = text("""
     DELETE FROM file_operations
@@ -48,12 +57,15 @@ _MOVE = text("""
         root = CASE WHEN root = :source THEN :target ELSE root END
     WHERE table_id = :table_id AND kind = 'remove' AND reason = 'replaced'
 """)
-_HOLD = text("""
-    SELECT location FROM file_operations
-    WHERE kind = 'remove' AND (location, decided_at) IN (
-        SELECT * FROM unnest(cast(:locations AS text[]), cast(:moments AS timestamptz[]))
-    )
-    ORDER BY location FOR UPDATE SKIP LOCKED
+_DOOM = text("""
+    UPDATE file_operations AS known SET reason = new.reason, places = string_to_array(new.places, E'\\x01'), root = '',
+        drop_id = NULL, decided_at = now(), lease_ends_at = now() + :lease
+    FROM unnest(
+        cast(:locations AS text[]), cast(:moments AS timestamptz[]), cast(:reasons AS text[]), cast(:places AS text[])
+    ) AS new(location, moment, reason, places)
+    WHERE known.kind = 'remove' AND known.reason = 'replaced' AND known.location = new.location
+        AND known.decided_at = new.moment
+    RETURNING known.location, known.id
 """)
 _COLUMNS = file_operations.c
 _ALL = select(
@@ -68,11 +80,19 @@ class RetiredLocations:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add(self, table_id: int, root: str, locations: Sequence[str], reason: str, query_id: str) -> None:
-        """Retires locations: from now on their grace time runs."""
+    def add(
+        self,
+        table_id: int,
+        root: str,
+        locations: Sequence[str],
+        reason: str,
+        query_id: str,
+        drop_id: int | None = None,
+    ) -> None:
+        """Retires locations: from now on their grace time runs. `drop_id`: they can be taken back by that."""
         if locations:
             given = {"table_id": table_id, "root": root, "locations": list(locations)}
-            self._connection.execute(_ADD, given | {"reason": reason, "query_id": query_id})
+            self._connection.execute(_ADD, given | {"reason": reason, "query_id": query_id, "drop_id": drop_id})
 
     def forget(self, locations: Sequence[str], table_id: int | None = None) -> list[str]:
         """They are in use again, or gone; returns those that were retired, of this table if one is given."""
@@ -81,9 +101,10 @@ class RetiredLocations:
             statement = statement.where(_COLUMNS.table_id == table_id)
         return list(self._connection.execute(statement.returning(_COLUMNS.location)).scalars())
 
-    def due(self, table_ids: Sequence[int] | None, grace: timedelta) -> list[RetiredLocation]:
-        """Those whose grace time is over, by location."""
-        rows = self._connection.execute(_ALL.where(_RETIRED, _COLUMNS.decided_at <= ago(grace), *_of(table_ids)))
+    def due(self, table_ids: Sequence[int] | None, grace: timedelta, *, kept: bool = False) -> list[RetiredLocation]:
+        """Those whose grace time is over, by location. `kept`: also those that can be taken back."""
+        over = [_RETIRED, _COLUMNS.decided_at <= ago(grace), *([] if kept else [_COLUMNS.drop_id.is_(None)])]
+        rows = self._connection.execute(_ALL.where(*over, *_of(table_ids)))
         return [RetiredLocation(*row) for row in rows]
 
     def waiting(self, table_ids: Sequence[int] | None, grace: timedelta) -> int:
@@ -92,10 +113,16 @@ class RetiredLocations:
         count: int = self._connection.execute(query.select_from(file_operations)).scalar_one()
         return count
 
-    def hold(self, some: Sequence[RetiredLocation]) -> set[str]:
-        """Locks them; without those that another cleaner has, or that are not as they were."""
-        given = {"locations": [each.location for each in some], "moments": [each.retired_at for each in some]}
-        return set(self._connection.execute(_HOLD, given).scalars())
+    def doom(self, some: Sequence[Doom], lease: timedelta) -> dict[str, int]:
+        """Has the journal remove them, or what is in them; its numbers by location, of those that are as they were."""
+        given = {
+            "locations": [each.retired.location for each in some],
+            "moments": [each.retired.retired_at for each in some],
+            "reasons": [each.reason for each in some],
+            "places": ["\x01".join(each.places) for each in some],
+            "lease": lease,
+        }
+        return {row.location: row.id for row in self._connection.execute(_DOOM, given)}
 
     def move(self, table_id: int, source: str, target: str) -> None:
         """A table's directory is renamed. Where it goes, nothing is: what was retired there is gone."""

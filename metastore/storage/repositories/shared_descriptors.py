@@ -12,6 +12,8 @@ from sqlalchemy.types import BigInteger
 from metastore.storage.mapping.descriptors import DIGEST_BYTES
 from metastore.storage.schema import (
     column_lists,
+    dropped_partitions,
+    dropped_rows,
     partitions,
     skew_specifications,
     storage_descriptors,
@@ -53,11 +55,20 @@ class SharedDescriptors:
         return list(self._connection.execute(query).scalars())
 
     def of_partitions(self, descriptors: Sequence[int]) -> set[int]:
-        """Returns those descriptors that partitions have: reads all partitions."""
+        """Returns those descriptors that partitions have, or what can be taken back: reads all partitions."""
         if not descriptors:
             return set()
-        used = partitions.c.descriptor_id
-        return set(self._connection.execute(select(used).distinct().where(used == _any(descriptors))).scalars())
+        of_table = dropped_rows.c.content["descriptor_id"].astext.cast(BigInteger)
+        copies = dropped_rows.c.relation == "tables"
+        asked = [
+            select(used).distinct().where(used == _any(descriptors), *also)
+            for used, *also in (
+                (partitions.c.descriptor_id,),
+                (dropped_partitions.c.descriptor_id,),
+                (of_table, copies),
+            )
+        ]
+        return {each for query in asked for each in self._connection.execute(query).scalars()}
 
     def retired(self) -> list[tuple[str, int]]:
         """Returns kind and id of all that are retired."""

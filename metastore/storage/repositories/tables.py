@@ -99,6 +99,11 @@ _FIND_IDS = {
     True: Prepared("find_tables_by_id_to_change", _IDENTIFIED.with_for_update(of=tables)),
 }
 
+_BEFORE = text("""
+    SELECT was.version, was.descriptor_id, was.encoded
+    FROM dropped_rows, LATERAL jsonb_populate_record(NULL::tables, content) AS was
+    WHERE drop_id = :drop_id AND relation = 'tables'
+""")
 _NAMES = "SELECT tables.name FROM tables JOIN databases ON databases.id = tables.database_id"
 _UPDATE_VIEWS = text("""
     UPDATE tables AS old
@@ -157,6 +162,12 @@ class Tables:
             databases=array_literal([name.database for name in names]),
             names=array_literal([name.name for name in names]),
         )
+
+    def before(self, drop_id: int) -> tuple[int, Table]:
+        """Reads a table as it was before it was truncated or overwritten: its version, and itself."""
+        version, descriptor_id, encoded = self._connection.execute(_BEFORE, {"drop_id": drop_id}).one()
+        tails = self._descriptors.tails([descriptor_id])
+        return version, whole_table(OpenHead(bytes(encoded)), tails[descriptor_id]).decode()
 
     def find_ids(self, ids: Sequence[int], *, lock: bool = False) -> list[StoredTable]:
         """Returns the tables of these ids, by id. `lock`: nobody else changes them, or publishes to them, meanwhile."""

@@ -14,6 +14,7 @@ from metastore.storage.schema.descriptors import (
     storage_descriptors,
     storage_formats,
 )
+from metastore.storage.schema.drops import dropped_partitions, dropped_rows, dropped_tables, drops
 from metastore.storage.schema.file_operations import file_operations
 from metastore.storage.schema.functions import functions
 from metastore.storage.schema.locks import lock_components, locks
@@ -48,6 +49,10 @@ __all__ = [
     "compactions",
     "databases",
     "delegation_tokens",
+    "dropped_partitions",
+    "dropped_rows",
+    "dropped_tables",
+    "drops",
     "file_operations",
     "functions",
     "issued_tokens",

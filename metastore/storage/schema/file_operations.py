@@ -9,11 +9,14 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, Table, Text, text
 
 from metastore.storage.schema.base import Name, Texts, id_column, indexed_location, metadata, time_column
 
+# What is to be moved or removed, and is still where it was.
+IN_THE_WAY = "kind = 'move' OR kind = 'remove' AND reason <> 'replaced' AND origin IS NULL"
+
 file_operations = Table(
     "file_operations",
     metadata,
     id_column(),
-    Column("kind", Text, nullable=False),  # make, move or remove (docs/files.md)
+    Column("kind", Text, nullable=False),  # make, move, moved, remove or held (docs/files.md)
     Column("location", Name, nullable=False),  # what is made, moved away or removed; of many, what they lie in
     Column("target", Name),  # where it is moved to
     Column("places", Texts, nullable=False),  # all that are made; of a removal, what goes of it, if not all
@@ -26,6 +29,8 @@ file_operations = Table(
     time_column("lease_ends_at"),  # until then, somebody is at it
     Column("error", Text),  # why it failed, when it was tried last
     Index("file_operations_removed_idx", "location", unique=True, postgresql_where=text("kind = 'remove'")),
-    Index("file_operations_unfinished_idx", "id", postgresql_where=text("kind <> 'remove' OR reason <> 'replaced'")),
+    # Of what can be taken back: put away, and not removed before that time is over.
+    Column("drop_id", BigInteger, ForeignKey("drops.id", ondelete="SET NULL"), index=True),
+    Index("file_operations_in_the_way_idx", "id", postgresql_where=text(IN_THE_WAY)),
     indexed_location("file_operations"),
 )

@@ -18,7 +18,7 @@ tables = Table(
     "tables",
     metadata,
     id_column(),
-    Column("database_id", BigInteger, ForeignKey("databases.id"), nullable=False),
+    Column("database_id", BigInteger, ForeignKey("databases.id")),  # null: was dropped, and can be taken back
     Column("name", Name, nullable=False),
     Column("type", Text, nullable=False),
     Column("owner", Text),

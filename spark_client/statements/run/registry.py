@@ -19,6 +19,7 @@ from spark_client.statements.grammar import new_tables as read_new_tables
 from spark_client.statements.grammar import skewed_tables as read_skewed_tables
 from spark_client.statements.grammar import surveys as read_surveys
 from spark_client.statements.grammar import table_properties as read_table_properties
+from spark_client.statements.grammar import undrop as read_undrop
 from spark_client.statements.run import (
     concatenate,
     databases,
@@ -29,6 +30,7 @@ from spark_client.statements.run import (
     skewed_tables,
     surveys,
     table_properties,
+    undrop,
 )
 
 
@@ -69,6 +71,7 @@ NOUNS = (
     Noun(read_skewed_tables.parse, skewed_tables.columns, skewed_tables.execute),
     Noun(read_new_tables.parse, new_tables.columns, new_tables.execute),
     Noun(read_databases.parse, databases.columns, databases.execute),
+    Noun(read_undrop.parse, undrop.columns, undrop.execute),
     Noun(read_surveys.parse, surveys.columns, surveys.execute),
 )
 

@@ -91,6 +91,26 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def dropped(self, request):
+        """
+        What was dropped, truncated or overwritten and can be taken back, the newest first.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
+    def undrop(self, request):
+        """
+        Takes back what was dropped, truncated or overwritten: all of it is as it was.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
     def publish(self, request):
         """
         All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing.
@@ -423,6 +443,86 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o2
         raise TApplicationException(TApplicationException.MISSING_RESULT, "check_files failed: unknown result")
 
+    def dropped(self, request):
+        """
+        What was dropped, truncated or overwritten and can be taken back, the newest first.
+
+        Parameters:
+         - request
+
+        """
+        self.send_dropped(request)
+        return self.recv_dropped()
+
+    def send_dropped(self, request):
+        self._oprot.writeMessageBegin('dropped', TMessageType.CALL, self._seqid)
+        args = dropped_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_dropped(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = dropped_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "dropped failed: unknown result")
+
+    def undrop(self, request):
+        """
+        Takes back what was dropped, truncated or overwritten: all of it is as it was.
+
+        Parameters:
+         - request
+
+        """
+        self.send_undrop(request)
+        return self.recv_undrop()
+
+    def send_undrop(self, request):
+        self._oprot.writeMessageBegin('undrop', TMessageType.CALL, self._seqid)
+        args = undrop_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_undrop(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = undrop_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        if result.o3 is not None:
+            raise result.o3
+        if result.o4 is not None:
+            raise result.o4
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "undrop failed: unknown result")
+
     def publish(self, request):
         """
         All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing.
@@ -679,6 +779,8 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
         self._processMap["end_write"] = Processor.process_end_write
         self._processMap["clean"] = Processor.process_clean
         self._processMap["check_files"] = Processor.process_check_files
+        self._processMap["dropped"] = Processor.process_dropped
+        self._processMap["undrop"] = Processor.process_undrop
         self._processMap["publish"] = Processor.process_publish
         self._processMap["publish_all"] = Processor.process_publish_all
         self._processMap["create_dependent_table"] = Processor.process_create_dependent_table
@@ -909,6 +1011,70 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("check_files", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_dropped(self, seqid, iprot, oprot):
+        args = dropped_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = dropped_result()
+        try:
+            result.success = self._handler.dropped(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("dropped", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_undrop(self, seqid, iprot, oprot):
+        args = undrop_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = undrop_result()
+        try:
+            result.success = self._handler.undrop(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except thrift_idl.gen.hive_metastore.ttypes.AlreadyExistsException as o3:
+            msg_type = TMessageType.REPLY
+            result.o3 = o3
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException as o4:
+            msg_type = TMessageType.REPLY
+            result.o4 = o4
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("undrop", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -1461,6 +1627,112 @@ check_files_result.thrift_spec = (
     (0, TType.STRUCT, 'success', [CheckFilesResult, None], None, ),  # 0
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class dropped_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(dropped_args)
+dropped_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [DroppedRequest, None], None, ),  # 1
+)
+
+
+class dropped_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(dropped_result)
+dropped_result.thrift_spec = (
+    (0, TType.LIST, 'success', (TType.STRUCT, [DroppedObject, None], False), None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class undrop_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(undrop_args)
+undrop_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [UndropRequest, None], None, ),  # 1
+)
+
+
+class undrop_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+     - o3
+     - o4
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+        'o3',
+        'o4',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None, o3=None, o4=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+        self.o3 = o3
+        self.o4 = o4
+all_structs.append(undrop_result)
+undrop_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [UndropResult, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+    (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.AlreadyExistsException, None], None, ),  # 3
+    (4, TType.STRUCT, 'o4', [thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException, None], None, ),  # 4
 )
 
 

@@ -769,6 +769,133 @@ class CheckFilesResult(TBase):
         self.directories = directories
 
 
+class DroppedRequest(TBase):
+    """
+    What can be taken back: of one database, or of all.
+
+    Attributes:
+     - dbName
+     - catName
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'catName',
+    )
+
+
+    def __init__(self, dbName=None, catName=None,):
+        self.dbName = dbName
+        self.catName = catName
+
+
+class DroppedObject(TBase):
+    """
+    What one call dropped, truncated or overwrote. Times in seconds since 1970.
+
+    Attributes:
+     - id
+     - kind
+     - dbName
+     - tableName
+     - partitions
+     - droppedAt
+     - keptUntil
+     - user
+     - address
+     - files
+     - bytes
+
+    """
+
+    __slots__ = (
+        'id',
+        'kind',
+        'dbName',
+        'tableName',
+        'partitions',
+        'droppedAt',
+        'keptUntil',
+        'user',
+        'address',
+        'files',
+        'bytes',
+    )
+
+
+    def __init__(self, id=None, kind=None, dbName=None, tableName=None, partitions=None, droppedAt=None, keptUntil=None, user=None, address=None, files=None, bytes=None,):
+        self.id = id
+        self.kind = kind
+        self.dbName = dbName
+        self.tableName = tableName
+        self.partitions = partitions
+        self.droppedAt = droppedAt
+        self.keptUntil = keptUntil
+        self.user = user
+        self.address = address
+        self.files = files
+        self.bytes = bytes
+
+
+class UndropRequest(TBase):
+    """
+    A database (no `tableName`), a table, or what was dropped, truncated or overwritten of a table: the newest.
+
+    Attributes:
+     - dbName
+     - tableName
+     - catName
+     - partition
+     - newName
+     - id
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'catName',
+        'partition',
+        'newName',
+        'id',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, catName=None, partition=None, newName=None, id=None,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.catName = catName
+        self.partition = partition
+        self.newName = newName
+        self.id = id
+
+
+class UndropResult(TBase):
+    """
+    Attributes:
+     - kind
+     - dbName
+     - tableName
+     - partitions
+
+    """
+
+    __slots__ = (
+        'kind',
+        'dbName',
+        'tableName',
+        'partitions',
+    )
+
+
+    def __init__(self, kind=None, dbName=None, tableName=None, partitions=None,):
+        self.kind = kind
+        self.dbName = dbName
+        self.tableName = tableName
+        self.partitions = partitions
+
+
 class CreateDependentTableRequest(TBase):
     """
     Makes a table whose partitions are those of another table, by a prefix of its partition columns.
@@ -1232,6 +1359,45 @@ CheckFilesResult.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'problems', (TType.STRUCT, [FileProblem, None], False), None, ),  # 1
     (2, TType.I64, 'directories', None, None, ),  # 2
+)
+all_structs.append(DroppedRequest)
+DroppedRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'catName', 'UTF8', None, ),  # 2
+)
+all_structs.append(DroppedObject)
+DroppedObject.thrift_spec = (
+    None,  # 0
+    (1, TType.I64, 'id', None, None, ),  # 1
+    (2, TType.STRING, 'kind', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'dbName', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'tableName', 'UTF8', None, ),  # 4
+    (5, TType.I64, 'partitions', None, None, ),  # 5
+    (6, TType.I64, 'droppedAt', None, None, ),  # 6
+    (7, TType.I64, 'keptUntil', None, None, ),  # 7
+    (8, TType.STRING, 'user', 'UTF8', None, ),  # 8
+    (9, TType.STRING, 'address', 'UTF8', None, ),  # 9
+    (10, TType.I64, 'files', None, None, ),  # 10
+    (11, TType.I64, 'bytes', None, None, ),  # 11
+)
+all_structs.append(UndropRequest)
+UndropRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'partition', 'UTF8', None, ),  # 4
+    (5, TType.STRING, 'newName', 'UTF8', None, ),  # 5
+    (6, TType.I64, 'id', None, None, ),  # 6
+)
+all_structs.append(UndropResult)
+UndropResult.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'kind', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'dbName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'tableName', 'UTF8', None, ),  # 3
+    (4, TType.I64, 'partitions', None, None, ),  # 4
 )
 all_structs.append(CreateDependentTableRequest)
 CreateDependentTableRequest.thrift_spec = (

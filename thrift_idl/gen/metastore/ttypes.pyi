@@ -339,6 +339,61 @@ class CheckFilesResult:
     def validate(self) -> None: ...
     def __init__(self, problems: list[FileProblem] | Encoded[list[FileProblem]] | None = ..., directories: int | None = ...) -> None: ...
 
+class DroppedRequest:
+    dbName: Field[str]
+    catName: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., catName: str | None = ...) -> None: ...
+
+class DroppedObject:
+    id: Field[int]
+    kind: Field[str]
+    dbName: Field[str]
+    tableName: Field[str]
+    partitions: Field[int]
+    droppedAt: Field[int]
+    keptUntil: Field[int]
+    user: Field[str]
+    address: Field[str]
+    files: Field[int]
+    bytes: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, id: int | None = ..., kind: str | None = ..., dbName: str | None = ..., tableName: str | None = ..., partitions: int | None = ..., droppedAt: int | None = ..., keptUntil: int | None = ..., user: str | None = ..., address: str | None = ..., files: int | None = ..., bytes: int | None = ...) -> None: ...
+
+class UndropRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    catName: Field[str]
+    partition: Field[str]
+    newName: Field[str]
+    id: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., catName: str | None = ..., partition: str | None = ..., newName: str | None = ..., id: int | None = ...) -> None: ...
+
+class UndropResult:
+    kind: Field[str]
+    dbName: Field[str]
+    tableName: Field[str]
+    partitions: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, kind: str | None = ..., dbName: str | None = ..., tableName: str | None = ..., partitions: int | None = ...) -> None: ...
+
 class CreateDependentTableRequest:
     dbName: Field[str]
     tableName: Field[str]

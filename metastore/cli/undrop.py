@@ -1,0 +1,50 @@
+"""`metastore dropped` and `metastore undrop`: what can be taken back, and taking it back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from metastore.cli.client import connected
+from metastore.cli.printing import print_table
+from thrift_idl.gen.metastore.ttypes import DroppedObject, DroppedRequest, UndropRequest
+
+_HEADER = ("number", "what", "name", "partitions", "when (UTC)", "until (UTC)", "by", "from", "files", "bytes")
+_PATIENCE = 24 * 3600.0  # seconds
+
+
+def show_dropped(uri: str, database: str) -> str:
+    """Prints what can be taken back, of a database or of all, the newest first; returns the summary."""
+    with connected(uri, timeout=_PATIENCE) as client:
+        found = client.dropped(DroppedRequest(database or None))
+    print_table("What can be taken back", _HEADER, [_row(each) for each in found])
+    return f"{len(found)} can be taken back, {sum(each.bytes for each in found)} bytes are kept for that"
+
+
+def undrop(uri: str, name: str, new_name: str | None, number: int | None) -> str:
+    """Takes back DATABASE, DATABASE.TABLE or DATABASE.TABLE@SPEC; returns what is there again.
+
+    `new_name`: of the table, with or without its database. Raises NotFoundError, UnavailableError.
+    """
+    full_name, _, partition = name.partition("@")
+    database, _, table = full_name.partition(".")
+    request = UndropRequest(database, table or None, None, partition or None, _without(database, new_name), number)
+    with connected(uri, timeout=_PATIENCE) as client:
+        back = client.undrop(request)
+    what = f"{back.partitions} partitions of " if back.partitions else ""
+    how = f", which was {back.kind}," if back.kind in ("truncated", "overwritten") else ""
+    return f"{what}{back.dbName}{f'.{back.tableName}' if back.tableName else ''}{how} came back"
+
+
+def _without(database: str, name: str | None) -> str | None:
+    return name.removeprefix(f"{database}.") if name else None
+
+
+def _row(each: DroppedObject) -> tuple[str, ...]:
+    name = f"{each.dbName}.{each.tableName}" if each.tableName else each.dbName
+    counted = (str(each.files), str(each.bytes))
+    times = _time(each.droppedAt), _time(each.keptUntil)
+    return (str(each.id), each.kind, name, str(each.partitions), *times, each.user or "", each.address or "", *counted)
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,76 @@
+"""What is dropped is kept for a time, so that it can be taken back (docs/files.md)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from metastore.context import caller
+from metastore.domain.names import TableName
+from metastore.services.cascade.acid_tables import follow_rename, forget_dropped, key_of
+from metastore.services.rules.table_data import auto_purged
+from metastore.storage.references import StoredTable
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import Table
+
+
+class Keeping:
+    """For how long what is dropped can be taken back."""
+
+    def __init__(self, period: timedelta) -> None:
+        """`period`: zero for not at all."""
+        self._period = period
+
+    def begin(
+        self,
+        work: UnitOfWork,
+        kind: str,
+        name: TableName,
+        table: StoredTable | None = None,
+        *,
+        purge: bool = False,
+        partitions: int = 0,
+    ) -> int | None:
+        """Begins a drop of one of the kinds of `repositories.drops`; returns its number, None where nothing is kept.
+
+        `table`: that stays, and of which something is dropped.
+        """
+        if purge or not self._period or (table and auto_purged(table.encoded.decode())):
+            return None
+        asking = caller.get()
+        by = (asking.user, asking.peer) if asking else (None, None)
+        table_id = table.ref.id if table else None
+        return work.drops.begin(kind, name, self._period, by, table_id=table_id, partitions=partitions)
+
+
+def drop_table(work: UnitOfWork, stored: StoredTable, drop_id: int | None) -> None:
+    """Drops a table: for good, or so that it can be taken back by this number."""
+    table = stored.encoded.decode()
+    if drop_id is None:
+        work.drops.forget_dependents(stored.ref.id)
+        work.tables.delete(stored.ref.id)
+        forget_dropped(work, table)
+        return
+    work.drops.hide_table(drop_id, stored.ref.id)
+    follow_rename(work, table, _hidden(table, stored.ref.id))
+
+
+def follow_return(work: UnitOfWork, stored: StoredTable) -> None:
+    """A table is back, with what is kept by its name."""
+    table = stored.encoded.decode()
+    follow_rename(work, _hidden(table, stored.ref.id), table)
+
+
+def forget_hidden(work: UnitOfWork, catalog: str, table_id: int) -> None:
+    """A dropped table is gone for good, with what is kept by its name."""
+    for kept in (work.write_ids, work.transaction_writes, work.compactions):
+        kept.forget_table(_hidden_name(catalog, table_id))
+
+
+def _hidden(table: Table, table_id: int) -> Table:
+    """What keeps the rows of a dropped table: no table has such a name."""
+    name = _hidden_name(key_of(table).catalog, table_id)
+    return Table(catName=name.catalog, dbName=name.database, tableName=name.name, parameters=table.parameters)
+
+
+def _hidden_name(catalog: str, table_id: int) -> TableName:
+    return TableName(catalog, "", str(table_id))

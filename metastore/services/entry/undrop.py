@@ -1,0 +1,260 @@
+"""Taking back what was dropped, truncated or overwritten (docs/files.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from metastore.domain import events, table_events
+from metastore.domain.names import DatabaseName, TableName
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError, NotFoundError
+from metastore.services.cascade.dependencies import is_dependent, rewrite
+from metastore.services.cascade.dropping import follow_return, forget_hidden
+from metastore.services.files.journal import Journal, Looked, decide_return
+from metastore.services.files.moves import Move, relocate
+from metastore.services.files.open_writes import follow_move
+from metastore.services.files.put_back import only, put_back
+from metastore.services.rules.events import database_text, table_text
+from metastore.services.rules.table_data import data_of, places_of_partition
+from metastore.storage.references import StoredTable
+from metastore.storage.repositories.drops import DATABASE, PARTITIONS, TABLE, Drop
+from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Table
+
+
+class Wanted(NamedTuple):
+    """What is to be taken back. `table.name` is empty for a database, `partition` the beginning of names.
+
+    `new_name`: of the table. `number`: of the drop; None: the newest.
+    """
+
+    table: TableName
+    partition: str = ""
+    new_name: str = ""
+    number: int | None = None
+
+
+class Returned(NamedTuple):
+    """What is back, and how it is called now."""
+
+    kind: str
+    table: TableName
+    partitions: int
+
+
+class _TakenError(AlreadyExistsError):
+    """Says what to do about it."""
+
+
+class UndropService:
+    """Rules of undrop. Names come folded, but those of partitions."""
+
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
+        self._store = store
+        self._journal = journal
+        self._warehouse = warehouse
+
+    def dropped(self, catalog: str, database: str | None) -> list[tuple[Drop, int, int]]:
+        """Lists what can be taken back, the newest first, with the files and bytes that are kept for it."""
+        with self._store.read() as work:
+            drops = work.drops.find(catalog, database)
+            places = work.file_operations.kept_for([each.id for each in drops])
+        counted = {}
+        for each in drops:
+            files = [file for place in places.get(each.id, ()) for file in self._warehouse.files(place)]
+            counted[each.id] = len(files), sum(file.bytes for file in files)
+        return [(each, *counted[each.id]) for each in drops]
+
+    def undrop(self, wanted: Wanted) -> Returned:
+        """Takes back the newest of what was dropped of this name, all that one call dropped or truncated.
+
+        Raises:
+            NotFoundError: nothing of it can be taken back, or what it belongs to is gone.
+            AlreadyExistsError: its name is taken.
+            InvalidOperationError: its place is taken, or what was changed since would be lost.
+        """
+        try:
+            back, moving = self._journal.attempt(lambda looked: self._undrop(wanted, looked))
+        except _TakenError:
+            raise
+        except AlreadyExistsError as error:
+            raise AlreadyExistsError(f"{wanted.table}: {error}: drop or rename that first") from None
+        self._journal.carry_out(moving)
+        return back
+
+    def purge(self) -> None:
+        """Forgets what cannot be taken back any more; the journal removes its files. One by one, on any server."""
+        while True:
+            with self._store.transaction(of_call=False) as work:
+                number = work.drops.over()
+                if number is None:
+                    return
+                for catalog, table_id in work.drops.hidden_ids(number):
+                    forget_hidden(work, catalog, table_id)
+                work.drops.purge(number)
+
+    def _undrop(self, wanted: Wanted, looked: Looked) -> tuple[Returned, list[int]]:
+        with self._store.transaction() as work:
+            name = wanted.table
+            live = work.tables.find(name, lock="change") if name.name else None
+            drop = _chosen(work, wanted, live)
+            if not work.drops.lock(drop.id):
+                raise _nothing(wanted)
+            if drop.kind == DATABASE and not name.name:
+                return self._database(work, looked, drop)
+            if drop.kind in (DATABASE, TABLE):
+                return self._table(work, looked, drop, wanted)
+            if live is None or live.ref.id != drop.table_id:
+                raise NotFoundError(f"{name}, of which this was {drop.kind}, is dropped: undrop the table first")
+            if wanted.new_name:
+                raise InvalidInputError(f"{name} is there: only a dropped table comes back under another name")
+            names = _beginning(work.drops.partition_names(drop.id), wanted)
+            if drop.kind == PARTITIONS:
+                return self._partitions(work, looked, drop, live, names)
+            moving = put_back(work, looked, self._warehouse, drop, live, names)
+            return Returned(drop.kind, name, len(names or ()) or drop.partitions), moving
+
+    def _database(self, work: UnitOfWork, looked: Looked, drop: Drop) -> tuple[Returned, list[int]]:
+        name = DatabaseName(drop.catalog, drop.database)
+        if work.databases.find(name):
+            raise _TakenError(
+                f"database {name} is there already: undrop its tables one by one, with --as where their names are taken"
+            )
+        taken = work.locations.referred(work.file_operations.origins(drop.id))
+        if taken:
+            raise InvalidOperationError(f"{next(iter(taken))} has been given to another object of the catalog")
+        work.drops.restore_database(drop.id)
+        stored = work.databases.find(name)
+        if stored is None:
+            raise NotFoundError(f"catalog {drop.catalog}, of database {name}, is gone")
+        work.record(events.create_database(database_text(stored.encoded.decode())))
+        hidden = work.drops.hidden(drop.id)
+        self._show(work, drop, [each.id for each in hidden], stored.id)
+        moving = decide_return(work, looked, drop.id, only(None))
+        work.drops.end(drop.id)
+        return Returned(DATABASE, name.table(""), 0), moving
+
+    def _table(self, work: UnitOfWork, looked: Looked, drop: Drop, wanted: Wanted) -> tuple[Returned, list[int]]:
+        """One table of a database, or a table with its dependents, which were dropped with it."""
+        database = work.databases.find(wanted.table.parent)
+        if database is None:
+            raise NotFoundError(
+                f"database {wanted.table.database} is gone: undrop it first (metastore undrop DATABASE)"
+            )
+        hidden = work.drops.hidden(drop.id)
+        own = next(each.id for each in hidden if each.name == wanted.table.name)
+        ids = [own] if drop.kind == DATABASE else [each.id for each in hidden]
+        name = wanted.table.parent.table(wanted.new_name or wanted.table.name)
+        if work.tables.reference(name):
+            raise _TakenError(
+                f"{name} is there already: take it back under another name, with --as NAME (UNDROP TABLE … AS name)"
+            )
+        shown = self._show(work, drop, ids, database.id, own, name)
+        stored = next(each for each in shown if each.ref.id == own)
+        mine = data_of(work, stored) if drop.kind == DATABASE else None
+        move = self._rename(work, stored, name, str(database.encoded.decode().locationUri)) if wanted.new_name else None
+        moving = decide_return(work, looked, drop.id, only(mine, move), own)
+        if len(ids) == len(hidden) and drop.kind == TABLE:
+            work.drops.end(drop.id)
+        return Returned(TABLE, name, 0), moving
+
+    def _show(
+        self,
+        work: UnitOfWork,
+        drop: Drop,
+        ids: list[int],
+        database_id: int,
+        own: int = 0,
+        name: TableName | None = None,
+    ) -> list[StoredTable]:
+        """Lets queries find tables again, `own` by a name; returns them."""
+        if missing := sorted(set(work.drops.missing_bases(ids))):
+            raise InvalidOperationError(f"it depends on {', '.join(missing)}, which is dropped: undrop that first")
+        work.drops.show_tables(drop.id, ids, database_id, own, name.name if name else "")
+        work.list_anew(ids)
+        shown = work.tables.find_ids(ids)
+        for stored in shown:
+            table = stored.encoded.decode()
+            if is_dependent(table) and not work.dependencies.upwards([stored.ref.id]):
+                raise NotFoundError(f"{stored.ref.name} depended on tables that are gone for good: make it anew")
+            follow_return(work, stored)
+            work.record(table_events.create_table(table_text(table)))
+        return shown
+
+    def _rename(self, work: UnitOfWork, stored: StoredTable, name: TableName, home: str) -> Move | None:
+        """A table comes back under another name, in the place of that name if it has one of its own."""
+        table: Table = stored.encoded.decode()
+        own = data_of(work, stored)
+        move = Move(own[0], paths.table_location(home, name.name)) if own else None
+        table.tableName = name.name
+        if move:
+            self._warehouse.roots.require([move.target])
+            relocate(table.sd, move)
+            follow_move(work, stored.ref.id, move.source, move.target)
+        work.tables.update(stored.ref.id, stored.ref.database_id, table)
+        if move:
+            partitions = work.partitions.select_stored(stored.ref, lock=True)
+            for each in partitions:
+                relocate(each.partition.sd, move)
+            changed = [NamedPartition(each.name, each.partition, each.id) for each in partitions]
+            work.partitions_write.update(stored.ref, changed)
+        return move
+
+    def _partitions(
+        self, work: UnitOfWork, looked: Looked, drop: Drop, live: StoredTable, names: list[str] | None
+    ) -> tuple[Returned, list[int]]:
+        work.drops.restore_partitions(drop.id, live.ref.id, names)
+        work.list_anew([live.ref.id])
+        table = live.encoded.decode()
+        if is_dependent(table):
+            rewrite(work, [live.ref.id])
+        work.record(table_events.reload(table_text(table), None, refresh=True))
+        chosen = work.partitions.select_stored(live.ref, named(names)) if names is not None else ()
+        mine = [each for one in chosen for each in places_of_partition(one.partition, str(table.sd.location))]
+        moving = decide_return(work, looked, drop.id, only(None if names is None else mine), live.ref.id)
+        if not work.drops.left(drop.id):
+            work.drops.end(drop.id)
+        return Returned(PARTITIONS, live.ref.name, len(names) if names is not None else drop.partitions), moving
+
+
+def _chosen(work: UnitOfWork, wanted: Wanted, live: StoredTable | None) -> Drop:
+    """Returns what is meant: the newest, or that of the number. Raises NotFoundError, InvalidOperationError."""
+    name, table_id = wanted.table, live.ref.id if live else None
+    of_name = work.drops.find(name.catalog, name.database, name.name, table_id)
+    with_others = work.drops.hiding(name) if name.name else []
+    found = sorted({each.id: each for each in [*of_name, *with_others]}.values(), key=lambda each: -each.id)
+    of_live = [each for each in found if each.table_id in (None, table_id)]
+    if wanted.partition:
+        of_live = [
+            each for each in of_live if each.table_id and _beginning(work.drops.partition_names(each.id), wanted)
+        ]
+        if not of_live and live is None and found:
+            raise NotFoundError(f"{name} is dropped: undrop the table first, then its partition")
+    if wanted.number is not None:
+        of_live = [each for each in of_live if each.id == wanted.number]
+    if not of_live:
+        raise _nothing(wanted)
+    drop = of_live[0]
+    if drop.kind == TABLE and drop.name != name.name:
+        raise InvalidOperationError(f"{name} was dropped with {drop.database}.{drop.name}: undrop that")
+    return drop
+
+
+def _beginning(names: Sequence[str], wanted: Wanted) -> list[str] | None:
+    """Those of the names that begin as is wanted; None for all."""
+    if not wanted.partition:
+        return None
+    return [each for each in names if f"{each}/".startswith(f"{wanted.partition.strip('/')}/")]
+
+
+def _nothing(wanted: Wanted) -> NotFoundError:
+    name = f"{wanted.table}@{wanted.partition}" if wanted.partition else str(wanted.table).rstrip(".")
+    number = f" with the number {wanted.number}" if wanted.number is not None else ""
+    return NotFoundError(
+        f"nothing of {name}{number} can be taken back: it was not dropped within METASTORE_UNDROP, or was purged "
+        "(metastore dropped lists what can be)"
+    )

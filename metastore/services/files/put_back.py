@@ -1,0 +1,141 @@
+"""Putting back what was truncated or overwritten: files, skewed locations and statistics, where they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
+
+from metastore.domain import table_events
+from metastore.domain.column_statistics import ACCURATE
+from metastore.errors import InvalidOperationError, NotFoundError
+from metastore.services.files.journal import Looked, decide_return, refer
+from metastore.services.files.moves import Move, follow
+from metastore.services.files.retirement import replaced_places, retire
+from metastore.services.rules.events import alter_partitions, befores, table_text
+from metastore.services.rules.locations import places_of
+from metastore.storage.references import StoredTable
+from metastore.storage.repositories.drops import TRUNCATED, Drop
+from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.schema import TABLE_ITSELF
+from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
+
+Owner = TypeVar("Owner", Table, Partition)
+_COUNTS: Final = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCoded", ACCURATE)
+_ANALYZED: Final = "spark.sql.statistics."
+
+
+def only(places: Iterable[str] | None, move: Move | None = None) -> Callable[[str], str | None]:
+    """Returns what says where something comes back that lay at a place: there, along a move; None: not of `places`."""
+    mine = None if places is None else {paths.canonical(each) for each in places}
+
+    def target(origin: str) -> str | None:
+        if mine is not None and origin not in mine:
+            return None
+        return paths.canonical(follow(origin, [move] if move else []))
+
+    return target
+
+
+def put_back(
+    work: UnitOfWork, looked: Looked, warehouse: Warehouse, drop: Drop, live: StoredTable, names: Sequence[str] | None
+) -> list[int]:
+    """Takes back a truncation or an overwriting of a table, or of these of its partitions.
+
+    Returns what is to be carried out. Raises NotFoundError for partitions that are gone, InvalidOperationError where
+    the files are gone or what came later is in the way.
+    """
+    state = _partitions(work, drop, live, names) if live.ref.keys else _table(work, drop, live)
+    moving = []
+    if drop.kind == TRUNCATED:
+        places = [place for _, new in state for place in places_of(new)]
+        moving = decide_return(work, looked, drop.id, only(places), live.ref.id)
+    else:
+        _retire(work, warehouse, live, state)
+    if not work.drops.left(drop.id):
+        work.drops.end(drop.id)
+    return moving
+
+
+def _partitions(
+    work: UnitOfWork, drop: Drop, live: StoredTable, names: Sequence[str] | None
+) -> list[tuple[StorageDescriptor, StorageDescriptor]]:
+    """Returns what was, and what is now, of each."""
+    was = {
+        each.id: each
+        for each in work.partitions.select_dropped(live.ref, drop.id)
+        if names is None or each.name in names
+    }
+    there = work.partitions.select_stored(live.ref, named([each.name for each in was.values()]), lock=True)
+    gone = sorted(was[each].name for each in was.keys() - {each.id for each in there})
+    if gone:
+        raise NotFoundError(f"partition {gone[0]} of {live.ref.name} is gone: undrop it first")
+    before = befores(there)
+    state, exact = [], []
+    for each in there:
+        old = was[each.id]
+        state.append((each.partition.sd, old.partition.sd))
+        if each.version == old.version + 1:
+            exact.append(each.id)
+        _restore(each.partition, old.partition, drop, f"{live.ref.name} partition {each.name}", each.id in exact)
+    changed = [NamedPartition(each.name, each.partition, each.id) for each in there]
+    work.partitions_write.update(live.ref, changed)
+    work.column_statistics.delete(live.ref.id, list(was), None, None)
+    work.record(*alter_partitions(table_text(live.encoded.decode()), before, changed))
+    work.drops.restore_statistics(drop.id, exact, list(was))
+    return state
+
+
+def _table(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[tuple[StorageDescriptor, StorageDescriptor]]:
+    """As `_partitions`."""
+    version, was = work.tables.before(drop.id)
+    table = live.encoded.decode()
+    before, current = table_text(table), live.encoded.decode().sd
+    exact = live.ref.version == version + 1
+    _restore(table, was, drop, str(live.ref.name), exact)
+    work.tables.update(live.ref.id, live.ref.database_id, table)
+    work.column_statistics.delete(live.ref.id, [TABLE_ITSELF], None, None)
+    work.drops.restore_statistics(drop.id, [TABLE_ITSELF] if exact else [], [])
+    work.record(table_events.alter_table(before, table_text(table)))
+    return [(current, table.sd)]
+
+
+def _restore(owner: Owner, was: Owner, drop: Drop, name: str, exact: bool) -> None:
+    """Gives a table or partition what it had. `exact`: nothing else has changed it since."""
+    if drop.kind == TRUNCATED:
+        if not paths.same(owner.sd.location, was.sd.location):
+            raise InvalidOperationError(f"{name} was overwritten after it was truncated: undrop that first")
+        locations = owner.sd.skewedInfo.skewedColValueLocationMaps
+        owner.sd.skewedInfo.skewedColValueLocationMaps = was.sd.skewedInfo.skewedColValueLocationMaps | locations
+    else:
+        owner.sd.location, owner.sd.skewedInfo = was.sd.location, was.sd.skewedInfo
+        owner.sd.storedAsSubDirectories = was.sd.storedAsSubDirectories
+    kept = {key: value for key, value in owner.parameters.items() if not _is_count(key)}
+    counts = {key: value for key, value in was.parameters.items() if _is_count(key)} if exact else {}
+    owner.parameters = kept | counts
+
+
+def _is_count(key: str) -> bool:
+    return key in _COUNTS or key.startswith(_ANALYZED)
+
+
+def _retire(
+    work: UnitOfWork,
+    warehouse: Warehouse,
+    live: StoredTable,
+    state: Sequence[tuple[StorageDescriptor, StorageDescriptor]],
+) -> None:
+    """What is current is replaced by what was. Raises InvalidOperationError where that is gone."""
+    back = [place for now, was in state for place in replaced_places(was, now)]
+    wanted = {paths.canonical(each) for each in warehouse.roots.holding(back)}
+    gone = wanted - set(work.retired_locations.forget(list(wanted)))
+    if gone:
+        raise InvalidOperationError(f"{min(gone)} was cleaned: what {live.ref.name} was overwritten with must stay")
+    current = [place for _, was in state for place in places_of(was)]
+    retire(
+        work, live, "", [place for now, was in state for place in replaced_places(now, was)], current, warehouse.roots
+    )
+    refer(work, current)

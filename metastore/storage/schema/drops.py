@@ -1,0 +1,76 @@
+"""What was dropped, truncated or overwritten, and can be taken back until its time is over (docs/files.md).
+
+A dropped table stays where it is, with all that belongs to it: it has no database any more, through which every query
+finds it. Partitions are put aside, because their table stays; so are the rows of what is small.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from metastore.storage.schema.base import (
+    Name,
+    SortKeys,
+    Texts,
+    encoded_column,
+    id_column,
+    json_column,
+    metadata,
+    time_column,
+)
+
+drops = Table(
+    "drops",
+    metadata,
+    id_column(),
+    Column("kind", Text, nullable=False),  # database, table, partitions, truncated or overwritten
+    Column("catalog", Name, nullable=False),
+    Column("database", Name, nullable=False),
+    Column("name", Name, nullable=False),  # empty: of a database
+    # Of what happened to a table that is still there.
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), index=True),
+    Column("partitions", Integer, nullable=False),
+    time_column("dropped_at", nullable=False),
+    time_column("kept_until", nullable=False),
+    Column("dropped_by", Text),
+    Column("dropped_from", Text),  # the client's address
+)
+
+dropped_tables = Table(
+    "dropped_tables",
+    metadata,
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("drop_id", BigInteger, ForeignKey("drops.id"), nullable=False, index=True),
+    Column("database_id", BigInteger, nullable=False),  # which may be gone, too
+)
+
+# No foreign keys: putting a hundred thousand rows aside must not look elsewhere a hundred thousand times.
+dropped_partitions = Table(
+    "dropped_partitions",
+    metadata,
+    Column("drop_id", BigInteger, nullable=False),
+    Column("id", BigInteger, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("values", Texts, nullable=False),
+    Column("keys", SortKeys, nullable=False),
+    Column("location", Name),
+    Column("create_time", Integer, nullable=False),
+    Column("last_access_time", Integer, nullable=False),
+    json_column("parameters"),
+    Column("descriptor_id", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    encoded_column(),
+    # Rows come in the order of their drops: an entry for many of them is enough.
+    Index("dropped_partitions_drop_id_idx", "drop_id", postgresql_using="brin"),
+)
+
+dropped_rows = Table(
+    "dropped_rows",
+    metadata,
+    Column("drop_id", BigInteger, nullable=False),
+    Column("relation", Text, nullable=False),  # the table that the row is from
+    Column("partition_id", BigInteger),  # whose it is
+    Column("content", JSONB, nullable=False),
+    Index("dropped_rows_drop_id_idx", "drop_id"),
+)

@@ -1,0 +1,38 @@
+"""UNDROP TABLE name [PARTITION (…)] [AS name] and UNDROP DATABASE name: text in, a frozen dataclass out. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from spark_client.statements.grammar.reader import Reader
+from spark_client.statements.grammar.tokens import tokens
+
+_SUSPICIOUS = re.compile(r"\bundrop\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Undrop:
+    """Names are as written, `partition` is the clause as written, with its brackets."""
+
+    name: str
+    is_database: bool = False
+    partition: str | None = None
+    new_name: str | None = None
+
+
+def parse(text: str) -> Undrop | None:
+    """The statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken one."""
+    if not _SUSPICIOUS.search(text):
+        return None
+    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    if not reader.take("UNDROP"):
+        return None
+    is_database = reader.take("DATABASE") or reader.take("SCHEMA")
+    if not is_database:
+        reader.expect("TABLE")
+    name = reader.multipart_name() or reader.identifier()
+    partition = reader.brackets() if not is_database and reader.take("PARTITION") else None
+    new_name = reader.identifier() if not is_database and reader.take("AS") else None
+    reader.expect_end()
+    return Undrop(name, is_database, partition, new_name)

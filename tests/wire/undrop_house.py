@@ -1,0 +1,171 @@
+"""A metastore with tables that have all that can belong to one, for tests of taking back."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import text
+
+from metastore.app import Application
+from metastore.settings import Settings
+from tests.fixtures.application import called
+from tests.wire.builders import columns, descriptor, partition, skewed, table
+from tests.wire.statistics import longs, of_table
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    EnvironmentContext,
+    ForeignKeysRequest,
+    Function,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    PartitionsStatsRequest,
+    PrimaryKeysRequest,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    SQLForeignKey,
+    SQLPrimaryKey,
+    TableStatsRequest,
+)
+from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
+    CheckFilesRequest,
+    CreateDependentTableRequest,
+    DependenciesRequest,
+    DependencyDirection,
+    DroppedObject,
+    DroppedRequest,
+    PublishMode,
+    PublishPartition,
+    PublishRequest,
+    UndropRequest,
+    UndropResult,
+)
+
+KEYS = [("ds", "string"), ("hr", "string")]
+ANYTHING = HiveObjectRef()
+PURGE = EnvironmentContext({"ifPurge": "TRUE"})
+
+
+class House:
+    """Tables with all that can belong to one, and rows: each file says where it was."""
+
+    def __init__(self, database_url: str, folder: Path, **settings: Any) -> None:
+        self.warehouse = folder / "warehouse"
+        given = Settings(warehouse=str(self.warehouse), database_url=database_url, **settings)
+        self.application = Application(given, database_url)
+        self.application.databases.bootstrap()
+        self.call = partial(called, self.application)
+        self.call("create_database", Database("db", description="ours"))
+        self.call("create_function", Function("f", "db", "java.lang.String", "me", PrincipalType.USER, 1, 1, []))
+        sd = descriptor(skewedInfo=skewed(["x"], [["heavy"]]), storedAsSubDirectories=True)
+        days = table("db", "days", KEYS, sd=sd, parameters={"colour": "red"})
+        self.call("create_table_with_constraints", days, [SQLPrimaryKey("db", "days", "a")], [], [], [], [], [])
+        keys = [SQLForeignKey("db", "days", "a", "db", "plain", "a")]
+        self.call(
+            "create_table_with_constraints",
+            table("db", "plain", sd=descriptor(numBuckets=4, bucketCols=["a"])),
+            [],
+            keys,
+            [],
+            [],
+            [],
+            [],
+        )
+        for day in "12":
+            for hour in "12":
+                one = partition("db", "days", [day, hour], sd=descriptor(skewedInfo=skewed(["x"], [["heavy"]])))
+                place = f"{self.warehouse}/db.db/days/ds={day}/hr={hour}"
+                one.sd.location, one.sd.storedAsSubDirectories = place, True
+                one.sd.skewedInfo.skewedColValueLocationMaps = {("heavy",): f"{place}/x=heavy"}
+                self.call("add_partition", one)
+                (Path(place) / "x=heavy").mkdir()
+                (Path(place) / "x=heavy" / "rows").write_text(place)
+                (Path(place) / "rows").write_text(place)
+        (self.warehouse / "db.db/plain/rows").write_text("plain")
+        for name, found in (("days", "ds=1/hr=1"), ("plain", "")):
+            statistics = of_table("db", name, longs("a", 1, 2))
+            statistics.statsDesc.isTblLevel, statistics.statsDesc.partName = not found, found or None
+            self.call("update_partition_column_statistics" if found else "update_table_column_statistics", statistics)
+        self.call("grant_privileges", PrivilegeBag([self.grant("days", None), self.grant("days", ["1", "1"])]))
+        self.call(
+            "create_dependent_table", CreateDependentTableRequest("db", "signal", columns(("ds", "")), "db", "days")
+        )
+        self.call("append_partition", "db", "signal", ["1"])
+
+    def grant(self, name: str, values: list[str] | None) -> HiveObjectPrivilege:
+        kind = HiveObjectType.PARTITION if values else HiveObjectType.TABLE
+        info = PrivilegeGrantInfo("select", 1, "root", PrincipalType.USER, False)
+        return HiveObjectPrivilege(HiveObjectRef(kind, "db", name, values), "ann", PrincipalType.USER, info, "SQL")
+
+    def state(self) -> dict[str, Any]:
+        """All that clients can ask for, and what lies on the disk."""
+        found: dict[str, Any] = {"database": self.call("get_database", "db").decode()}
+        found["functions"] = self.call("get_functions", "db", "*")
+        for name in self.call("get_all_tables", "db"):
+            found[name] = self.call("get_table", "db", name).decode()
+            if found[name].partitionKeys:
+                found[f"{name} partitions"] = self.call("get_partitions", "db", name, -1).decode()
+        found["grants"] = self.call("list_privileges", "ann", PrincipalType.USER, ANYTHING)
+        found["statistics"] = [
+            self.call("get_table_statistics_req", TableStatsRequest("db", "plain", ["a"])),
+            self.call("get_partitions_statistics_req", PartitionsStatsRequest("db", "days", ["a"], ["ds=1/hr=1"])),
+        ]
+        keys = self.call("get_primary_keys", PrimaryKeysRequest("db", "days")).primaryKeys
+        found["keys"] = keys.decode() if hasattr(keys, "decode") else keys
+        keys = self.call("get_foreign_keys", ForeignKeysRequest(None, None, "db", "plain")).foreignKeys
+        found["foreign keys"] = keys.decode() if hasattr(keys, "decode") else keys
+        request = DependenciesRequest("db", "signal", DependencyDirection.UP)
+        found["dependencies"] = self.call("get_dependencies", request)
+        found["disk"] = self.disk()
+        return found
+
+    def disk(self) -> dict[str, str]:
+        files = (each for each in self.warehouse.rglob("*") if each.is_file() and ".metastore_trash" not in str(each))
+        return {str(each.relative_to(self.warehouse)): each.read_text() for each in files}
+
+    def trash(self) -> list[Path]:
+        return [each for each in (self.warehouse / ".metastore_trash").rglob("*") if each.is_file()]
+
+    def agrees(self) -> None:
+        self.application.journal.recover()
+        assert self.call("check_files", CheckFilesRequest()).problems == []
+
+    def dropped(self, database: str | None = None) -> list[DroppedObject]:
+        return list(self.call("dropped", DroppedRequest(database)))
+
+    def undrop(self, name: str, partition: str | None = None, new_name: str | None = None, **more: Any) -> UndropResult:
+        database, _, table_name = name.partition(".")
+        request = UndropRequest(database, table_name or None, None, partition, new_name, **more)
+        found: UndropResult = self.call("undrop", request)
+        return found
+
+    def expire(self) -> None:
+        """As if the time were over."""
+        with self.application._store.transaction() as work:
+            work._connection.execute(text("UPDATE drops SET kept_until = now()"))
+        self.application.undrop.purge()
+        self.application.journal.recover()
+
+    def left(self) -> dict[str, int]:
+        tables = ["drops", "dropped_tables", "dropped_partitions", "dropped_rows"]
+        with self.application._store.read() as work:
+            return {
+                each: count
+                for each in tables
+                if (count := work._connection.execute(text(f"SELECT count(*) FROM {each}")).scalar_one())
+            }
+
+
+def overwrite(house: House, name: str, values: list[str]) -> None:
+    """As our client does it."""
+    query_id = house.call("begin_write", BeginWriteRequest("db", name)).queryId
+    inside = "/".join(f"{key}={value}" for (key, _), value in zip(KEYS, values, strict=False))
+    place = house.warehouse / "db.db" / name / "_versions" / query_id / inside
+    place.mkdir(parents=True)
+    (place / "rows").write_text("new")
+    entry = PublishPartition(values, PublishMode.OVERWRITE, str(place), [])
+    house.call("publish", PublishRequest("db", name, query_id, [entry]))
