@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import ssl
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,13 +51,12 @@ class Directory:
             return None
         connection = self._connection(self._dn(user), password)
         try:
-            if not connection.bind():
-                return None
-            connection.unbind()
+            return Identity(user, PASSWORD) if connection.bind() else None
         except self._ldap.core.exceptions.LDAPException as error:
             log.warning("LDAP does not answer: %s", error)
             raise RefusedError("The directory (LDAP) that knows the passwords does not answer; try again") from error
-        return Identity(user, PASSWORD)
+        finally:
+            self._hang_up(connection)
 
     def groups(self, user: str) -> list[str]:
         """The names of the user's groups; none where the directory does not answer."""
@@ -70,11 +70,19 @@ class Directory:
             wanted = self._group_filter.replace("{user}", escape(user)).replace("{dn}", escape(self._dn(user)))
             connection.search(self._group_base, wanted, attributes=["cn"])
             found = [str(name) for entry in connection.entries for name in entry.cn.values]
-            connection.unbind()
         except self._ldap.core.exceptions.LDAPException as error:
             log.warning("LDAP does not answer, %s has no groups: %s", user, error)
             return []
+        finally:
+            self._hang_up(connection)
         return sorted(found)
+
+    def _hang_up(self, connection: Any) -> None:
+        """Closes the socket, also one that was opened in vain."""
+        with suppress(self._ldap.core.exceptions.LDAPException):
+            connection.unbind()
+        if connection.socket is not None:
+            connection.socket.close()
 
     def _dn(self, user: str) -> str:
         escaped: str = self._ldap.utils.dn.escape_rdn(user)

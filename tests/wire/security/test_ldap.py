@@ -65,9 +65,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [SLAPD, "-f", str(folder / "slapd.conf"), "-h", f"ldap://127.0.0.1:{port}", "-d", "0"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            assert eventually(
-                lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0 or process.poll() is not None
-            )
+            assert eventually(lambda: answers(port))
             yield f"ldap://127.0.0.1:{port}"
         finally:
             process.terminate()
