@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Final
 
 from metastore.transport.connection import Connection
@@ -11,6 +12,7 @@ from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 
 _UNKNOWN: Final = 4 * 2**20  # bytes that a method's reply is taken for before it has been seen
+_GUESSED: Final = 1.0  # seconds that so much is kept for a call
 _COPIES: Final = 3  # of a reply, that exist while it is made: the database's answer, its parts, what is to be sent
 _FADES: Final = 0.95  # what the largest reply of a method counts after each smaller one
 _SMALL: Final = 2**18  # bytes; of replies below, nothing is counted
@@ -28,6 +30,7 @@ class Admission:
         self.starved = False  # whether a call has had to wait for memory since this was last looked at
         self.calls = 0
         self._reserved = 0
+        self._guesses: dict[Connection, tuple[Address, float]] = {}  # of these, those of methods not seen before
         self._interval = _FAST
         self._large: dict[Connection, int] = {}  # what was reserved for it
         self._replies: dict[bytes, float] = {}  # by method, bytes
@@ -53,6 +56,8 @@ class Admission:
         address.calls += 1
         expected = connection.expected
         if expected > _SMALL:
+            if connection.called not in self._replies:
+                self._guesses[connection] = address, time.monotonic()
             self._large[connection] = expected
             self._reserved += expected
             address.reserved += expected
@@ -60,15 +65,28 @@ class Admission:
     def end(self, address: Address, connection: Connection) -> None:
         self.calls -= 1
         address.calls -= 1
-        reserved = self._large.pop(connection, 0) if self._large else 0
-        if reserved:
-            self._reserved -= reserved
-            address.reserved -= reserved
+        if self._large and self._give_back(address, connection):
             address.held += connection.held
         method = connection.called
         if method and (method in self._replies or len(self._replies) < _MOST_METHODS):
             reply = connection.replied
             self._replies[method] = max(reply, self._replies.get(method, 0.0) * _FADES)
+
+    def forget_old_guesses(self, now: float) -> None:
+        """What was reserved for a method that nobody knows yet is open to others again: a call that takes so long waits
+        for something, as for a lock, and holds no memory.
+        """
+        for connection, (address, since) in list(self._guesses.items()):
+            if now - since > _GUESSED:
+                self._give_back(address, connection)
+
+    def _give_back(self, address: Address, connection: Connection) -> bool:
+        """Tells whether anything was reserved for its call."""
+        self._guesses.pop(connection, None)
+        reserved = self._large.pop(connection, 0)
+        self._reserved -= reserved
+        address.reserved -= reserved
+        return reserved > 0
 
     def pace(self, most_held: int) -> None:
         """Has threads give way to each other more often while some work on what is large: else small calls wait for

@@ -101,6 +101,7 @@ class WorkerPool:
         now = time.monotonic()
         with self._lock:
             late = list(self._queue.take_late(now - self._options.max_wait))
+            self._admission.forget_old_guesses(now)
             self._weigh(now)
             self._queued = len(self._queue)
             for connection in [each for each in self._for_memory if self._memory.allows()]:

@@ -213,3 +213,9 @@ def test_the_command_shows_kinds_and_names_what_is_wrong(
 def test_a_database_without_schema_is_refused(empty_database_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["db", "verify", "--database-url", empty_database_url]) == 1
     assert "metastore db upgrade" in capsys.readouterr().err
+
+
+def test_a_row_of_a_server_that_did_not_know_a_kind_of_owner_is_sound(full: Application) -> None:
+    with undone(full) as connection:
+        connection.execute(text("UPDATE tables SET owner_type = NULL"))
+        assert not any(each.wrong for each in verify_within(connection, 10))

@@ -32,7 +32,7 @@ from metastore.storage.schema import (
     types,
 )
 from metastore.storage.verification.differences import Kind
-from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, Database, Function, Partition, Type
+from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, Database, Function, Partition, PrincipalType, Type
 from thrift_idl.gen.hive_metastore.ttypes import Table as HiveTable
 
 _OWNER: Final = (databases.c.catalog, databases.c.name.label("database"))
@@ -65,8 +65,11 @@ def _database(row: Any) -> dict[str, Any]:
 
 def _table(row: Any) -> dict[str, Any]:
     table = decode_strictly(HiveTable, closed(row.encoded))
+    # Of a table that a server wrote which did not know the column yet, it is empty: a user, as the bytes say.
+    of_before = row.owner_type is None and table.ownerType == PrincipalType.USER
     return {
         **_without_bytes(table_row(table)),
+        **({"owner_type": None} if of_before else {}),
         "catalog": table.catName,
         "database": table.dbName,
         "skewed_locations": _pairs(table.sd.skewedInfo.skewedColValueLocationMaps),

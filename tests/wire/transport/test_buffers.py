@@ -6,7 +6,10 @@ import select
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +18,7 @@ from thrift.transport.TTransport import TTransportException
 
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import IncompleteError, MessageReader, ReplyWriter
+from metastore.transport.fair_queue import Address
 from metastore.transport.memory import Memory, OverBudgetError
 from metastore.transport.options import TransportOptions
 
@@ -218,3 +222,33 @@ def test_memory_is_looked_at_while_a_large_message_is_decoded(pair: Pair) -> Non
     reader.complete(2**18)
     with pytest.raises(OverBudgetError, match="METASTORE_MEMORY"):
         reader.readAll(2**17)
+
+
+@dataclass(eq=False)
+class Calling:
+    """A connection with a call, as far as admission looks at it."""
+
+    method: bytes
+    called: bytes = b""
+    expected: int = 0
+    held: int = 0
+    replied: int = 0
+
+
+def test_what_waits_for_something_else_keeps_no_memory_from_others() -> None:
+    """Of a method whose replies nobody has seen, much is expected; where none comes, not for long."""
+    memory = Memory(2**40)
+    admission, address = Admission(TransportOptions(), memory), Address("host")
+    memory._most = memory.resident() + 40 * 2**20
+    admitted: list[Any] = []
+    while admission.admits(address, call := cast(Any, Calling(b"add_partition"))):
+        admission.begin(address, call)
+        admitted.append(call)
+    assert 0 < len(admitted) < 5
+    admission.forget_old_guesses(time.monotonic())
+    assert not admission.admits(address, cast(Any, Calling(b"get_table")))
+    admission.forget_old_guesses(time.monotonic() + 60)
+    assert admission.admits(address, cast(Any, Calling(b"get_table")))
+    for each in admitted:
+        admission.end(address, each)
+    assert (admission.calls, address.calls, address.reserved) == (0, 0, 0)
