@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import grp
+import logging
 import os
 import pwd
 import threading
@@ -14,6 +15,8 @@ from typing import Final
 from metastore.errors import ConfigurationError
 from metastore.security.gate import directory
 from metastore.settings import Settings
+
+log = logging.getLogger("metastore.security")
 
 _SECONDS_KEPT: Final = 60.0
 _MOST_KEPT: Final = 10_000  # users
@@ -40,7 +43,11 @@ class Groups:
         now = time.monotonic()
         since, found = self._kept.get(user, (float("-inf"), []))
         if now - since > _SECONDS_KEPT:
-            found = self._look_up(user)
+            try:
+                found = self._look_up(user)
+            except ConfigurationError as error:  # it was sound at the start
+                log.error("%s has no groups: %s", user, error)
+                found = []
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             self._kept[user] = now, found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import logging
 import os
 import secrets
 import tempfile
@@ -16,6 +17,8 @@ from typing import Final
 
 from metastore.errors import ConfigurationError, InvalidInputError, NotFoundError
 from metastore.identity import PASSWORD, Identity, RefusedError
+
+log = logging.getLogger("metastore.security")
 
 _SCHEME: Final = "scrypt"
 _COST, _BLOCK, _PARALLEL = 2**14, 8, 1  # 16 MiB and some 40 ms (RFC 7914's parameters N, r, p)
@@ -54,7 +57,11 @@ class Plain:
         if not user or not password:
             raise RefusedError("SASL PLAIN: no user or no password is given")
         for check in self._checks:
-            found = check(user, password)
+            try:
+                found = check(user, password)
+            except ConfigurationError as error:
+                log.error("%s", error)
+                raise RefusedError("This metastore cannot check passwords now: its log says why") from error
             if found:
                 if for_whom not in ("", user, found.user):
                     raise RefusedError(f"{found.user} may not come in as {for_whom}: leave the authorization id empty")

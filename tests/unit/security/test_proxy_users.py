@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from metastore.errors import ConfigurationError
+from metastore.identity import RefusedError
 from metastore.security.groups import Groups
+from metastore.security.passwords import PasswordFile, Plain
 from metastore.security.proxy_users import ProxyUsers
 from metastore.settings import Settings
 
@@ -57,6 +59,23 @@ def test_groups_of_a_file(tmp_path: Path) -> None:
         Groups(Settings(groups=str(path)))
     with pytest.raises(ConfigurationError, match="cannot be read"):
         Groups(Settings(groups=str(tmp_path / "none")))
+
+
+def test_a_file_of_groups_that_is_broken_later_gives_none(tmp_path: Path) -> None:
+    path = tmp_path / "groups"
+    path.write_text("analysts: alice\n")
+    groups = Groups(Settings(groups=str(path)))
+    path.unlink()
+    assert groups.of("alice") == []
+
+
+def test_a_file_of_passwords_that_is_broken_later_lets_nobody_in(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    file = PasswordFile(path)
+    file.add("alice", "wonderland")
+    path.write_text("nonsense\n")
+    with pytest.raises(RefusedError, match="cannot check passwords now"):
+        Plain([file.check], encrypted=True, without_tls=False).step(b"\0alice\0wonderland")
 
 
 def test_groups_of_the_system() -> None:
