@@ -13,14 +13,23 @@ from metastore.services.entry.descriptor_cleaning import DescriptorCleaningServi
 from metastore.storage.repositories.shared_descriptors import SHARED
 from metastore.storage.verification.verify import verify
 from tests.fixtures.application import called
+from tests.fixtures.database import execute
 from tests.wire.builders import columns, descriptor, partition, skewed, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, Table
+
+_OVER = "UPDATE drops SET kept_until = '2000-01-01'"
 
 
 @pytest.fixture
 def cleaning(application: Application) -> DescriptorCleaningService:
     called(application, "create_database", Database("db"))
     return DescriptorCleaningService(application._store)
+
+
+def forget_drops(application: Application) -> None:
+    """What was dropped cannot be taken back any more."""
+    execute(application._store._engine.url.render_as_string(hide_password=False), _OVER)
+    application.undrop.purge()
 
 
 def counts(application: Application) -> list[int]:
@@ -44,6 +53,7 @@ def test_what_is_not_needed_goes_in_two_steps(application: Application, cleaning
     before = counts(application)
     call("create_table", shaped("t", "y"))
     call("drop_table", "db", "t", True)
+    forget_drops(application)
     assert counts(application) == [before[0] + 1, before[1] + 1, *before[2:]]
     assert cleaning.run() == 0, "those that have found it may be about to use it"
     assert verified(application)
@@ -67,6 +77,8 @@ def test_what_partitions_alone_have_stays(
         assert cleaning.run() == 0
     before = counts(application)
     call("drop_partition", "db", "t", ["1"], True)
+    assert cleaning.run() == 0, "it may come back"
+    forget_drops(application)
     assert [cleaning.run() for _ in range(3)] == [0, 1, 1]
     assert counts(application) == [before[0] - 1, before[1] - 1, *before[2:]]
 
@@ -77,6 +89,7 @@ def test_who_has_found_it_before_it_was_retired_may_use_it(
     call = partial(called, application)
     call("create_table", shaped("t", "x"))
     call("drop_table", "db", "t", True)
+    forget_drops(application)
     with application._store.transaction() as writer:
         writer._connection.execute(text("SELECT id FROM storage_descriptors"))  # changes nothing yet
         cleaning.run()
@@ -92,6 +105,7 @@ def test_what_is_used_again_is_found_again(application: Application, cleaning: D
     with application._store._engine.connect() as connection:
         used = connection.execute(text("SELECT descriptor_id FROM tables WHERE name = 't'")).scalar_one()
     call("drop_table", "db", "t", True)
+    forget_drops(application)
     cleaning.run()
     with application._store._engine.connect() as connection:  # as one does that had found it before
         connection.execute(text("UPDATE tables SET descriptor_id = :used WHERE name = 'u'"), {"used": used})
@@ -107,6 +121,7 @@ def test_a_shape_comes_back_while_it_is_retired(application: Application, cleani
     call = partial(called, application)
     call("create_table", shaped("t", "x"))
     call("drop_table", "db", "t", True)
+    forget_drops(application)
     cleaning.run()
     call("create_table", shaped("t", "x"))
     assert verified(application)

@@ -115,7 +115,9 @@ def _describe(client: Any, db: str, role: str) -> None:
             SetPartitionsStatsRequest([ColumnStatistics(place, [longs("a", 1, 2)])], engine="hive")
         )
     client.add_primary_key(AddPrimaryKeyRequest([SQLPrimaryKey(db, "t", "a", 1, "key", False, True, False)]))
-    client.create_function(Function("f", db, "org.F", "o", functionType=FunctionType.JAVA, resourceUris=[]))
+    client.create_function(
+        Function("f", db, "org.F", "o", PrincipalType.USER, functionType=FunctionType.JAVA, resourceUris=[])
+    )
     client.create_type(Type(role.replace("role", "type"), fields=columns(("a", "int"))))
     client.create_role(Role(role, 0, "me"))
     client.grant_role(role, "alice", PrincipalType.USER, "me", PrincipalType.USER, False)
@@ -156,6 +158,8 @@ def clean(application: Application) -> None:
     for _ in range(4):
         with store._engine.connect() as connection:
             connection.exec_driver_sql("UPDATE open_writes SET lease_ends_at = '2000-01-01'")
+            connection.exec_driver_sql("UPDATE drops SET kept_until = '2000-01-01'")
+        application.undrop.purge()
         TimeoutService(store, timedelta(0)).run()
         application.journal.recover()
         CleaningService(store, application.journal, application._warehouse, timedelta(0)).run()
