@@ -19,8 +19,22 @@ from metastore.services.files import journal
 from metastore.settings import Settings
 from tests.fixtures.application import called
 from tests.wire.builders import descriptor, partition, table
-from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, Table
-from thrift_idl.gen.metastore.ttypes import CheckFilesRequest
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Catalog,
+    CreateCatalogRequest,
+    Database,
+    GetCatalogRequest,
+    Partition,
+    Table,
+)
+from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
+    CheckFilesRequest,
+    CleanRequest,
+    PublishMode,
+    PublishPartition,
+    PublishRequest,
+)
 
 KEYS = [("ds", "string")]
 
@@ -36,6 +50,8 @@ class House:
         self.warehouse = folder / "warehouse"
         self.steps: list[str] = []
         self.die_at: str | None = None
+        self.write: str | None = None
+        self.is_published = False
         settings = Settings(
             warehouse=str(self.warehouse), locations=str(folder), database_url=database_url, undrop=undrop
         )
@@ -60,10 +76,14 @@ class House:
         """What the next server does."""
         self.die_at = None
         self.application.journal.recover()
+        self.call("clean", CleanRequest(graceMillis=0))
 
     def objects(self) -> dict[str, set[str]]:
         """Where the catalog says that something lies, and the rows that are read there."""
         found = {}
+        for each in self.call("get_catalogs").names:
+            if each != "hive":
+                found[self.call("get_catalog", GetCatalogRequest(each)).catalog.locationUri] = set()
         for database in self.call("get_all_databases"):
             found[self.call("get_database", database).decode().locationUri] = set()
             for name in self.call("get_all_tables", database):
@@ -110,8 +130,29 @@ def renamed(house: House, database: str, name: str) -> None:
     house.call("alter_table", "db", "days", one)
 
 
+def published(house: House) -> None:
+    """Day 1 is overwritten, as our client does it; what was there is replaced."""
+    if house.write is None:
+        house.write = house.call("begin_write", BeginWriteRequest("db", "days")).queryId
+    place = house.warehouse / "db.db/days/_versions" / house.write / "ds=1"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "rows").write_text("new")
+    entry = PublishPartition(["1"], PublishMode.OVERWRITE, str(place), [])
+    house.call("publish", PublishRequest("db", "days", house.write, [entry]))
+    house.is_published = True
+
+
+def cleaned(house: House) -> None:
+    if not house.is_published:
+        published(house)
+    for each in house.call("clean", CleanRequest(graceMillis=0)).locations:
+        if each.error:
+            raise ConnectionLostError(each.error)
+
+
 CALLS: dict[str, Callable[[House], object]] = {
     "create_database": lambda house: house.call("create_database", Database("new")),
+    "create_catalog": lambda house: house.call("create_catalog", CreateCatalogRequest(Catalog("new"))),
     "create_table": lambda house: house.call("create_table", table("db", "new")),
     "create_table elsewhere": lambda house: house.call(
         "create_table", table("db", "new", sd=descriptor(f"{house.warehouse}/a/b/c"))
@@ -127,6 +168,8 @@ CALLS: dict[str, Callable[[House], object]] = {
     "rename partition": lambda house: house.call(
         "rename_partition", "db", "days", ["1"], partition("db", "days", ["9"], sd=None)
     ),
+    "publish": lambda house: published(house),
+    "clean": lambda house: cleaned(house),
     "exchange": lambda house: house.call("exchange_partitions", {"ds": "1"}, "db", "days", "db", "more"),
 }
 MAKING = ("intended", "made")
@@ -135,6 +178,7 @@ MOVING = ("committed", "claimed", "moved", "done")
 STEPS = {
     name: MAKING if name.startswith(("create", "add")) else MOVING if name.startswith(("rename", "ex")) else REMOVING
     for name in CALLS
+    if name != "publish"  # which leaves files to the cleaners
 }
 LEFT = {  # rows that are there afterwards
     "drop_table": {"db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"},
@@ -142,6 +186,8 @@ LEFT = {  # rows that are there afterwards
     "drop_partition": {"db.db/plain", "db.db/days/ds=2", "doomed.db/t"},
     "drop_database": {"db.db/plain", "db.db/days/ds=1", "db.db/days/ds=2"},
     "truncate": {"db.db/plain", "doomed.db/t"},
+    "publish": {"db.db/plain", "new", "db.db/days/ds=2", "doomed.db/t"},
+    "clean": {"db.db/plain", "new", "db.db/days/ds=2", "doomed.db/t"},
 }
 ALL = {"db.db/plain", "db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"}
 
