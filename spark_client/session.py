@@ -34,6 +34,8 @@ _SETTINGS = {
     # A table of which nothing says how is one of Hive's, as in Hive, and may have DEFAULT of columns.
     "spark.sql.legacy.createHiveTableByDefault": "true",
     "spark.hadoop.hive.default.fileformat": "PARQUET",
+    # Hive's client waits after each round of its attempts.
+    "spark.hadoop.hive.metastore.connect.retries": "1",
     "spark.sql.defaultColumn.allowedProviders": "csv,json,orc,parquet,hive",
 }
 _URIS, _CATALOG = "hive.metastore.uris", "spark.sql.catalogImplementation"

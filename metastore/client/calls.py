@@ -88,6 +88,10 @@ class Calls:
                 return answer
         raise errors.MetastoreUnavailableError(f"no metastore answered {method}: {', '.join(failures)}")
 
+    def check_reachable(self) -> None:
+        """Raises MetastoreUnavailableError where none of the addresses answers; asks for nothing."""
+        self._idle.append(self._take())
+
     def _take(self) -> Connection:
         while self._idle:
             try:

@@ -72,6 +72,9 @@ def install(java_session: Any, gateway: Any, handlers: Handlers) -> None:
         compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
         for name in ("Parser", "Statement$Resolve", "Explain$Resolve")
     )
+    if versions.RULES_BEFORE_NAMES:
+        reachable = compiled.constructor("core", "Reachable$Builder").newInstance(arguments)
+        java_session.extensions().injectHintResolutionRule(reachable)
     java_session.extensions().injectParser(parser)
     java_session.extensions().injectResolutionRule(statements)
     java_session.extensions().injectPostHocResolutionRule(explanations)

@@ -321,6 +321,11 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach(Message):
+    """Whether a metastore answers."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadCapability(Message):
     """Classes that are compiled when they are first used."""
 
@@ -343,6 +348,7 @@ REQUESTS: Mapping[str, type[Message]] = {
     "resolve": ResolveStatement,
     "run": RunStatement,
     "explain": ExplainPlan,
+    "reach": Reach,
     "capability": LoadCapability,
 }
 

@@ -35,6 +35,8 @@ def _release(version: str) -> tuple[int, ...]:
 _IS_BEFORE_4 = _release(pyspark.__version__) < (4, 0)
 # Whether there are SQL scripts and EXECUTE IMMEDIATE.
 HAS_SCRIPTS = _release(pyspark.__version__) >= (4, 0)
+# Whether there can be rules that are applied before names are looked up.
+RULES_BEFORE_NAMES = _release(pyspark.__version__) >= (4, 0)
 # Whether Spark Connect is told the SparkContext when it starts.
 CONNECT_TAKES_CONTEXT = _release(pyspark.__version__) >= (4, 0)
 # Whether there is the function `approx_top_k`.

@@ -13,6 +13,7 @@ from spark_client.jvm.requests import (
     Judged,
     LoadData,
     PartitionBuckets,
+    Reach,
     ReadPlain,
     Scan,
     ScanAnswer,
@@ -39,6 +40,7 @@ class Planner:
             ChooseBucketFiles: lambda request, _: chosen_files(request),
             ReadPlain: lambda request, _: self.check_plain(request),
             LoadData: lambda request, _: self.check_load(request),
+            Reach: lambda _, __: self._metastore.check_reachable(),
         }
 
     def scan(self, request: Scan) -> ScanAnswer | Undecided:

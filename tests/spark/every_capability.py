@@ -19,6 +19,7 @@ warnings.filterwarnings("ignore", category=FutureWarning)
 
 import spark_client  # noqa: E402
 from spark_client import Session, by_bucket, check_buckets, find_skew, scan_report, skew_join  # noqa: E402
+from spark_client.jvm.versions import HAS_SCRIPTS  # noqa: E402
 
 SETTINGS = {
     "spark.driver.memory": "1g",
@@ -170,6 +171,26 @@ def filters(spark: Session) -> None:
     assert scan_report(spark.sql(f"SELECT v FROM events WHERE n IN ({many})")).scans[0].kept.partitions == 3
 
 
+def statements_from_everywhere(spark: Session) -> None:
+    spark.sql(f"CREATE TABLE everywhere (id INT, x STRING) {SKEWED} STORED AS PARQUET")
+    spark.sql("INSERT INTO everywhere VALUES (1, 'a'), (2, 'c')")
+    spark.sql("CREATE TABLE typed (x STRING) STORED AS ORC AS SELECT x FROM everywhere WHERE id = :n", args={"n": 2})
+    assert rows(spark, "SELECT x FROM typed") == [("c",)]
+    spark.sql("CREATE TABLE placed (x STRING) STORED AS ORC AS SELECT x FROM everywhere WHERE id = ?", args=[1])
+    assert rows(spark, "SELECT x FROM placed") == [("a",)]
+    if HAS_SCRIPTS:
+        assert rows(spark, "BEGIN ALTER TABLE placed SKEWED BY (x) ON ('s'); SELECT 7; END") == [(7,)]
+        assert "'s'" in rows(spark, "SHOW CREATE TABLE placed")[0][0]
+        spark.sql("EXECUTE IMMEDIATE 'ALTER TABLE placed SKEWED BY (x) ON (?)' USING 'q'")
+        assert "'q'" in rows(spark, "SHOW CREATE TABLE placed")[0][0]
+    java: Any = spark._jsparkSession
+    top = java.sql("INSERT INTO everywhere VALUES (3, 'b')").queryExecution().commandExecuted().nodeName()
+    assert (top, spark.table("everywhere").count()) == ("CommandResult", 3)
+    told = rows(spark, "EXPLAIN FORMATTED INSERT INTO everywhere SELECT * FROM everywhere WHERE x = 'a'")[0][0]
+    assert ".everywhere: 1 of 1 partitions, 1 of 3 directories, 1 of 3 files, " in told, told
+    assert rows(spark, "SHOW SCANS OF SELECT * FROM everywhere WHERE x = 'a'")[0][3:5] == (1, 3)
+
+
 CAPABILITIES: tuple[Callable[[Session], None], ...] = (
     skewed_tables,
     statements_of_writing,
@@ -180,6 +201,7 @@ CAPABILITIES: tuple[Callable[[Session], None], ...] = (
     joins_by_skew,
     concatenation,
     dependent_tables,
+    statements_from_everywhere,
 )
 
 

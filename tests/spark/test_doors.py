@@ -116,6 +116,31 @@ def test_a_client_of_jdbc(doors: Doors) -> None:
     assert "[Error 10203]: Invalid skewed column name: nowhere" in said
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_program_that_is_submitted_to_two_workers(metastore_server: Server, tmp_path: Path) -> None:
+    submit = Path(pyspark.__file__).parent / "bin/spark-submit"
+    command = [str(submit), "--master", "local-cluster[2,1,1024]", "--driver-memory", "1g"]
+    command += ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2"]
+    command += [str(ROOT / "tests/spark/submitted.py"), metastore_server.uri, unique("submitted")]
+    python = {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    environment = {**os.environ, **python, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    seen = json.loads(ran.stdout.splitlines()[-1])
+    assert seen == {
+        "master": "local-cluster[2,1,1024]",
+        "rows": 10,
+        "all": 60,
+        "files": 1,
+        "bucket": 1,
+        "joined": 1800,
+        "by bucket": 60,
+        "merged": True,
+        "problems": [],
+    }
+
+
 def test_nothing_to_serve_is_one_line() -> None:
     with pytest.raises(SessionError, match=r"^nothing to serve: say connect=15002 .*, thrift=10000 \(JDBC\), or both$"):
         serve("thrift://127.0.0.1:1")

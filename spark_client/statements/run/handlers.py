@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client.context import Context
-from spark_client.errors import SparkClientError
+from spark_client.errors import MetastoreUnavailableError, SparkClientError
 from spark_client.jvm import Handlers
 from spark_client.jvm.plans import java_frame
 from spark_client.jvm.requests import (
@@ -41,6 +41,8 @@ def own_errors() -> Iterator[None]:
         for own in list(_raised):
             if str(own) == text:
                 raise own from None
+        if text.startswith("no metastore answer"):
+            raise MetastoreUnavailableError(text) from None
         raise
 
 

@@ -1,0 +1,38 @@
+"""A program for spark-submit; prints what it saw as JSON. Its executors are processes of their own.
+
+spark-submit --master 'local-cluster[2,1,1024]' submitted.py thrift://host:port TABLE
+"""
+
+import json
+import sys
+
+import spark_client
+
+
+def main(uri: str, table: str) -> dict[str, object]:
+    spark = spark_client.session(uri)
+    spark.sql(
+        f"CREATE TABLE {table} (id INT, x STRING) PARTITIONED BY (ds STRING) "
+        "SKEWED BY (x) ON ('a') STORED AS DIRECTORIES STORED AS PARQUET"
+    )
+    spark.sql(f"INSERT INTO {table} SELECT int(id), if(id % 2 = 0, 'a', 'b'), string(id % 3) FROM range(0, 60, 1, 4)")
+    found = spark.sql(f"SELECT id FROM {table} WHERE x = 'a' AND ds = '1'")
+    spark.sql(f"CREATE TABLE {table}_o (id INT, x STRING) CLUSTERED BY (id) INTO 2 BUCKETS STORED AS ORC")
+    spark.sql(f"INSERT INTO {table}_o SELECT id, x FROM {table}")
+    seen = {
+        "master": spark.sparkContext.master,
+        "rows": found.count(),
+        "all": spark.table(table).count(),
+        "files": spark_client.scan_report(found).scans[0].kept.partitions,
+        "bucket": spark.sql(f"SELECT * FROM {table}_o WHERE id = 7").count(),
+        "joined": spark.sql(f"SELECT /*+ SKEW_JOIN(a) */ a.id FROM {table} a JOIN {table}_o b ON a.x = b.x").count(),
+        "by bucket": spark_client.by_bucket(spark.table(f"{table}_o")).groupBy("id").count().count(),
+        "merged": spark.sql(f"ALTER TABLE {table} PARTITION (ds = '1') CONCATENATE").count() > 0,
+        "problems": spark_client.check_buckets(spark, f"{table}_o", rows=True),
+    }
+    spark.stop()
+    return seen
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n" + json.dumps(main(*sys.argv[1:])) + "\n")
