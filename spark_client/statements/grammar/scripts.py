@@ -12,7 +12,7 @@ from spark_client.statements.grammar.tokens import Token, tokens
 
 # Behind these, a statement begins; CASE … WHEN … THEN of an expression has none of ours behind it.
 _OPENING = ("BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT", ";")
-_OURS = ("ALTER", "CHECK", "CREATE", "DESC", "DESCRIBE", "DROP", "SHOW")
+_OURS = ("ALTER", "CREATE", "DESC", "DESCRIBE", "DROP", "SHOW", "UNDROP")
 
 
 def is_script(text: str) -> bool:

@@ -38,7 +38,7 @@ def execute(context: Context, statement: Undrop, _: str) -> DataFrame:
 def _partition(context: Context, database: str, name: str, statement: Undrop) -> str:
     """The beginning of the names of the partitions that the clause means. Raises InvalidStatementError."""
     table = context.metastore.get_table(database, name)
-    values = partition_values(table, clause(context, statement.name, statement.partition or "")[0])
+    values = partition_values(context, table, clause(context, statement.name, statement.partition or "")[0])
     columns = [column.name for column in table.partition_columns]
     given = values[: values.index("")] if "" in values else values
     if not given or any(values[len(given) :]):

@@ -56,6 +56,16 @@ public final class Command extends ExternalCommandExecutor {
     return command() + " " + work();
   }
 
+  /** Spark tells by this whether a rule has changed it. */
+  public boolean equals(Object other) {
+    return this == other
+        || other instanceof Command && super.equals(other) && parameters.equals(((Command) other).parameters);
+  }
+
+  public int hashCode() {
+    return super.hashCode();
+  }
+
   public int productArity() {
     return 4;
   }

@@ -27,8 +27,8 @@ import scala.runtime.AbstractFunction2;
 public final class Parser extends SparkSqlParser {
   /** Behind white space and comments, a word with which a statement of ours may begin. Others are not looked at. */
   private static final Pattern LOOK = Pattern.compile(
-      "(?>\\s+|--[^\\n]*|/\\*(?s:.*?)\\*/)*+(?:ALTER|BEGIN|CHECK|CREATE|DELETE|DESC|DESCRIBE|DROP|INSERT|LOAD|MERGE|SHOW"
-          + "|TRUNCATE|UPDATE)\\b",
+      "(?>\\s+|--[^\\n]*|/\\*(?s:.*?)\\*/)*+(?:ALTER|BEGIN|CREATE|DELETE|DESC|DESCRIBE|DROP|INSERT|LOAD|MERGE|SHOW"
+          + "|TRUNCATE|UNDROP|UPDATE)\\b",
       Pattern.CASE_INSENSITIVE);
 
   private final Object session;
