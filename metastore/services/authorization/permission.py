@@ -32,6 +32,7 @@ from metastore.domain.privileges import (
     denied,
     may_grant,
     owns,
+    owns_database,
     rights,
     rights_on_catalog,
     rights_on_everything,
@@ -123,7 +124,11 @@ class Permission:
         raise self._denied(ADMIN.upper(), need.what)
 
     def check_places(self, need: PlaceNeed) -> None:
-        check_places(self._work, self._standing, self._roots, need)
+        if need.locations:
+            self._look_up([need.database])
+            database = self._found[need.database]
+            is_home = database is not None and owns_database(self._standing, database)
+            check_places(self._work, self._standing, self._roots, need, is_home=is_home)
 
     def check_role(self, need: RoleNeed) -> None:
         if need.role not in self._standing.administered:

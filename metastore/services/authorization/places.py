@@ -8,17 +8,18 @@ from metastore.domain.names import DatabaseName
 from metastore.domain.permissions import PlaceNeed
 from metastore.domain.privileges import ANYWHERE, Right, Standing, denied
 from metastore.errors import PermissionDeniedError
+from metastore.services.rules.databases import DEFAULT_DATABASE
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
 
 
-def check_places(work: UnitOfWork, standing: Standing, roots: Roots, need: PlaceNeed) -> None:
+def check_places(work: UnitOfWork, standing: Standing, roots: Roots, need: PlaceNeed, *, is_home: bool) -> None:
     """Raises PermissionDeniedError for a place that is not below what LOCATION was granted for, nor the table's own,
-    nor below the place of its database where nobody else has anything.
+    nor below the place of its database where nobody else has anything; `is_home`: that is the caller's own.
     """
-    if ANYWHERE in standing.places or not need.locations:
+    if ANYWHERE in standing.places:
         return
     asked = roots.canonical(paths.absolute(need.locations))
     granted = roots.canonical(standing.places).values()
@@ -30,6 +31,8 @@ def check_places(work: UnitOfWork, standing: Standing, roots: Roots, need: Place
     kept = work.access.places_of_table(table_id, list(left.values())) if table_id is not None and left else set()
     left = {place: text for place, text in left.items() if text not in kept}
     home = roots.canonical(_homes(work, need.database)).values() if need.table is not None else []
+    if is_home and need.database.name != DEFAULT_DATABASE:  # in whose place all others lie
+        left = {place: text for place, text in left.items() if not any(paths.is_below(place, each) for each in home)}
     free = _free(work, left, home, table_id)
     strange = next((text for place, text in left.items() if place not in free), None)
     if strange is not None:

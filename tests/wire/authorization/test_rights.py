@@ -249,6 +249,9 @@ def test_where_one_may_register_data(client_of: Clients, home: tuple[str, str]) 
     for taken in (f"{place}/{name}", f"{place}/{name}/below", place, "file:/elsewhere", f"{place}/../x"):
         with pytest.raises(MetaException, match=denied("LOCATION", re.escape(taken))):
             make(bob, taken)
+    make(alice, f"{place}/{name}")
+    with pytest.raises(MetaException, match=denied("LOCATION", "file:/elsewhere", "alice")):
+        make(alice, "file:/elsewhere")
     grant(root, everywhere("file:/w/raw"), "LOCATION", "bob")
     make(bob, "file:/w/raw/x")
     for outside in ("file:/w/rawest", "file:/w"):
