@@ -79,6 +79,10 @@ class Permission:
         new = [each for each in dict.fromkeys(names) if each not in self._found]
         self._found |= zip(new, self._work.access.find(new, self._standing), strict=True)
 
+    def _is_seen(self, name: TableName) -> bool:
+        found = self._found[name]
+        return found is not None and found.table_id is not None and sees(self._standing, found)
+
     def _seen(self, name: Named) -> Found:
         """Returns what was found. Raises HiddenError where it may not be seen, NotFoundError where nothing is."""
         found = self._found[name]
@@ -98,11 +102,13 @@ class Permission:
                 self.check_object(name, need)
 
     def check_object(self, name: Named, need: Need) -> None:
-        found = self._found[name]
-        if need.if_missing is not None and isinstance(name, TableName) and (found is None or found.table_id is None):
+        if need.if_missing is not None and isinstance(name, TableName) and not self._is_seen(name):
+            # As if it were missing, for all but those who may make it: to them, its name is taken.
             self._look_up([name.parent])
             self.check_object(name.parent, Need(name.parent, need.if_missing))
-            return
+            found = self._found[name]
+            if found is None or found.table_id is None:
+                return
         found = self._seen(name)
         held = rights(self._standing, found)
         if not (need.new is not None and Right.INSERT in held and self._changes_only_statistics(name, need.new)):

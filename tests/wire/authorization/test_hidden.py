@@ -71,7 +71,7 @@ def world(guarded_server: Server) -> None:
 def _fill(client: Any, database: str, name: str) -> None:
     client.create_table(table(database, name, [("ds", "string")]))
     client.add_partition(partition(database, name, [HIDDEN.value]))
-    client.create_function(Function(functionName="zfunction", dbName=database, className="c", resourceUris=[]))
+    client.create_function(Function("zfunction", database, "c", HIDDEN.user, 1, 0, 1, []))
     client.add_primary_key(AddPrimaryKeyRequest([SQLPrimaryKey(database, name, "a", 1, "zpk", catName="hive")]))
     data = FireEventRequestData(insertData=InsertEventRequestData(filesAdded=["zfile"]))
     client.fire_listener_event(FireEventRequest(True, data, database, name, [HIDDEN.value]))
@@ -105,7 +105,7 @@ def answer(client: Any, method: Method, values: list[Any]) -> str:
     try:
         told = repr(getattr(client, method.name)(*values))
     except (TException, TExceptionBase) as error:
-        told = repr(error)
+        told = f"{error!r} {getattr(error, 'message', None)}"
     return re.sub(r"\d+", "#", told)
 
 

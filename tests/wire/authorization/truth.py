@@ -98,8 +98,8 @@ TRUTH: Final[dict[str, str]] = {
     "CREATE on the database": "",
     "CREATE and SELECT": """create_table create_table_with_environment_context create_table_with_constraints
         create_table_req translate_table_dryrun create_dependent_table""",
-    "owns the database": """alter_database alter_database_req drop_database drop_database_req alter_function
-        drop_function""",
+    "owns the database": """dropped undrop alter_database alter_database_req drop_database drop_database_req
+        alter_function drop_function""",
     "admin": """getCounters getCounter setOption getOption getOptions getCpuProfile
         create_catalog alter_catalog drop_catalog create_database create_database_req create_type drop_type
         create_role drop_role grant_role revoke_role grant_revoke_role get_principals_in_role
