@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.errors import QueryExecutionException
@@ -127,6 +128,18 @@ def test_save_as_table_makes_a_table_whole_and_overwrites_it_in_place(
     data.selectExpr("id", "P", "id AS other").write.mode("overwrite").partitionBy("P").saveAsTable(table_name)
     assert rows(spark, table_name)[0] == (0, 0, 0)
     assert not spark.sql(f"SHOW TABLES LIKE '{table_name}__as_select_*'").collect()
+
+
+def test_save_as_table_over_files_that_are_there(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    data = spark.range(3).selectExpr("id")
+    for _ in range(2):  # made anew where the files of the last one are
+        data.write.option("path", f"{tmp_path}/t").mode("overwrite").saveAsTable(table_name)
+        assert rows(spark, table_name) == [(0,), (1,), (2,)]
+        spark.sql(f"INSERT OVERWRITE {table_name} VALUES (7)")
+        assert (
+            rows(spark, table_name) == [(7,)] == [tuple(row) for row in spark.read.parquet(f"{tmp_path}/t").collect()]
+        )
+        spark.sql(f"DROP TABLE {table_name}")
 
 
 def test_overwriting_with_save_as_table_keeps_skew_or_says_so(

@@ -109,6 +109,19 @@ def test_a_value_that_does_not_fit_changes_nothing(spark: SparkSession, table_na
     assert rows(spark, table_name) == before
 
 
+def test_what_these_tables_cannot_do_is_refused(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id INT, s STRUCT<a: INT, b: INT>)")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, named_struct('a', 1, 'b', 2))")
+    with pytest.raises(QueryExecutionException, match="assign to the whole column"):
+        spark.sql(f"UPDATE {table_name} SET s.a = 5")
+    with pytest.raises(QueryExecutionException, match="WITH SCHEMA EVOLUTION"):
+        spark.sql(
+            f"MERGE WITH SCHEMA EVOLUTION INTO {table_name} t USING (SELECT 1 AS id, 2 AS more) s ON t.id = s.id "
+            "WHEN MATCHED THEN DELETE"
+        )
+    assert rows(spark, table_name) == [(1, (1, 2))]
+
+
 def test_a_partition_that_is_named_oddly_is_refused(spark: SparkSession, table_name: str) -> None:
     make(spark, table_name, KINDS[0])
     spark.conf.set("spark.sql.legacy.skipTypeValidationOnAlterPartition", "true")

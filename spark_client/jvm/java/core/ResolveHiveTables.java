@@ -152,7 +152,7 @@ public final class ResolveHiveTables extends Rule {
       if (plan instanceof CreateDataSourceTableAsSelectCommand) {
         CatalogTable table = ((CreateDataSourceTableAsSelectCommand) plan).table();
         boolean known = session.sessionState().conf().manageFilesourcePartitions();
-        return known && SparkTables.isNew(table) ? table : null;
+        return known && SparkTables.isNew(table) && !isMadeOver((CreateDataSourceTableAsSelectCommand) plan) ? table : null;
       }
       if (plan instanceof InsertIntoStatement) {
         InsertIntoStatement insert = (InsertIntoStatement) plan;
@@ -170,6 +170,13 @@ public final class ResolveHiveTables extends Rule {
         return table.tableType().name().equals("MANAGED") && (hives || SparkTables.isOurs(table)) ? table : null;
       }
       return RowChanges.table(plan);
+    }
+
+    /** Whether a new table is to replace files that lie where it is to be: Spark's own writer does so. */
+    private boolean isMadeOver(CreateDataSourceTableAsSelectCommand plan) {
+      boolean placed = plan.table().storage().locationUri().isDefined();
+      if (!placed || !plan.mode().name().equals("Overwrite")) return false;
+      return !session.sessionState().catalog().tableExists(plan.table().identifier());
     }
 
     private CatalogTable table(TableIdentifier name) {

@@ -18,8 +18,10 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.execution.QueryExecutionException;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -62,6 +64,12 @@ final class RowChanges {
       changes.add("matched", ((UpdateTable) plan).condition(), ((UpdateTable) plan).assignments());
     } else {
       MergeIntoTable merge = (MergeIntoTable) plan;
+      for (int i = 0; i < merge.productArity(); i++) {
+        // The only switch that it has, since Spark 4.0.
+        if (Boolean.TRUE.equals(merge.productElement(i))) {
+          refuse("MERGE WITH SCHEMA EVOLUTION: columns are added by ALTER TABLE … ADD COLUMNS; leave it out");
+        }
+      }
       changes.source = merge.sourceTable();
       changes.condition = merge.mergeCondition();
       if (Literal$.MODULE$.FalseLiteral().equals(changes.condition)) changes.condition = null;
@@ -117,6 +125,11 @@ final class RowChanges {
 
   private static String name(Expression key) {
     if (key instanceof Attribute) return ((Attribute) key).name();
-    throw new IllegalArgumentException("a value is assigned to " + key.sql() + ": assign to the whole column instead");
+    refuse("a value is assigned to " + key.sql() + ": assign to the whole column instead");
+    return null;
+  }
+
+  private static void refuse(String text) {
+    Platform.throwException(new QueryExecutionException(text, null));
   }
 }
