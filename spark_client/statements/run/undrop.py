@@ -10,8 +10,6 @@ from spark_client.errors import InvalidStatementError
 from spark_client.jvm.parser import clause, identifier
 from spark_client.statements.grammar.undrop import Undrop
 from spark_client.statements.run.clauses import partition_values, resolve
-from spark_client.table.partition_spec import PartitionSpec
-from spark_client.write.rows import normalise_static
 
 _REPORT = "kind string, name string, partitions bigint"
 
@@ -43,5 +41,4 @@ def _partition(context: Context, database: str, name: str, statement: Undrop) ->
     given = values[: values.index("")] if "" in values else values
     if not given or any(values[len(given) :]):
         raise InvalidStatementError(f"UNDROP needs values of the first partition columns of {table.full_name}")
-    spec = PartitionSpec(dict(zip(columns, given, strict=False)), ())
-    return value_path(columns[: len(given)], list(normalise_static(context.spark, table, spec).values()))
+    return value_path(columns[: len(given)], given)
