@@ -146,6 +146,8 @@ def _doors(settings: Settings) -> tuple[Door, ...]:
     found = listeners(settings)
     for warning in warnings(found):
         log.warning("%s", warning)
+    if settings.authorization != "off" and not all(each.authentication for each in found):
+        log.warning("rights are asked of whatever name a client says: set METASTORE_AUTHENTICATION, too")
     make_gate(settings, _no_token)  # the workers make theirs: what is wrong with them is told now
     ProxyUsers(settings.proxy_users, Groups(settings).of)
     certificate = None
