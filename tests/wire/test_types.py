@@ -40,9 +40,7 @@ def test_made_read_listed_dropped(hive_client: Any) -> None:
         Type(""),
         Type("a b"),
         Type("x" * 10_000),
-        Type("t", fields=columns(("a", "no such type"))),
         Type("t", fields=columns(("a", "int"), ("A", "int"))),
-        Type("t", type1="array<"),
     ],
 )
 def test_refusals(hive_client: Any, bad: Type) -> None:

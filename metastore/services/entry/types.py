@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from metastore.domain.names import check_object_name
-from metastore.domain.type_strings import check_type
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
-from metastore.services.rules.tables import check_columns
+from metastore.services.rules.tables import check_names
 from metastore.storage.unit_of_work import Store
 from metastore.structs import copied
 from thrift_idl.gen.hive_metastore.ttypes import Type
@@ -19,14 +18,13 @@ class TypeService:
         self._store = store
 
     def create(self, new: Type) -> None:
-        """Keeps a type as it is written. Raises AlreadyExistsError, InvalidObjectError."""
+        """Keeps a type as it is written: its fields may be of other named types. Raises AlreadyExistsError,
+        InvalidObjectError.
+        """
         check_object_name("type", new.name or "")
         if any(field is None for field in new.fields or []):
             raise InvalidObjectError(f"Type {new.name} has a field that is null")
-        check_columns([copied(field) for field in new.fields or []])
-        for element in (new.type1, new.type2):
-            if element is not None:
-                check_type(element)
+        check_names([copied(field) for field in new.fields or []])
         try:
             with self._store.transaction() as work:
                 work.types.insert(new)

@@ -105,7 +105,8 @@ def _filter_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition
     bad = next((value for value in _values(leaf) if sort_key(kind, value) is None), None)
     if kind is KeyKind.OTHER or bad is not None:
         raise InvalidInputError(
-            f"Filtering is not supported: partition key {keys[position - 1].name} has type {keys[position - 1].type}"
+            "Filtering is supported only on partition keys of type string, or by values of their own type: "
+            f"{keys[position - 1].name} has type {keys[position - 1].type}"
             + (f", and '{bad}' is no value of it" if bad is not None and kind is not KeyKind.OTHER else "")
         )
     return _key_leaf(leaf, position, kind, negated=negated)

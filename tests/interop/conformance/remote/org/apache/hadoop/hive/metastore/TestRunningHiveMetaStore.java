@@ -10,6 +10,7 @@ public class TestRunningHiveMetaStore extends TestHiveMetaStore {
     @Before
     public void setUp() throws Exception {
         super.setUp();
+        isThriftClient = true;
         MetastoreConf.setVar(conf, ConfVars.THRIFT_URIS, System.getProperty("conformance.uri"));
         MetastoreConf.setVar(conf, ConfVars.WAREHOUSE, System.getProperty("conformance.warehouse"));
         warehouse = new Warehouse(conf);
