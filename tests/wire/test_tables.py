@@ -159,7 +159,7 @@ def test_tables_are_sought_in_databases_by_a_pattern(hive_client: Any) -> None:
     found = hive_client.get_table_objects_by_name_req(GetTablesRequest(f"{prefix}_*", tablesPattern="t_*")).tables
     assert [(each.dbName, each.tableName) for each in found] == [(f"{prefix}_{each}", f"t_{each}") for each in "ab"]
     assert found[0] == hive_client.get_table(f"{prefix}_a", "t_a")
-    with pytest.raises(UnknownDBException, match="nowhere"):
+    with pytest.raises(UnknownDBException, match=r"Could not find database hive\.nowhere"):
         hive_client.get_table_objects_by_name_req(GetTablesRequest("nowhere", tablesPattern="*"))
 
 

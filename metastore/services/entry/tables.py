@@ -9,7 +9,7 @@ from metastore.domain.dependencies import drop_order
 from metastore.domain.filters import parse_filter
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import AlreadyExistsError, InvalidObjectError
+from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dependencies import check_unmarked, droppable
 from metastore.services.cascade.dropping import Keeping, drop_table
@@ -18,7 +18,7 @@ from metastore.services.files.journal import Journal, decide_removal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
-from metastore.services.rules.lookup import get_database, get_table
+from metastore.services.rules.lookup import get_table
 from metastore.services.rules.materialized_views import add_sources, check_no_views
 from metastore.services.rules.privileges import add_privileges
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
@@ -128,9 +128,10 @@ class TableService:
         return [with_id(each.encoded, each.ref.id).decode() for each in sorted(stored, key=lambda each: each.ref.name)]
 
     def check_database(self, database: DatabaseName) -> None:
-        """Raises NotFoundError for an unknown database."""
+        """Raises NotFoundError, in Hive's words, for an unknown database."""
         with self._store.read() as work:
-            get_database(work, database)
+            if work.databases.find(database) is None:
+                raise NotFoundError(f"Could not find database {database.catalog}.{database.name}")
 
     def names(self, database: DatabaseName, pattern: str | None = None, kind: str | None = None) -> list[str]:
         """Lists names, ascending; empty for an unknown database. `pattern` is a regular expression, `kind` a table
