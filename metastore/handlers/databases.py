@@ -24,7 +24,7 @@ class DatabaseHandlers:
         self._databases = databases
 
     def create_database(self, database: Database) -> None:
-        name = database_name(database.name, database.catalogName)
+        name = given_database_name(database.name, database.catalogName)
         database.name = name.name
         self._databases.create(name.catalog, database)
 

@@ -144,11 +144,21 @@ def test_the_default_database_is_there_and_stays(hive_client: Any, metastore_ser
         hive_client.drop_database("default", True, True)
 
 
-@pytest.mark.parametrize("name", ["", " ", "a b", "a/b", "a'b", "a\nb", "x" * 10_000, "a\0b", None])
-def test_bad_names_are_refused(hive_client: Any, name: str | None) -> None:
+@pytest.mark.parametrize("name", ["", " ", "a b", "a/b", "a'b", "a\nb", "x" * 10_000, "a\0b"])
+def test_bad_names_are_refused(hive_client: Any, name: str) -> None:
     with pytest.raises(InvalidObjectException):
         hive_client.create_database(Database(name=name))
     assert hive_client.getStatus() == 2
+
+
+def test_a_name_that_is_null_is_a_meta_exception(hive_client: Any) -> None:
+    for call in (
+        lambda: hive_client.create_database(Database()),
+        lambda: hive_client.get_database(None),
+        lambda: hive_client.drop_database(None, True, True),
+    ):
+        with pytest.raises(MetaException, match="Database name cannot be null"):
+            call()
 
 
 def test_the_same_name_twice(hive_client: Any) -> None:

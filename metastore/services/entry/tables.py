@@ -129,6 +129,8 @@ class TableService:
 
     def check_database(self, database: DatabaseName) -> None:
         """Raises NotFoundError, in Hive's words, for an unknown database."""
+        if not database.name:
+            raise NotFoundError("DB name is null or empty")
         with self._store.read() as work:
             if work.databases.find(database) is None:
                 raise NotFoundError(f"Could not find database {database.catalog}.{database.name}")
