@@ -141,6 +141,8 @@ class HttpSession:
             session.handle(iprot, oprot, refusal)
         finally:
             session.close()
+        if not oprot.trans.written:  # a oneway call has no reply, a request has
+            oprot.trans.write_head()
         self._requests.ended()
 
     def close(self) -> None:

@@ -79,6 +79,12 @@ class LayeredWriter(ReplyWriter):
         except OSError as error:
             raise TTransportException(TTransportException.NOT_OPEN, f"lost: {error.strerror}") from error
 
+    def write_head(self) -> None:
+        """Writes the head of a reply that has nothing behind it."""
+        if self._head is not None:
+            self._headed = True
+            self.write(self._head(0))
+
     def _take(self) -> bytes | memoryview:
         """The next piece: small chunks together, of a large one a part."""
         chunks, size, count = self._chunks, 0, 0

@@ -203,3 +203,9 @@ def test_a_token_as_a_password(server: Server, issuer: Issuer, authority: Author
         pytest.raises(errors.AuthenticationError, match="it has expired"),
     ):
         client.get_database("default")
+
+
+def test_a_oneway_call_is_answered_with_nothing(metastore_server: Server) -> None:
+    """Hive's client sends one when it closes."""
+    body = b"\x80\x01\x00\x04\x00\x00\x00\x08shutdown\x00\x00\x00\x00\x00"
+    assert post(metastore_server, None, body) == (200, b"")
