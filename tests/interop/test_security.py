@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,22 +77,7 @@ def test_hive_client(
         serialize_java_truststore([PKCS12Certificate(certificate, b"ours")], BestAvailableEncryption(b"changeit"))
     )
 
-    def connect(server: Server, **settings: str) -> Any:
-        configuration = jvm.org.apache.hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf()
-        given = {
-            "metastore.thrift.uris": f"thrift://localhost:{server.port}",
-            "metastore.use.SSL": "true",
-            "metastore.truststore.path": str(trust),
-            "metastore.truststore.password": "changeit",
-            "metastore.truststore.type": "PKCS12",
-            "metastore.trustmanagerfactory.algorithm": "PKIX",  # HTTP has no default for it
-            "metastore.connect.retries": "1",
-            **{name.replace("__", ".").replace("_", "."): value for name, value in settings.items()},
-        }
-        for name, value in given.items():
-            configuration.set(name, value)
-        return jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(configuration)
-
+    connect = partial(connected, jvm, trust=trust)
     client = connect(open_door)
     assert "default" in client.getAllDatabases()
     client.close()
@@ -108,3 +94,21 @@ def test_hive_client(
     assert "default" in client.getAllDatabases()
     client.close()
     assert "carol" in tokens.log.read_text()
+
+
+def connected(jvm: Any, server: Server, trust: Path, **settings: str) -> Any:
+    """Hive's client of a server. `settings`: by names with underscores in place of dots."""
+    configuration = jvm.org.apache.hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf()
+    given = {
+        "metastore.thrift.uris": f"thrift://localhost:{server.port}",
+        "metastore.use.SSL": "true",
+        "metastore.truststore.path": str(trust),
+        "metastore.truststore.password": "changeit",
+        "metastore.truststore.type": "PKCS12",
+        "metastore.trustmanagerfactory.algorithm": "PKIX",  # HTTP has no default for it
+        "metastore.connect.retries": "1",
+        **{name.replace("_", "."): value for name, value in settings.items()},
+    }
+    for name, value in given.items():
+        configuration.set(name, value)
+    return jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(configuration)
