@@ -227,7 +227,7 @@ class Settings:
     @property
     def roots(self) -> tuple[str, ...]:
         """What `locations` names."""
-        return tuple(_absolute(each.strip()) for each in self.locations.split(",") if each.strip())
+        return tuple(_absolute(part.strip()) for part in self.locations.split(",") if part.strip())
 
     @property
     def embedded(self) -> bool:
@@ -241,7 +241,7 @@ class Settings:
 
 
 def database_url(text: str) -> str:
-    """A PostgreSQL URL with the driver that we ship. Raises ConfigurationError for any other.
+    """Returns a PostgreSQL URL with the driver that we ship. Raises ConfigurationError for any other.
 
     Several hosts may be written as libpq has them, `h1:5432,h2:5433`, or as parameters; that one is taken which takes
     writes, unless `target_session_attrs` says something else.
@@ -254,9 +254,9 @@ def database_url(text: str) -> str:
     before, at, hosts = rest.partition("/")[0].rpartition("@")
     path = rest[len(before + at + hosts) :]
     if "," in hosts:
-        named = [re.fullmatch(r"(.*?)(?::(\d*))?", each) for each in hosts.split(",")]
-        names = ",".join(each[1].strip("[]") for each in named if each)
-        ports = ",".join(each[2] or "5432" for each in named if each)
+        named = [re.fullmatch(r"(.*?)(?::(\d*))?", part) for part in hosts.split(",")]
+        names = ",".join(match[1].strip("[]") for match in named if match)
+        ports = ",".join(match[2] or "5432" for match in named if match)
         path += f"{'&' if '?' in path else '?'}host={names}&port={ports}"
         rest = f"{before}{at}{path}"
     several = re.search(r"[?&]host=[^&]*,", path) or len(re.findall(r"[?&]host=", path)) > 1
@@ -266,7 +266,7 @@ def database_url(text: str) -> str:
 
 
 def foreign_environment() -> dict[str, str]:
-    """The environment without our settings: for a child that is given its own."""
+    """Returns the environment without our settings: for a child that is given its own."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
 
 

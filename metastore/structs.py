@@ -11,7 +11,8 @@ T = TypeVar("T")
 
 
 def copied(struct: T) -> T:
-    """A shallow copy of a struct of several fields. `copy.copy` takes ten times as long, which counts for thousands."""
+    """Returns a shallow copy of a struct of several fields. `copy.copy` takes ten times as long, which counts for
+    thousands."""
     kind: Any = type(struct)
     copy: T = kind(*_values(kind)(struct))
     return copy

@@ -51,7 +51,7 @@ _ADVISORY_LOCK: Final = 0x6D657461  # "meta"
 
 
 def head() -> str:
-    """The revision that this version needs."""
+    """Returns the revision that this version needs."""
     revision = ScriptDirectory.from_config(_config()).get_current_head()
     if revision is None:
         raise ConfigurationError("the migrations are not part of this installation; install metastore again")
@@ -59,7 +59,8 @@ def head() -> str:
 
 
 def current(database: str | Connection) -> str | None:
-    """The revision of a database, None for one without our schema. Raises UnavailableError, ConfigurationError."""
+    """Returns the revision of a database, None for one without our schema. Raises UnavailableError,
+    ConfigurationError."""
     if isinstance(database, Connection):
         return MigrationContext.configure(database).get_current_revision()
     with _connected(database) as connection:
@@ -158,7 +159,7 @@ def _upgrade(connection: Connection, database_url: str) -> bool:
 
 
 def _left_to_finish(connection: Connection, database_url: str) -> list[str]:
-    """The statements that finish an upgrade. Raises ConfigurationError where that must not be."""
+    """Returns the statements that finish an upgrade. Raises ConfigurationError where that must not be."""
     revision = current(connection)
     if revision != head():
         raise ConfigurationError(
@@ -169,7 +170,7 @@ def _left_to_finish(connection: Connection, database_url: str) -> list[str]:
     if finished < revision:
         _refuse_older(connection, revision, "The upgrade cannot be finished while they run")
     scripts = reversed(list(ScriptDirectory.from_config(_config()).walk_revisions()))
-    return [step for each in scripts if each.revision > finished for step in getattr(each.module, "FINISH", ())]
+    return [step for script in scripts if script.revision > finished for step in getattr(script.module, "FINISH", ())]
 
 
 def _note_finished(connection: Connection, database_url: str) -> bool:
@@ -187,8 +188,8 @@ def _refuse_older(connection: Connection, revision: str, why: str) -> None:
 
 
 def _finished(connection: Connection) -> str:
-    """The revision up to which upgrades are finished; of a database from before there was such a thing, the last one
-    that was one step.
+    """Returns the revision up to which upgrades are finished; of a database from before there was such a thing, the
+    last one that was one step.
     """
     return _noted(connection, _FINISHED) or _ALONE
 

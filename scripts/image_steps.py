@@ -118,12 +118,12 @@ class Image:
 
     def _copy(self, arguments: str) -> None:
         *sources, target = arguments.split()
-        for each in sources:
+        for source in sources:
             to = self.folder / target
-            if (SOURCE / each).is_dir():
-                shutil.copytree(SOURCE / each, to, ignore=shutil.ignore_patterns("__pycache__"))
+            if (SOURCE / source).is_dir():
+                shutil.copytree(SOURCE / source, to, ignore=shutil.ignore_patterns("__pycache__"))
             else:
-                shutil.copy(SOURCE / each, to)
+                shutil.copy(SOURCE / source, to)
 
     def _run(self, arguments: str) -> None:
         owner = (unprivileged() or pwd.getpwuid(os.geteuid())).pw_name

@@ -62,7 +62,7 @@ class Session(MetastoreSession):
             return super().sql(sqlQuery, args, **kwargs)
 
     def newSession(self) -> Session:  # noqa: N802
-        """A session with its own settings and temporary views on the same metastore."""
+        """Returns a session with its own settings and temporary views on the same metastore."""
         return Session(self.sparkContext, sessions.another(self), metastore=self.metastore)
 
 
@@ -168,7 +168,7 @@ def _text(value: Any) -> str:
 
 
 def _options(settings: Mapping[str, str], cores: int) -> dict[str, str]:
-    """What the session itself is given, for the settings of a running SparkContext are fixed.
+    """Returns what the session itself is given, for the settings of a running SparkContext are fixed.
 
     Spark lists each directory in a task of its own, up to 10,000; for skew directories that is far too many.
     """

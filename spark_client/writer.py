@@ -22,7 +22,8 @@ _NO_METASTORE = "there is no metastore to write to: start a session with spark_c
 
 
 def write(data: DataFrame) -> Writer:
-    """What can be done with the rows of a DataFrame. Raises SessionError for one of a client of Spark Connect."""
+    """Returns what can be done with the rows of a DataFrame. Raises SessionError for one of a client of Spark
+    Connect."""
     refuse_remote(data, "write", "df.write.insertInto('t'), or INSERT INTO t SELECT …")
     return Writer(data)
 
@@ -133,7 +134,7 @@ class Target:
 
 
 def _text(value: object) -> str | None:
-    """A partition's value as SQL would have it: booleans are true and false."""
+    """Returns a partition's value as SQL would have it: booleans are true and false."""
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -26,7 +26,7 @@ def audit(settings: Settings, name: str | None, since: str | None, user: str | N
                 lines = work.audit.select(name.lower() if name else None, moment, user, limit)
         finally:
             store.close()
-    print_table("Audit trail", _HEADER, [_row(each) for each in lines])
+    print_table("Audit trail", _HEADER, [_row(line) for line in lines])
     return f"{len(lines)} lines" + ("" if settings.audit == "table" else "; METASTORE_AUDIT=table keeps them")
 
 

@@ -35,8 +35,8 @@ def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tupl
         raise InvalidInputError("--rows reads the rows of one table: name it as DATABASE.TABLE")
     with connected(uri, timeout=_PATIENCE) as client:
         result = client.check_files(CheckFilesRequest(database or None, table or None, repair=repair))
-    print_table("Where catalog and storage differ", _HEADER, [_row(each, repair) for each in result.problems])
-    left = [each for each in result.problems if not each.mended]
+    print_table("Where catalog and storage differ", _HEADER, [_row(problem, repair) for problem in result.problems])
+    left = [problem for problem in result.problems if not problem.mended]
     status, summary = (1 if left else 0), _summary(name, result, len(left), repair)
     if not table:
         return status, summary
@@ -54,7 +54,7 @@ def _row(each: FileProblem, repair: bool) -> tuple[str, ...]:
 def _summary(name: str, result: CheckFilesResult, left: int, repair: bool) -> str:
     if not result.problems:
         return f"{name or 'all'}: catalog and storage agree, {result.directories} directories"
-    mendable = sum(each.mendable for each in result.problems)
+    mendable = sum(problem.mendable for problem in result.problems)
     done = f"{len(result.problems) - left} mended" if repair else f"--repair mends {mendable}"
     return f"{len(result.problems)} problems, {done}"
 
@@ -97,14 +97,14 @@ def _findings(table: str, keys: list[str], declared: Buckets, plan: ScanPlan) ->
 
 def _disorder(table: str, partition: str, location: str, number: int, plan: ScanPlan) -> str | None:
     files, directories = Warehouse(location).children(location)
-    names = [[paths.name(place) for place in places] for places in ([each.location for each in files], directories)]
-    seen = [[name for name in each if not name.startswith(("_", "."))] for each in names]
+    names = [[paths.name(place) for place in places] for places in ([file.location for file in files], directories)]
+    seen = [[name for name in row if not name.startswith(("_", "."))] for row in names]
     writes = plan.writeToken, plan.highestWrite, plan.openWrites or ()
     published = [name for name in seen[0] if not is_hidden(name, *writes)]
     return disorder(table, partition, published, seen[1], number)
 
 
 def _ask(name: str, uri: str, master: str) -> list[Finding]:
-    """What the Spark client finds. Raises MetastoreError with its text where it refuses."""
+    """Returns what the Spark client finds. Raises MetastoreError with its text where it refuses."""
     reply = ask_client(_COMMAND, "spark_client.commands.check_buckets", name, f"--uri={uri}", f"--master={master}")
     return [(each["partition"], each["problem"]) for each in reply["problems"]]

@@ -102,7 +102,7 @@ def _old_protocols(address: Address) -> Iterator[Finding]:
 
 
 def _nobody(address: Address) -> Finding:
-    """What somebody hears who shows nothing."""
+    """Returns what somebody hears who shows nothing."""
     try:
         with connect(str(address), connect_timeout=_TIMEOUT, timeout=_TIMEOUT, credentials=Credentials()) as client:
             client.methods.get_all_databases()
@@ -114,7 +114,7 @@ def _nobody(address: Address) -> Finding:
 
 
 def _mechanisms(address: Address, credentials: Credentials) -> Finding:
-    """What the server says to a mechanism that nobody has: it names its own."""
+    """Returns what the server says to a mechanism that nobody has: it names its own."""
     try:
         with _connected(address) as sock:
             stream = credentials.context().wrap_socket(sock, server_hostname=address.host) if credentials.tls else sock
@@ -128,7 +128,7 @@ def _mechanisms(address: Address, credentials: Credentials) -> Finding:
 
 
 def _shown(address: Address, credentials: Credentials) -> Finding:
-    """Whether the credentials come in."""
+    """Tells whether the credentials come in."""
     try:
         with connect(str(address), connect_timeout=_TIMEOUT, timeout=_TIMEOUT, credentials=credentials) as client:
             if not credentials.name_a_user:

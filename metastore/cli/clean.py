@@ -26,11 +26,13 @@ def clean(uri: str, name: str, *, dry_run: bool, grace: float | None, unregister
     )
     with connected(uri, timeout=_PATIENCE) as client:
         result = client.clean(request)
-    failed = [each for each in result.locations if each.error]
+    failed = [location for location in result.locations if location.error]
     if form == "json":
         print(json.dumps(_as_json(result, dry_run), indent=2))  # noqa: T201
     else:
-        print_table("To be removed" if dry_run else "Removed", _HEADER, [_row(each) for each in result.locations])
+        print_table(
+            "To be removed" if dry_run else "Removed", _HEADER, [_row(location) for location in result.locations]
+        )
     if failed:
         raise UnavailableError(f"{len(failed)} of {len(result.locations)} could not be removed: {failed[0].error}")
     return "" if form == "json" else _summary(result, dry_run)
@@ -43,19 +45,19 @@ def _row(each: Any) -> tuple[str, ...]:
 def _as_json(result: CleanResult, dry_run: bool) -> dict[str, Any]:
     locations = [
         {
-            "location": each.location,
-            "reason": each.reason,
-            "files": each.files,
-            "bytes": each.bytes,
-            "queryId": each.queryId,
-            "error": each.error,
+            "location": location.location,
+            "reason": location.reason,
+            "files": location.files,
+            "bytes": location.bytes,
+            "queryId": location.queryId,
+            "error": location.error,
         }
-        for each in result.locations
+        for location in result.locations
     ]
     return {"dryRun": dry_run, "locations": locations, "waiting": result.waiting}
 
 
 def _summary(result: CleanResult, dry_run: bool) -> str:
-    files, size = (sum(getattr(each, field) for each in result.locations) for field in ("files", "bytes"))
+    files, size = (sum(getattr(location, field) for location in result.locations) for field in ("files", "bytes"))
     done = "would be removed" if dry_run else "removed"
     return f"{files} files, {size} bytes {done}; {result.waiting} wait for their grace time or their writers"

@@ -333,5 +333,5 @@ def audit(name: str | None, since: str | None, user: str | None, limit: int, **o
     click.echo(show_audit(Settings.from_environment(options), name, since, user, limit), err=True)
 
 
-for each in (protect, unprotect, dropped, undrop, history, check, clean):
-    metastore.add_command(each)
+for command in (protect, unprotect, dropped, undrop, history, check, clean):
+    metastore.add_command(command)

@@ -22,7 +22,8 @@ _LEFT = "servers of the version before may go on; when none runs any more:  meta
 
 @contextmanager
 def database(settings: Settings) -> Iterator[str]:
-    """The URL of the given database; or of the embedded one, which runs inside the block. Raises ConfigurationError."""
+    """Returns the URL of the given database; or of the embedded one, which runs inside the block. Raises
+    ConfigurationError."""
     with opened(settings) as (url, _):
         yield url
 
@@ -87,10 +88,10 @@ def show_servers(settings: Settings) -> None:
     with database(settings) as url:
         found = runner.servers(url)
     rows = [
-        [each.address, each.version or "older", each.revision, str(each.workers), f"{each.seen:.0f} s ago"]
-        if each.seen is not None
-        else [each.address, "older", "", f"{each.workers} connections", "now"]
-        for each in found
+        [server.address, server.version or "older", server.revision, str(server.workers), f"{server.seen:.0f} s ago"]
+        if server.seen is not None
+        else [server.address, "older", "", f"{server.workers} connections", "now"]
+        for server in found
     ]
     print_table("Servers", ["address", "version", "revision", "workers", "seen"], rows)
 
@@ -107,11 +108,15 @@ def show_verified(settings: Settings, most: int) -> int:
             found = list(verify(engine, most))
         finally:
             engine.dispose()
-    print_table("Rows", ["kind", "rows", "wrong"], [[each.kind, str(each.rows), str(each.wrong)] for each in found])
-    for each in found:
-        for difference in each.differences:
+    print_table(
+        "Rows",
+        ["kind", "rows", "wrong"],
+        [[verified.kind, str(verified.rows), str(verified.wrong)] for verified in found],
+    )
+    for verified in found:
+        for difference in verified.differences:
             click.echo(printable(f"metastore: {difference}"), err=True)
-    wrong = sum(each.wrong for each in found)
+    wrong = sum(verified.wrong for verified in found)
     if wrong:
         mend = "alter these objects through a client, which writes both, or restore a backup"
         rows = "1 row contradicts" if wrong == 1 else f"{wrong} rows contradict"

@@ -49,17 +49,17 @@ def show_impact(uri: str, name: str) -> None:
         found = _ask(client, place, up=False, base_partitions=False)
     rows = [
         (
-            f"{each.dbName}.{each.tableName}@{each.partitionName}",
-            "fresh" if each.fresh else "stale",
-            f"{each.baseDbName}.{each.baseTableName}@{each.baseSpec}",
+            f"{partition.dbName}.{partition.tableName}@{partition.partitionName}",
+            "fresh" if partition.fresh else "stale",
+            f"{partition.baseDbName}.{partition.baseTableName}@{partition.baseSpec}",
         )
-        for each in found.partitions
+        for partition in found.partitions
     ]
     if place.spec is None:
         rows += [
-            (f"{each.dbName}.{each.tableName}", "no partitions", f"{each.baseDbName}.{each.baseTableName}")
-            for each in found.tables
-            if not each.partitions
+            (f"{table.dbName}.{table.tableName}", "no partitions", f"{table.baseDbName}.{table.baseTableName}")
+            for table in found.tables
+            if not table.partitions
         ]
     print_table(f"What depends on {place}", ("dependent", "state", "reads"), rows)
 

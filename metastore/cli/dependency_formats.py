@@ -34,14 +34,14 @@ def tree(asked: Asked, found: Any) -> Tree:
     if asked.spec is None:
         _grow_tables(root, asked.table, asked.up, found)
     elif asked.up:
-        edges = [each for each in found.partitions if _name(each) == asked.table]
+        edges = [partition for partition in found.partitions if _name(partition) == asked.table]
         if [edge.partitionName.count("/") for edge in edges] == [asked.spec.count("/")]:
             root = Tree(_label(edges[0]))
             _grow_bases(root, found, edges[0])
         else:
             _grow_up(root, found, edges)
     else:
-        _grow_down(root, found, [each for each in found.partitions if _base(each) == asked.table])
+        _grow_down(root, found, [partition for partition in found.partitions if _base(partition) == asked.table])
     return root
 
 
@@ -61,7 +61,7 @@ def _grow_up(branch: Tree, found: Any, edges: Iterable[Any]) -> None:
 
 
 def _grow_bases(branch: Tree, found: Any, edge: Any) -> None:
-    by_name = {each.partitionName: each for each in found.partitions if _name(each) == _base(edge)}
+    by_name = {partition.partitionName: partition for partition in found.partitions if _name(partition) == _base(edge)}
     names = edge.basePartitions or []
     for name in names[:_SHOWN]:
         if name in by_name:
@@ -77,30 +77,30 @@ def _grow_bases(branch: Tree, found: Any, edge: Any) -> None:
 def _grow_down(branch: Tree, found: Any, edges: Iterable[Any]) -> None:
     for edge in edges:
         above = [
-            each
-            for each in found.partitions
-            if _base(each) == _name(edge) and edge.partitionName in (each.basePartitions or ())
+            partition
+            for partition in found.partitions
+            if _base(partition) == _name(edge) and edge.partitionName in (partition.basePartitions or ())
         ]
         _grow_down(branch.add(_label(edge)), found, above)
 
 
 def as_json(asked: Asked, found: Any) -> str:
-    """All that the server answers."""
+    """Returns all that the server answers."""
     tables = [
-        {"dependent": _name(each), "base": _base(each), "current": each.current, "partitions": each.partitions}
-        for each in found.tables
+        {"dependent": _name(table), "base": _base(table), "current": table.current, "partitions": table.partitions}
+        for table in found.tables
     ]
     partitions = [
         {
-            "dependent": _name(each),
-            "partition": each.partitionName,
-            "base": _base(each),
-            "spec": each.baseSpec,
-            "fresh": each.fresh,
-            "base_partitions_total": each.basePartitionsTotal,
-            **({} if each.basePartitions is None else {"base_partitions": each.basePartitions}),
+            "dependent": _name(partition),
+            "partition": partition.partitionName,
+            "base": _base(partition),
+            "spec": partition.baseSpec,
+            "fresh": partition.fresh,
+            "base_partitions_total": partition.basePartitionsTotal,
+            **({} if partition.basePartitions is None else {"base_partitions": partition.basePartitions}),
         }
-        for each in found.partitions
+        for partition in found.partitions
     ]
     direction = "up" if asked.up else "down"
     answer = {"name": asked.name, "direction": direction, "tables": tables, "partitions": partitions}
@@ -108,13 +108,13 @@ def as_json(asked: Asked, found: Any) -> str:
 
 
 def dot(asked: Asked, found: Any) -> str:
-    """A digraph of Graphviz: arrows go from what depends to what it depends on."""
+    """Returns a digraph of Graphviz: arrows go from what depends to what it depends on."""
     lines = [f"  {_quoted(a)} -> {_quoted(b)};" for a, b in _arrows(asked, found)]
     return "\n".join(["digraph dependencies {", "  rankdir=LR;", *lines, "}"])
 
 
 def mermaid(asked: Asked, found: Any) -> str:
-    """A flowchart of Mermaid, as `dot`."""
+    """Returns a flowchart of Mermaid, as `dot`."""
     arrows = list(_arrows(asked, found))
     number = {name: f"n{position}" for position, name in enumerate(dict.fromkeys(sum(arrows, ())))}
     nodes = [f'  {key}["{_escaped(name)}"]' for name, key in number.items()]
@@ -124,7 +124,7 @@ def mermaid(asked: Asked, found: Any) -> str:
 def _arrows(asked: Asked, found: Any) -> Iterator[tuple[str, ...]]:
     """Between tables; where a partition was asked for, between partitions."""
     if asked.spec is None:
-        yield from ((_name(each), _base(each)) for each in found.tables)
+        yield from ((_name(table), _base(table)) for table in found.tables)
         return
     for edge in found.partitions:
         names = edge.basePartitions or [edge.baseSpec]
@@ -132,7 +132,8 @@ def _arrows(asked: Asked, found: Any) -> Iterator[tuple[str, ...]]:
 
 
 def openlineage(asked: Asked, found: Any) -> str:
-    """One JobEvent a line: each dependent partition is an output, and its base partitions are the input's subset."""
+    """Returns one JobEvent a line: each dependent partition is an output, and its base partitions are the input's
+    subset."""
     namespace = "hive://" + urlsplit(asked.uri.split(",")[0]).netloc
     return "\n".join(json.dumps(event, ensure_ascii=False) for event in _events(namespace, found))
 

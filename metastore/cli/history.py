@@ -30,7 +30,7 @@ def history(uri: str, name: str, at: str | None) -> str:
     if not events:
         raise NotFoundError(f"the notification log, of METASTORE_EVENT_TIME_TO_LIVE, says nothing of {name}")
     if at is None:
-        rows = [(_time(each), each.eventType, _user(each), change) for each in events for change in _changes(each)]
+        rows = [(_time(event), event.eventType, _user(event), change) for event in events for change in _changes(event)]
         print_table(f"History of {name}", ("time (UTC)", "event", "by", "change"), rows)
         return f"{len(events)} events since {_time(events[0])}"
     moment = _moment(at)
@@ -47,11 +47,11 @@ def _events(uri: str, database: str, table: str) -> Iterator[NotificationEvent]:
             last = some[-1].eventId
             found += [each for each in some if each.tableName]
     wanted, kept = (database, table), []
-    for each in reversed(found):
-        if (each.dbName, each.tableName) == wanted:
-            kept.append(each)
-            if each.eventType == "ALTER_TABLE":
-                before = _table(each, "tableObjBeforeJson")
+    for event in reversed(found):
+        if (event.dbName, event.tableName) == wanted:
+            kept.append(event)
+            if event.eventType == "ALTER_TABLE":
+                before = _table(event, "tableObjBeforeJson")
                 wanted = before.dbName, before.tableName
     yield from reversed(kept)
 
@@ -77,9 +77,9 @@ def _changes(event: NotificationEvent) -> Iterator[str]:
 
 
 def _facts(table: Table) -> dict[str, str]:
-    """What a table is, as texts by name."""
+    """Returns what a table is, as texts by name."""
     facts = {"name": f"{table.dbName}.{table.tableName}", "type": table.tableType or "", "owner": table.owner or ""}
-    facts |= {f"column {each.name}": each.type for each in [*table.sd.cols, *(table.partitionKeys or ())]}
+    facts |= {f"column {col.name}": col.type for col in [*table.sd.cols, *(table.partitionKeys or ())]}
     facts |= {"location": table.sd.location or ""}
     skew = table.sd.skewedInfo
     facts |= {name: str(value) for name in _SKEW if skew and (value := getattr(skew, name))}
@@ -93,8 +93,8 @@ def _definition(table: Table) -> list[tuple[str, str]]:
 
 def _table_at(name: str, events: list[NotificationEvent], moment: float) -> Table:
     """Returns the definition after the last event up to then, or before the first one later. Raises NotFoundError."""
-    earlier = [each for each in events if each.eventTime <= moment]
-    later = [each for each in events if each.eventTime > moment]
+    earlier = [event for event in events if event.eventTime <= moment]
+    later = [event for event in events if event.eventTime > moment]
     if earlier and earlier[-1].eventType != "DROP_TABLE":
         last = earlier[-1]
         return _table(last, "tableObjAfterJson" if last.eventType == "ALTER_TABLE" else "tableObjJson")

@@ -20,18 +20,18 @@ def show_methods(*, refused_only: bool) -> None:
     """A row for each domain on a terminal; elsewhere a line for each method: domain, method, state, reason."""
     groups = _refused() if refused_only else sorted(_refused() + _served())
     if not is_terminal():
-        lines = [(each.domain, name, each.state, each.reason) for each in groups for name in each.methods]
+        lines = [(group.domain, name, group.state, group.reason) for group in groups for name in group.methods]
         print_table("Methods", (), lines)
         return
     rows = [
         (
-            each.domain,
-            f"{len(each.methods)} {each.state}",
-            ": ".join(filter(None, (each.reason, ", ".join(each.methods)))),
+            group.domain,
+            f"{len(group.methods)} {group.state}",
+            ": ".join(filter(None, (group.reason, ", ".join(group.methods)))),
         )
-        for each in groups
+        for group in groups
     ]
-    print_table(f"{sum(len(each.methods) for each in groups)} methods", ("domain", "", "methods"), rows)
+    print_table(f"{sum(len(group.methods) for group in groups)} methods", ("domain", "", "methods"), rows)
 
 
 def _served() -> list[_Group]:
@@ -39,5 +39,8 @@ def _served() -> list[_Group]:
 
 
 def _refused() -> list[_Group]:
-    groups = [_Group(domain, "refused", each.reason, sorted(each.methods.split())) for domain, each in REFUSED.items()]
+    groups = [
+        _Group(domain, "refused", refusal.reason, sorted(refusal.methods.split()))
+        for domain, refusal in REFUSED.items()
+    ]
     return sorted(groups)

@@ -15,10 +15,11 @@ _TYPES: Final[dict[Callable[[str], Any], Any]] = {int: int, float: float, Path: 
 
 
 def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """An option for each field of Settings, or for those named. What is not given comes from the environment."""
+    """Returns an option for each field of Settings, or for those named. What is not given comes from the
+    environment."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for each in reversed([each for each in fields(Settings) if not names or each.name in names]):
+        for each in reversed([field for field in fields(Settings) if not names or field.name in names]):
             default = "" if each.default in (None, "", Path()) else f"; {each.default}"
             text = f"{each.metadata['help']}  [{PREFIX}{each.name.upper()}{default}]"
             kind = bool if each.default is False else _TYPES.get(each.metadata["parse"], str)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 
 def is_terminal() -> bool:
-    """Whether a person reads what is printed."""
+    """Tells whether a person reads what is printed."""
     return sys.stdout.isatty()
 
 
@@ -30,4 +30,4 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str |
 
 def printable(text: str) -> str:
     """Control characters, which names and values may hold, must not reach the terminal."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(name if name.isprintable() else name.encode("unicode_escape").decode() for name in text)

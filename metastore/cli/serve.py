@@ -137,35 +137,35 @@ def _upgrade(url: str) -> None:
 
 def _transport(settings: Settings) -> TransportOptions:
     """Raises ConfigurationError."""
-    shared = {each.name for each in fields(TransportOptions)} & {each.name for each in fields(Settings)}
+    shared = {field.name for field in fields(TransportOptions)} & {field.name for field in fields(Settings)}
     return TransportOptions(**{name: getattr(settings, name) for name in shared}, doors=_doors(settings))
 
 
 def _doors(settings: Settings) -> tuple[Door, ...]:
-    """What is listened on. Raises ConfigurationError."""
+    """Returns what is listened on. Raises ConfigurationError."""
     found = listeners(settings)
     for warning in warnings(found):
         log.warning("%s", warning)
-    if settings.authorization != "off" and not all(each.authentication for each in found):
+    if settings.authorization != "off" and not all(listener.authentication for listener in found):
         log.warning("rights are asked of whatever name a client says: set METASTORE_AUTHENTICATION, too")
     make_gate(settings, _no_token)  # the workers make theirs: what is wrong with them is told now
     ProxyUsers(settings.proxy_users, Groups(settings).of)
     certificate = None
-    if settings.tls_certificate and any(each.tls != "off" for each in found):
+    if settings.tls_certificate and any(listener.tls != "off" for listener in found):
         try:
             certificate = Certificate(settings.tls_certificate, settings.tls_key, settings.tls_client_authorities)
         except CertificateError as error:
             raise ConfigurationError(str(error)) from error
     return tuple(
         Door(
-            host=each.host,
-            port=each.port,
-            tls=each.tls,
-            authentication=each.authentication,
-            client_certificates=each.tls_client_certificates,
-            certificate=certificate if each.tls != "off" else None,
+            host=listener.host,
+            port=listener.port,
+            tls=listener.tls,
+            authentication=listener.authentication,
+            client_certificates=listener.tls_client_certificates,
+            certificate=certificate if listener.tls != "off" else None,
         )
-        for each in found
+        for listener in found
     )
 
 
@@ -175,7 +175,7 @@ def _no_token(_: bytes) -> tuple[bytes, Identity]:
 
 def _ready(settings: Settings, http: socket.socket | None, found: Sequence[tuple[str, int]]) -> None:
     pages = f", figures on http://{_address(*http.getsockname()[:2])}/metrics" if http else ""
-    uris = ",".join(f"thrift://{_address(*each)}" for each in found)
+    uris = ",".join(f"thrift://{_address(*row)}" for row in found)
     click.echo(
         f"metastore is ready on {uris} with {settings.workers} workers, "
         f"database {settings.safe_url}, warehouse {settings.warehouse}{pages}"

@@ -39,17 +39,20 @@ def show_table(uri: str, database: str, name: str, limit: int) -> None:
     print_table(full_name, ("property", "value"), _facts(table))
     keys = {key.name for key in table.partitionKeys}
     columns = [
-        (each.name, each.type, "partition key" if each.name in keys else "", each.comment)
-        for each in [*table.sd.cols, *table.partitionKeys]
+        (col.name, col.type, "partition key" if col.name in keys else "", col.comment)
+        for col in [*table.sd.cols, *table.partitionKeys]
     ]
     print_table(f"Columns of {full_name}", ("column", "type", "", "comment"), columns)
-    owners = [(None, table.sd), *((_name(table, each), each.sd) for each in partitions)]
+    owners = [(None, table.sd), *((_name(table, partition), partition.sd) for partition in partitions)]
     skew = [row for owner, descriptor in owners for row in _skew_rows(owner, descriptor)]
     if skew:
         print_table(f"Skew of {full_name}", ("partition", "skewed value", "location"), skew)
     if total:
         shown = f"{len(partitions)} of {total}"
-        rows = [(_name(table, each), each.sd.location, *_statistics(each.parameters)) for each in partitions]
+        rows = [
+            (_name(table, partition), partition.sd.location, *_statistics(partition.parameters))
+            for partition in partitions
+        ]
         print_table(f"Partitions of {full_name}: {shown}", ("partition", "location", "files", "bytes", "rows"), rows)
 
 
@@ -77,7 +80,7 @@ def _skewed_columns(table: Any) -> str:
 
 
 def _skew_rows(owner: str | None, descriptor: Any) -> Iterable[tuple[str | None, str, str | None]]:
-    """A table's skewed values, with a location where there is one; of a partition only those that have one."""
+    """Returns a table's skewed values, with a location where there is one; of a partition only those that have one."""
     skew = descriptor.skewedInfo
     if skew is None:
         return

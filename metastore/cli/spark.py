@@ -47,17 +47,17 @@ def serve(conf: Sequence[str], options: Mapping[str, Any]) -> int:
     command = "metastore spark serve"
     if options["connect"] is None and options["thrift"] is None:
         raise ConfigurationError(f"nothing to serve: say {command} --connect 15002, --thrift 10000, or both")
-    if wrong := next((each for each in conf if "=" not in each), None):
+    if wrong := next((text for text in conf if "=" not in text), None):
         raise ConfigurationError(f"--conf {wrong} is no NAME=VALUE")
     require_packages(command, "spark", "pyspark")
     require_java(command)
     arguments = [f"--{name}={value}" for name, value in options.items() if value is not None]
-    arguments += [f"--conf={each}" for each in conf]
+    arguments += [f"--conf={text}" for text in conf]
     os.execv(sys.executable, [sys.executable, "-m", "spark_client.commands.serve", *arguments])  # noqa: S606 - no shell
 
 
 def ask_client(command: str, module: str, *arguments: str) -> dict[str, Any]:
-    """What a module of the Spark client prints as its last line, in JSON, on behalf of `command`.
+    """Returns what a module of the Spark client prints as its last line, in JSON, on behalf of `command`.
 
     Raises ConfigurationError where Spark cannot run, MetastoreError with its text where it refuses.
     """

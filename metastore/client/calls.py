@@ -104,7 +104,7 @@ class Calls:
         return self._connect()
 
     def _connect(self) -> Connection:
-        """A connection to the address that answered last, or to the next that answers."""
+        """Returns a connection to the address that answered last, or to the next that answers."""
         failures = []
         start, count = self._preferred, len(self.addresses)
         for index in ((start + step) % count for step in range(count)):

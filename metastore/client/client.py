@@ -114,7 +114,7 @@ class MetastoreClient(Calls):
         return back.kind, f"{back.dbName}.{back.tableName}" if back.tableName else back.dbName, back.partitions
 
     def get_partition(self, database: str, table: str, values: Sequence[str]) -> structs.Partition | None:
-        """The partition of these values, or None if it is not there."""
+        """Returns the partition of these values, or None if it is not there."""
         faults: Faults = {hive.NoSuchObjectException: errors.NoSuchTableError}
         try:
             raw = self._call("get_partition", database, table, list(values), repeat=True, faults=faults)
@@ -133,7 +133,7 @@ class MetastoreClient(Calls):
         self._call(method, database, table, raw, context, repeat=False, faults=_NO_TABLE)
 
     def get_partitions(self, database: str, table: str, prefix: Sequence[str] = ()) -> tuple[structs.Partition, ...]:
-        """All partitions, or those whose first values are these, ascending by name. Raises NoSuchTableError."""
+        """Returns all partitions, or those whose first values are these, ascending by name. Raises NoSuchTableError."""
         if prefix:
             args: tuple[Any, ...] = ("get_partitions_ps", database, table, list(prefix), -1)
         else:
@@ -148,7 +148,7 @@ class MetastoreClient(Calls):
         *,
         state: str | None = None,
     ) -> structs.ScanPlan:
-        """What must be read; `predicate` in postfix order, None for everything. Raises NoSuchTableError.
+        """Returns what must be read; `predicate` in postfix order, None for everything. Raises NoSuchTableError.
 
         ValuesChangedError where the list of partitions is not in that state of `scan_values` any more.
         """
@@ -263,7 +263,7 @@ class MetastoreClient(Calls):
     def get_dependencies(
         self, database: str, table: str, values: Sequence[str] | None = None, *, transitive: bool = True
     ) -> structs.Dependencies:
-        """What a dependent table, or those of its partitions that begin with these values, depends on."""
+        """Returns what a dependent table, or those of its partitions that begin with these values, depends on."""
         chosen = None if values is None else list(values)
         request = ours.DependenciesRequest(
             database, table, ours.DependencyDirection.UP, values=chosen, transitive=transitive
@@ -271,7 +271,7 @@ class MetastoreClient(Calls):
         return self._dependencies(request)
 
     def get_dependents(self, database: str, table: str) -> structs.Dependencies:
-        """What depends on a table, directly or not. Raises NoSuchTableError."""
+        """Returns what depends on a table, directly or not. Raises NoSuchTableError."""
         return self._dependencies(
             ours.DependenciesRequest(database, table, ours.DependencyDirection.DOWN, basePartitions=False)
         )
@@ -301,5 +301,5 @@ class _Methods:
 
 
 def _expecting(version: int | None) -> dict[str, str]:
-    """The context's property by which the metastore notices that somebody else was faster."""
+    """Returns the context's property by which the metastore notices that somebody else was faster."""
     return {} if version is None else {"expected_version": str(version)}

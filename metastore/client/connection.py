@@ -44,7 +44,8 @@ class Address:
 
 
 def parse_uris(uris: str | Sequence[str]) -> tuple[Address, ...]:
-    """The addresses of `thrift://host:port[,thrift://host2:port2]`, as in `hive.metastore.uris`; the port is optional.
+    """Returns the addresses of `thrift://host:port[,thrift://host2:port2]`, as in `hive.metastore.uris`; the port is
+    optional.
 
     Raises InvalidAddressError.
     """
@@ -81,7 +82,7 @@ class NoAnswerError(Exception):
 
 
 def describe(error: Exception) -> str:
-    """The error in one line."""
+    """Returns the error in one line."""
     text = str(error) or type(error).__name__
     return text.splitlines()[0]
 

@@ -15,12 +15,12 @@ _DESCENDING, _ASCENDING = 0, 1
 
 
 def columns_of(fields: Iterable[hive.FieldSchema] | None) -> tuple[structs.Column, ...]:
-    """The columns of a list that may be unset."""
+    """Returns the columns of a list that may be unset."""
     return tuple(structs.Column(field.name, field.type, field.comment) for field in fields or ())
 
 
 def skew_of(sd: hive.StorageDescriptor) -> structs.Skew:
-    """The skew of a table or partition; unset and empty are the same."""
+    """Returns the skew of a table or partition; unset and empty are the same."""
     info = sd.skewedInfo
     if info is None or not info.skewedColNames:
         return structs.NOT_SKEWED
@@ -34,7 +34,7 @@ def skew_of(sd: hive.StorageDescriptor) -> structs.Skew:
 
 def buckets_of(sd: hive.StorageDescriptor) -> Buckets:
     """Returns the buckets of a table or partition."""
-    order = [(each.col, each.order == _ASCENDING) for each in sd.sortCols or ()]
+    order = [(sort_col.col, sort_col.order == _ASCENDING) for sort_col in sd.sortCols or ()]
     return buckets(sd.bucketCols, sd.numBuckets, order)
 
 
@@ -47,7 +47,7 @@ def storage_of(sd: hive.StorageDescriptor) -> structs.Storage:
 
 
 def table_of(table: hive.Table) -> structs.Table:
-    """A table as our rooms see it."""
+    """Returns a table as our rooms see it."""
     sd = table.sd or hive.StorageDescriptor()
     return structs.Table(
         database=table.dbName,
@@ -65,7 +65,7 @@ def table_of(table: hive.Table) -> structs.Table:
 
 
 def partition_of(partition: hive.Partition) -> structs.Partition:
-    """A partition as our rooms see it."""
+    """Returns a partition as our rooms see it."""
     sd = partition.sd
     return structs.Partition(
         values=tuple(partition.values),
@@ -79,7 +79,7 @@ def partition_of(partition: hive.Partition) -> structs.Partition:
 
 
 def database_of(database: hive.Database) -> structs.Database:
-    """A database as our rooms see it."""
+    """Returns a database as our rooms see it."""
     return structs.Database(database.name, database.locationUri, dict(database.parameters or {}))
 
 
@@ -88,7 +88,7 @@ def _fields(columns: Sequence[structs.Column]) -> list[hive.FieldSchema]:
 
 
 def overlay_table(table: structs.Table, onto: hive.Table | None = None) -> hive.Table:
-    """The Thrift struct of a table; fields that our dataclass does not have stay as `onto` has them."""
+    """Returns the Thrift struct of a table; fields that our dataclass does not have stay as `onto` has them."""
     raw = onto or hive.Table(sd=hive.StorageDescriptor(serdeInfo=hive.SerDeInfo(), numBuckets=-1))
     raw.dbName, raw.tableName = table.database, table.name
     raw.owner, raw.tableType = table.owner, table.table_type
@@ -125,7 +125,7 @@ def scan_request(
     *,
     state: str | None = None,
 ) -> ours.ScanRequest:
-    """A request; `predicate` None asks for everything."""
+    """Returns a request; `predicate` None asks for everything."""
     nodes = None if predicate is None else [_node(node) for node in predicate]
     return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, state=state)
 
@@ -137,7 +137,7 @@ def _node(node: structs.PredicateNode) -> ours.PredicateNode:
 
 
 def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:
-    """A plan as our rooms see it."""
+    """Returns a plan as our rooms see it."""
     return structs.ScanPlan(
         partitions=tuple(_scan_partition(partition) for partition in plan.partitions),
         storages=tuple(_scan_storage(storage) for storage in plan.storages),
@@ -174,7 +174,7 @@ def _scan_storage(storage: ours.ScanStorage) -> structs.ScanStorage:
 
 
 def publish_request(write: structs.Publication) -> ours.PublishRequest:
-    """All partitions of one write to a table as the writer saw it."""
+    """Returns all partitions of one write to a table as the writer saw it."""
     table = write.table
     return ours.PublishRequest(
         dbName=table.database,
@@ -199,11 +199,13 @@ def renew_request(
 
 
 def clean_result_of(result: ours.CleanResult) -> structs.CleanResult:
-    """What was, or would be, removed."""
+    """Returns what was, or would be, removed."""
     return structs.CleanResult(
         tuple(
-            structs.CleanedLocation(each.location, each.reason, each.files, each.bytes, each.queryId, each.error)
-            for each in result.locations
+            structs.CleanedLocation(
+                location.location, location.reason, location.files, location.bytes, location.queryId, location.error
+            )
+            for location in result.locations
         ),
         result.waiting,
     )
@@ -227,15 +229,15 @@ def _publish_partition(partition: structs.PublishPartition) -> ours.PublishParti
 
 
 def publish_result_of(result: ours.PublishResult) -> structs.PublishResult:
-    """What the metastore did."""
+    """Returns what the metastore did."""
     return structs.PublishResult(tuple(result.versions), tuple(result.replaced))
 
 
 def dependencies_of(found: ours.Dependencies) -> structs.Dependencies:
     """Dependencies as our rooms see them."""
     return structs.Dependencies(
-        tuple(_table_dependency(each) for each in found.tables),
-        tuple(_partition_dependency(each) for each in found.partitions),
+        tuple(_table_dependency(table) for table in found.tables),
+        tuple(_partition_dependency(partition) for partition in found.partitions),
     )
 
 

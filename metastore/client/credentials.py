@@ -61,7 +61,7 @@ class Credentials:
         return any((self.certificate, self.password, self.jwt, self.token, self.kerberos))
 
     def context(self) -> ssl.SSLContext:
-        """What a TLS connection is made with. Raises CredentialsError for files that cannot be used."""
+        """Returns what a TLS connection is made with. Raises CredentialsError for files that cannot be used."""
         try:
             context = ssl.create_default_context(cafile=self.authorities)
             if self.certificate:

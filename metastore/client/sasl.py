@@ -29,7 +29,7 @@ class Mechanism(Protocol):
     wraps: bool
 
     def step(self, challenge: bytes | None) -> bytes:
-        """What to say; the first time there is no challenge."""
+        """Returns what to say; the first time there is no challenge."""
 
     def wrap(self, data: bytes) -> bytes: ...
 
@@ -148,7 +148,7 @@ class DigestMd5(_Bare):
 
 
 def directives(text: str) -> dict[str, str]:
-    """The directives of a challenge or response (RFC 2831, 7.1)."""
+    """Returns the directives of a challenge or response (RFC 2831, 7.1)."""
     found, rest = {}, text
     while rest:
         name, _, rest = rest.partition("=")
@@ -162,7 +162,7 @@ def directives(text: str) -> dict[str, str]:
 
 
 def digest(user: str, realm: str, password: str, nonce: str, cnonce: str, a2: str) -> str:
-    """The response of RFC 2831, 2.1.2.1, in hexadecimal; for one exchange (nc=1) of quality auth."""
+    """Returns the response of RFC 2831, 2.1.2.1, in hexadecimal; for one exchange (nc=1) of quality auth."""
 
     def md5(data: bytes) -> Any:
         return hashlib.md5(data, usedforsecurity=False)
@@ -222,7 +222,7 @@ class Gssapi:
 
 
 def mechanism_of(credentials: Credentials, host: str) -> Mechanism | None:
-    """What these credentials are shown with; none: without SASL. Raises CredentialsError."""
+    """Returns what these credentials are shown with; none: without SASL. Raises CredentialsError."""
     if credentials.password:
         return Plain(credentials.user or "", credentials.password)
     if credentials.jwt:

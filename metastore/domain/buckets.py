@@ -63,7 +63,8 @@ def bucket_file(bucket: int, name: str) -> str:
 
 
 def is_sparks_own(name: str) -> bool:
-    """Whether Spark without our library has named the file: it puts rows by version 1, whatever their table says."""
+    """Tells whether Spark without our library has named the file: it puts rows by version 1, whatever their table
+    says."""
     return _OF_SPARK.fullmatch(name) is not None
 
 

@@ -55,13 +55,13 @@ def parse_budgets(text: str) -> Budgets:
     found: dict[str, dict[str, Budget]] = {"user": {}, "client": {}}
     for rule in filter(str.strip, text.split(";")):
         parts = _RULE.fullmatch(rule)
-        limits = [_LIMIT.fullmatch(each) for each in parts[3].replace(",", " ").split()] if parts else []
+        limits = [_LIMIT.fullmatch(part) for part in parts[3].replace(",", " ").split()] if parts else []
         if parts is None or not limits or None in limits:
             raise ConfigurationError(
                 f"budgets: {rule.strip()!r} cannot be read; write  user NAME: calls=100 partitions=5000 bytes=64M  or  "
                 f"client KIND: …, * for all others, ; between them"
             )
-        given = {each[1]: int(each[2]) * _FACTORS[each[3]] for each in limits if each}
+        given = {limit[1]: int(limit[2]) * _FACTORS[limit[3]] for limit in limits if limit}
         if not all(given.values()):
             raise ConfigurationError(f"budgets: {rule.strip()!r} leaves nothing: a limit is 1 or more")
         found[parts[1]][parts[2]] = Budget(**given)

@@ -28,12 +28,12 @@ class Identifier:
     key: int = 0
 
     def encoded(self) -> bytes:
-        texts = b"".join(_with_length(each.encode()) for each in (self.owner, self.renewer, self.real_user))
+        texts = b"".join(_with_length(text.encode()) for text in (self.owner, self.renewer, self.real_user))
         return _VERSION + texts + b"".join(map(number, (self.issued, self.latest, self.sequence, self.key)))
 
 
 def token_text(identifier: bytes, password: bytes) -> str:
-    """A token as `get_delegation_token` returns it; its service is empty, the client sets it."""
+    """Returns a token as `get_delegation_token` returns it; its service is empty, the client sets it."""
     parts = b"".join(map(_with_length, (identifier, password, KIND.encode(), b"")))
     return base64.urlsafe_b64encode(parts).decode().rstrip("=")
 
@@ -50,7 +50,7 @@ def parse_token(text: str) -> tuple[bytes, bytes]:
 
 
 def number(value: int) -> bytes:
-    """A VInt or VLong."""
+    """Returns a VInt or VLong."""
     if -112 <= value <= 127:
         return value.to_bytes(1, "big", signed=True)
     base, rest = (-112, value) if value >= 0 else (-120, ~value)
@@ -63,7 +63,7 @@ def _with_length(data: bytes) -> bytes:
 
 
 def _read(data: bytes) -> tuple[bytes, bytes]:
-    """A byte string with its length, and what is behind it. Raises ValueError."""
+    """Returns a byte string with its length, and what is behind it. Raises ValueError."""
     if not data:
         raise ValueError("it ends too early")
     first = data[0] - 256 if data[0] > 127 else data[0]

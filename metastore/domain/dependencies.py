@@ -121,7 +121,7 @@ def view_text(columns: Sequence[Column], keys: Sequence[Column], sources: Sequen
     used = [source for source in sources if source.values] or list(sources[-1:])
     return "\nUNION ALL\n".join(
         f"SELECT {selected} FROM {_quoted(source.database)}.{_quoted(source.table)} "  # noqa: S608 - all is quoted
-        f"WHERE {_condition(keys, [tuple(each) for each in source.values])}"
+        f"WHERE {_condition(keys, [tuple(value) for value in source.values])}"
         for source in used
     )
 

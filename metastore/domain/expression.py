@@ -196,7 +196,7 @@ def columns(expression: Expression) -> set[str]:
 
 
 def has_unknown(expression: Expression) -> bool:
-    """Whether something in it is UNKNOWN: what it is true for, need not be meant."""
+    """Tells whether something in it is UNKNOWN: what it is true for, need not be meant."""
     match expression:
         case And(children=children) | Or(children=children):
             return any(map(has_unknown, children))

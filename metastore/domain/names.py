@@ -65,7 +65,7 @@ class NamesOf(list[str]):
 
     def __init__(self, tables: Iterable[TableName]) -> None:
         self.tables = list(tables)
-        super().__init__(each.name for each in self.tables)
+        super().__init__(table.name for table in self.tables)
 
 
 def fold(name: str | None) -> str:

@@ -76,9 +76,9 @@ class Admins(NamedTuple):
 
     @classmethod
     def parsed(cls, text: str) -> Admins:
-        names = [each.strip() for each in text.split(",") if each.strip()]
-        groups = frozenset(each[1:] for each in names if each.startswith("@"))
-        return cls(frozenset(each for each in names if not each.startswith("@")), groups)
+        names = [part.strip() for part in text.split(",") if part.strip()]
+        groups = frozenset(name[1:] for name in names if name.startswith("@"))
+        return cls(frozenset(name for name in names if not name.startswith("@")), groups)
 
     def include(self, user: str | None, groups: Iterable[str]) -> bool:
         return user in self.users or not self.groups.isdisjoint(groups)
@@ -106,8 +106,8 @@ class Standing:
     def grantees(self) -> list[str]:
         """Lists the principals whose privileges are the caller's, as `kind:name`."""
         users = [f"{PrincipalKind.USER}:{self.user}"] if self.user else []
-        groups = [f"{PrincipalKind.GROUP}:{each}" for each in sorted(self.groups)]
-        return [*users, *groups, *(f"{PrincipalKind.ROLE}:{each}" for each in sorted(self.roles))]
+        groups = [f"{PrincipalKind.GROUP}:{group}" for group in sorted(self.groups)]
+        return [*users, *groups, *(f"{PrincipalKind.ROLE}:{role}" for role in sorted(self.roles))]
 
     @property
     def sees_everything(self) -> bool:
@@ -142,18 +142,18 @@ class Found(NamedTuple):
 
 def expanded(privileges: Iterable[str]) -> frozenset[str]:
     """Returns rights, of privileges as they are stored: ALL is all of them, an unknown one makes an object seen."""
-    given = {each.removesuffix(WITH_OPTION) for each in privileges}
+    given = {privilege.removesuffix(WITH_OPTION) for privilege in privileges}
     return frozenset(given | _MEANT_BY_ALL) if given & _ALL else frozenset(given)
 
 
 def inherited(privileges: Iterable[str]) -> frozenset[str]:
     """Returns the privileges that hold for what lies in their object, too: not CREATE, which is about that alone."""
-    return frozenset(each for each in privileges if each.removesuffix(WITH_OPTION) in _INHERITED | _ALL)
+    return frozenset(privilege for privilege in privileges if privilege.removesuffix(WITH_OPTION) in _INHERITED | _ALL)
 
 
 def grantable(privileges: Iterable[str]) -> frozenset[str]:
     """Returns the rights among them that may be granted on."""
-    return expanded(each for each in privileges if each.endswith(WITH_OPTION))
+    return expanded(privilege for privilege in privileges if privilege.endswith(WITH_OPTION))
 
 
 def owns_database(standing: Standing, found: Found) -> bool:
@@ -208,7 +208,7 @@ def may_grant(standing: Standing, found: Found | None, privileges: Iterable[str]
     """Tells whether the caller may grant these on the object. On the whole metastore (None), admins do."""
     if standing.is_admin:
         return True
-    wanted = expanded(each.upper() for each in privileges)
+    wanted = expanded(privilege.upper() for privilege in privileges)
     return found is not None and (owns(standing, found) or wanted <= grantable(stored_privileges(standing, found)))
 
 

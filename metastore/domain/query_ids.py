@@ -36,8 +36,8 @@ def holds(name: str, query_id: str) -> bool:
 
 
 def is_hidden(name: str, token: str | None, highest: int | None, open_writes: Collection[int]) -> bool:
-    """Whether a file belongs to a write that is not published yet: its number is above `highest`, or that of an open
-    one. No token: no write of this table was ever registered, and every file is visible.
+    """Tells whether a file belongs to a write that is not published yet: its number is above `highest`, or that of an
+    open one. No token: no write of this table was ever registered, and every file is visible.
     """
     found = re.search(rf"{re.escape(token)}-(\d+)", name) if token else None
     return found is not None and (int(found[1]) > (highest or 0) or int(found[1]) in open_writes)

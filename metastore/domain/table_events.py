@@ -73,7 +73,7 @@ def drop_table(table: TableText) -> Event:
 def add_partitions(table: TableText, values: Sequence[Sequence[str]], objects: Objects) -> Iterator[Event]:
     texts = _within(objects) if len(values) <= WHOLE else None
     for named in _pieces(values):
-        partitions = [_key_values(table, each) for each in named]
+        partitions = [_key_values(table, sequence) for sequence in named]
         added = _of_table(
             EventType.ADD_PARTITION, table, tableObjJson=table.text, partitions=partitions, partitionFiles=[]
         )
@@ -97,7 +97,7 @@ def alter_partition(table: TableText, before: PartitionText, after: PartitionTex
 
 def drop_partitions(table: TableText, values: Sequence[Sequence[str]]) -> Iterator[Event]:
     for named in _pieces(values):
-        partitions = [_key_values(table, each) for each in named]
+        partitions = [_key_values(table, sequence) for sequence in named]
         yield _of_table(EventType.DROP_PARTITION, table, tableObjJson=table.text, partitions=partitions)
 
 
@@ -146,11 +146,11 @@ def _key_values(table: TableText, values: Sequence[str]) -> dict[str, str]:
 def _within(objects: Objects) -> list[str] | None:
     """Returns all of the texts, or None when they are too long together."""
     texts, size = [], 0
-    for each in objects.texts:
-        size += len(each) + each.count(MARK) * len(objects.marked)
+    for text in objects.texts:
+        size += len(text) + text.count(MARK) * len(objects.marked)
         if size > LARGEST:
             return None
-        texts.append(each)
+        texts.append(text)
     return texts
 
 

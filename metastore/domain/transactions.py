@@ -144,4 +144,4 @@ def bit_set(places: Iterable[int]) -> bytes:
 
 
 def _ids(text: str) -> frozenset[int]:
-    return frozenset(int(each) for each in text.split(",") if each)
+    return frozenset(int(part) for part in text.split(",") if part)

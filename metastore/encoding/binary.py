@@ -24,7 +24,7 @@ _CHUNK = 100  # structs a chunk: large enough to cost little, small enough to st
 
 
 def encode_fields(struct: Any, fields: Specification | None = None) -> bytes:
-    """The struct's set fields, or these of them (`fields_of`), without the stop byte."""
+    """Returns the struct's set fields, or these of them (`fields_of`), without the stop byte."""
     encoded: bytes = fastbinary.encode_binary(struct, [struct.__class__, fields or struct.thrift_spec])
     return encoded[: -len(STOP)]
 
@@ -40,12 +40,12 @@ def fields_of(struct: Any, *names: str, **structs: Specification) -> Specificati
 
 
 def field_header(kind: int, number: int) -> bytes:
-    """What stands before a field's value. `kind` is a Thrift TType."""
+    """Returns what stands before a field's value. `kind` is a Thrift TType."""
     return bytes((kind, number >> 8, number & 0xFF))
 
 
 def decode(struct: type[T], data: bytes) -> T:
-    """The struct whose bytes, stop byte included, are given."""
+    """Returns the struct whose bytes, stop byte included, are given."""
     decoded: Any = struct()
     decoded.read(TBinaryProtocolAccelerated(TMemoryBuffer(data), fallback=False))
     whole: T = decoded
@@ -86,7 +86,7 @@ def decode_list(struct: type[T], encoded: Sequence[bytes]) -> list[T]:
 
 
 def _list_header(count: int) -> bytes:
-    """What stands before the structs of a list."""
+    """Returns what stands before the structs of a list."""
     return bytes((TType.STRUCT,)) + count.to_bytes(4, "big")
 
 
@@ -144,7 +144,7 @@ class EncodedList(Generic[T]):
         return len(self.heads)
 
     def chunks(self) -> Iterator[bytes]:
-        """The list as the binary protocol writes it, many structs at a time."""
+        """Returns the list as the binary protocol writes it, many structs at a time."""
         yield _list_header(len(self.heads))
         for start in range(0, len(self.heads), _CHUNK):
             end = start + _CHUNK
@@ -165,7 +165,7 @@ class EncodedTexts:
     wire_type = TType.LIST
 
     def chunks(self) -> Iterator[bytes]:
-        """The list as the binary protocol writes it."""
+        """Returns the list as the binary protocol writes it."""
         yield bytes((TType.STRING,)) + self.count.to_bytes(4, "big")
         yield self.data
 
@@ -187,7 +187,7 @@ class EncodedMap(Generic[T]):
     wire_type = TType.MAP
 
     def chunks(self) -> Iterator[bytes]:
-        """The map as the binary protocol writes it."""
+        """Returns the map as the binary protocol writes it."""
         yield bytes((TType.STRING, TType.LIST)) + len(self.lists).to_bytes(4, "big")
         for name, structs in self.lists.items():
             key = name.encode()

@@ -80,7 +80,7 @@ def said_as(error: type[MetastoreError], *kinds: type[MetastoreError]) -> Iterat
 
 def table_of(partitions: Sequence[Any]) -> TableName:
     """Returns the table that the first of the partitions names; without one, a name that no table has."""
-    first = next((each for each in partitions or [] if each is not None), None)
+    first = next((partition for partition in partitions or [] if partition is not None), None)
     return table_name(first.dbName, first.tableName, first.catName) if first else TableName(DEFAULT_CATALOG, "", "")
 
 

@@ -53,7 +53,7 @@ class ColumnStatisticsHandlers:
 
     def set_aggr_stats_for(self, request: SetPartitionsStatsRequest) -> bool:
         statistics = request.colStats or []
-        levels = {bool(_described(each).isTblLevel) for each in statistics}
+        levels = {bool(_described(column_statistics).isTblLevel) for column_statistics in statistics}
         if len(levels) > 1:
             raise InvalidInputError("Column statistics of a table and of partitions must not be mixed")
         of_table = levels == {True}
@@ -77,7 +77,7 @@ class ColumnStatisticsHandlers:
         name = table_name(request.dbName, request.tblName, request.catName)
         engine = request.engine or _ENGINE
         found = self._read.of_partitions(name, request.partNames or [], request.colNames, engine)
-        return PartitionsStatsResult(partStats=EncodedMap({key: each.columns for key, each in found.items()}))
+        return PartitionsStatsResult(partStats=EncodedMap({key: analyzed.columns for key, analyzed in found.items()}))
 
     def get_aggr_stats_for(self, request: PartitionsStatsRequest) -> AggrStats:
         name = table_name(request.dbName, request.tblName, request.catName)
@@ -119,12 +119,18 @@ class ColumnStatisticsHandlers:
         if not statistics:
             return
         owner = _owner(statistics)
-        engine = next((each.engine for each in statistics if each.engine), engine) or _ENGINE
+        engine = (
+            next((column_statistics.engine for column_statistics in statistics if column_statistics.engine), engine)
+            or _ENGINE
+        )
         if of_table:
-            columns = [column for each in statistics for column in each.statsObj or []]
+            columns = [column for column_statistics in statistics for column in column_statistics.statsObj or []]
             self._write.store_of_table(owner, columns, engine=engine, merge=merge)
         else:
-            by_name = [(each.statsDesc.partName, each.statsObj or []) for each in statistics]
+            by_name = [
+                (column_statistics.statsDesc.partName, column_statistics.statsObj or [])
+                for column_statistics in statistics
+            ]
             self._write.store_of_partitions(owner, by_name, engine=engine, merge=merge)
 
     def _of_column(self, name: TableName, partition: str | None, column: str) -> ColumnStatistics:
@@ -151,8 +157,8 @@ def _described(statistics: ColumnStatistics) -> ColumnStatisticsDesc:
 
 
 def _owner(statistics: Sequence[ColumnStatistics]) -> TableName:
-    described = [_described(each) for each in statistics]
-    names = {table_name(each.dbName, each.tableName, each.catName) for each in described}
+    described = [_described(column_statistics) for column_statistics in statistics]
+    names = {table_name(desc.dbName, desc.tableName, desc.catName) for desc in described}
     if len(names) != 1:
         raise InvalidInputError(f"Column statistics of one table must be given, these are of {len(names)}")
     return names.pop()

@@ -103,7 +103,7 @@ class ConstraintHandlers:
 
     def get_all_table_constraints(self, request: AllTableConstraintsRequest) -> AllTableConstraintsResponse:
         name = table_name(request.dbName, request.tblName, request.catName)
-        lists = [each.decode() for each in self._constraints.select(name, *_ALL)]
+        lists = [encoded_list.decode() for encoded_list in self._constraints.select(name, *_ALL)]
         return AllTableConstraintsResponse(SQLAllTableConstraints(*lists))
 
     def _add(self, constraints: list[Any] | None) -> None:

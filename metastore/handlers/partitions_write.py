@@ -148,5 +148,5 @@ class PartitionWriteHandlers:
             raise InvalidInputError("drop_partitions_req needs the names of partitions")
         if request.parts.names is not None:
             return request.parts.names, if_exists
-        expressions = [each.expr for each in request.parts.exprs]
+        expressions = [expr.expr for expr in request.parts.exprs]
         return self._expressions.names_to_drop(table, expressions, if_exists=if_exists), True

@@ -55,9 +55,9 @@ class PrivilegeHandlers:
 
 def _wanted(bag: PrivilegeBag | None) -> list[Wanted]:
     privileges = (bag.privileges or []) if bag else []
-    if any(each is None or each.hiveObject is None for each in privileges):
+    if any(privilege is None or privilege.hiveObject is None for privilege in privileges):
         raise InvalidInputError("A privilege names no object")
-    return [Wanted(_object(each.hiveObject), each) for each in privileges]
+    return [Wanted(_object(privilege.hiveObject), privilege) for privilege in privileges]
 
 
 def _object(ref: HiveObjectRef) -> ObjectName:

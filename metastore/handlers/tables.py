@@ -102,7 +102,7 @@ class TableHandlers:
             return self._tables.names(name, pattern_regex(pattern), kind or None)
         catalog, databases = database_pattern(database)
         found = self._tables.metas(catalog, databases, pattern_regex(pattern), [kind] if kind else [])
-        return NamesOf(TableName(catalog, each.database, each.name) for each in found)
+        return NamesOf(TableName(catalog, meta.database, meta.name) for meta in found)
 
     def get_tables_ext(self, request: GetTablesExtRequest) -> list[ExtendedTableInfo]:
         database = database_name(request.database, request.catalog)
@@ -112,8 +112,8 @@ class TableHandlers:
     def get_table_meta(self, databases: str | None, pattern: str | None, kinds: list[str] | None) -> list[TableMeta]:
         catalog, database_regex = database_pattern(databases)
         return [
-            TableMeta(each.database, each.name, each.type, each.comment, catalog, each.owner, each.owner_type)
-            for each in self._tables.metas(catalog, database_regex, pattern_regex(pattern), kinds or [])
+            TableMeta(meta.database, meta.name, meta.type, meta.comment, catalog, meta.owner, meta.owner_type)
+            for meta in self._tables.metas(catalog, database_regex, pattern_regex(pattern), kinds or [])
         ]
 
     def get_table_names_by_filter(self, database: str, text: str | None, maximum: int) -> list[str]:

@@ -18,19 +18,19 @@ class UndropHandlers:
         found = self._undrop.dropped(fold(request.catName) or DEFAULT_CATALOG, fold(request.dbName) or None)
         return [
             DroppedObject(
-                id=each.id,
-                kind=each.kind,
-                dbName=each.database,
-                tableName=each.name or None,
-                partitions=each.partitions,
-                droppedAt=int(each.dropped_at.timestamp()),
-                keptUntil=int(each.kept_until.timestamp()),
-                user=each.dropped_by,
-                address=each.dropped_from,
+                id=drop.id,
+                kind=drop.kind,
+                dbName=drop.database,
+                tableName=drop.name or None,
+                partitions=drop.partitions,
+                droppedAt=int(drop.dropped_at.timestamp()),
+                keptUntil=int(drop.kept_until.timestamp()),
+                user=drop.dropped_by,
+                address=drop.dropped_from,
                 files=files,
                 bytes=size,
             )
-            for each, files, size in found
+            for drop, files, size in found
         ]
 
     def undrop(self, request: UndropRequest) -> UndropResult:

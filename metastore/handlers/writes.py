@@ -32,8 +32,8 @@ class WriteHandlers:
 
     def renew_write(self, request: RenewWriteRequest) -> RenewWriteResult:
         query_id = required("queryId", request.queryId)
-        renames = [(each.source, each.target) for each in request.renames or [] if each is not None]
-        texts = [*(request.locations or []), *(request.shared or []), *(end for each in renames for end in each)]
+        renames = [(rename.source, rename.target) for rename in request.renames or [] if rename is not None]
+        texts = [*(request.locations or []), *(request.shared or []), *(end for rename in renames for end in rename)]
         if None in texts:
             raise InvalidInputError("A location or rename of renew_write is unset")
         granted = self._writes.renew(query_id, request.locations or [], request.shared or [], renames)
@@ -46,10 +46,10 @@ class WriteHandlers:
         return self.publish_all([request])[0]
 
     def publish_all(self, requests: list[PublishRequest] | None) -> list[PublishResult]:
-        return self._publishing.publish([_publication(each) for each in requests or []])
+        return self._publishing.publish([_publication(request) for request in requests or []])
 
 
 def _publication(request: PublishRequest) -> Publication:
     name = table_name(request.dbName, request.tableName, request.catName)
-    retired = [each for each in request.retired or [] if each]
+    retired = [text for text in request.retired or [] if text]
     return Publication(name, request.queryId or "", request.partitions or [], retired, request.layout)

@@ -52,7 +52,7 @@ class Board:
         self._texts = mmap.mmap(-1, workers * 2 * _TEXTS)
 
     def place(self, worker: int) -> Place:
-        """The place of a worker, for its process alone."""
+        """Returns the place of a worker, for its process alone."""
         start = worker * self._of_worker
         figures = self._memory[start : start + self._of_worker]
         return Place(figures, self._numbers, self._of_method, self._texts, worker * 2 * _TEXTS)

@@ -29,13 +29,13 @@ FROM_DATABASE: Final = {
 
 
 def render(board: Board, figures: Figures, *, up: bool, hive_names: bool) -> str:
-    """The page. `up`: whether the database has answered."""
+    """Returns the page. `up`: whether the database has answered."""
     places = list(board.places())
     lines = [*_calls(board), *_sizes(board)]
     gauges = [place.gauges() for place in places]
 
     def total(name: str) -> float:
-        return sum(each[name] for each in gauges)
+        return sum(gauge[name] for gauge in gauges)
 
     lines += _one("metastore_calls_in_flight", "gauge", "Calls that are worked on", total("calls_in_flight"))
     lines += _one("metastore_calls_waiting", "gauge", "Calls that wait for a thread or memory", total("calls_waiting"))
@@ -59,7 +59,7 @@ def render(board: Board, figures: Figures, *, up: bool, hive_names: bool) -> str
         "Connections to the database that may be open",
         [("", {"state": "used"}, used), ("", {"state": "free"}, max(0.0, size - used))],
     )
-    resident = [("", {"worker": str(number)}, each["resident_bytes"]) for number, each in enumerate(gauges)]
+    resident = [("", {"worker": str(number)}, gauge["resident_bytes"]) for number, gauge in enumerate(gauges)]
     lines += _metric("metastore_resident_bytes", "gauge", "Resident memory of a worker", resident)
     lines += _one("metastore_database_up", "gauge", "Whether the database answers", float(up))
     for name, values in figures.items():
@@ -75,7 +75,7 @@ def _calls(board: Board) -> Iterator[str]:
     counts: dict[str, tuple[list[float], list[float], list[float]]] = {}
     for place in board.places():
         for name, *figures in place.calls():
-            before = counts.get(name) or tuple([0.0] * len(each) for each in figures)
+            before = counts.get(name) or tuple([0.0] * len(figure) for figure in figures)
             outcomes, seconds, sums = (_added(*both) for both in zip(before, figures, strict=True))
             counts[name] = outcomes, seconds, sums
     yield from _metric(
@@ -112,13 +112,14 @@ def _calls(board: Board) -> Iterator[str]:
 def _sizes(board: Board) -> Iterator[str]:
     sizes = [place.sizes() for place in board.places()]
     for number, name in enumerate(("request", "reply")):
-        *counts, total = map(sum, zip(*(each[number] for each in sizes), strict=True))
+        *counts, total = map(sum, zip(*(size[number] for size in sizes), strict=True))
         samples = _histogram({}, BYTES, counts, total)
         yield from _metric(f"metastore_{name}_bytes", "histogram", f"Size of a {name}", samples)
 
 
 def _hive(board: Board, figures: Figures, connections: float) -> Iterator[str]:
-    """What Hive's metastore calls the same (its MetricsConstants and PerfLogger), as a JMX exporter shows it."""
+    """Returns what Hive's metastore calls the same (its MetricsConstants and PerfLogger), as a JMX exporter shows
+    it."""
     calls: dict[str, tuple[float, float]] = {}
     for place in board.places():
         for name, outcomes, _, sums in place.calls():

@@ -32,7 +32,7 @@ class CallLine:
 
 
 def one_line(text: str, longest: int = _LONGEST_FIELD) -> str:
-    """The text on one line, whatever a client has put into a name, and not longer than so many characters."""
+    """Returns the text on one line, whatever a client has put into a name, and not longer than so many characters."""
     bounded = text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
     return bounded if bounded.isprintable() else bounded.translate(_CONTROLS)  # translating takes ten times as long
 

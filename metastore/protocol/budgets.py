@@ -54,7 +54,7 @@ class BudgetGuard:
         self._buckets: dict[str, _Bucket] = {}
 
     def before(self, peer: Caller, method: Method, arguments: Any, size: int) -> BudgetError | None:
-        """The refusal of a call with a request of `size` bytes, if it is over a budget."""
+        """Returns the refusal of a call with a request of `size` bytes, if it is over a budget."""
         mine = self._of(peer)
         peer.most_partitions = min((each.partitions for _, each in mine if each.partitions), default=None)
         if method.domain in _FREE_DOMAINS or method.name in _FREE:
@@ -79,8 +79,8 @@ class BudgetGuard:
         return None
 
     def after(self, peer: Caller, method: Method, result: Any) -> BudgetError | None:
-        """The refusal of a call's answer, if it is over a budget. Only reads are refused so late."""
-        most = min(((each.bytes, who) for who, each in self._of(peer) if each.bytes), default=None)
+        """Returns the refusal of a call's answer, if it is over a budget. Only reads are refused so late."""
+        most = min(((budget.bytes, who) for who, budget in self._of(peer) if budget.bytes), default=None)
         if most is None or result is None or not method.name.startswith(_READS):
             return None
         counted = _Counter()
@@ -126,7 +126,7 @@ class _Counter(TTransportBase):  # type: ignore[misc]
 
 
 def _given(arguments: Any) -> int:
-    """How many partitions the arguments of a call, or its request, name."""
+    """Tells how many partitions the arguments of a call, or its request, name."""
     most = 0
     for holder in (arguments, *(getattr(arguments, name) for name in arguments.__slots__)):
         for name in _GIVEN:

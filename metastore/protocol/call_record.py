@@ -132,7 +132,7 @@ def let_go(error: BaseException) -> None:
 
 
 def outcome_of(error: Exception | None) -> int:
-    """The outcome of a call that was worked on."""
+    """Returns the outcome of a call that was worked on."""
     if error is None:
         return OK
     if isinstance(error, BudgetError):
@@ -141,7 +141,7 @@ def outcome_of(error: Exception | None) -> int:
 
 
 def rows_of(success: Any) -> int | None:
-    """How many things an answer holds; None where it is one thing."""
+    """Tells how many things an answer holds; None where it is one thing."""
     if success is None or isinstance(success, str | bytes):
         return None
     try:
@@ -159,7 +159,7 @@ def rows_of(success: Any) -> int | None:
 
 
 def subject_of(method: Method) -> Callable[[Any], str]:
-    """A function that tells what a call is about by its arguments: `db.table`, and how many partitions."""
+    """Returns a function that tells what a call is about by its arguments: `db.table`, and how many partitions."""
     names = set(method.fields)
     structs = [field[2] for field in method.arguments.thrift_spec if field is not None and field[1] == TType.STRUCT]
     of_call = [_first(names, _DATABASE), _first(names, _TABLE), _first(names, _MANY)]
@@ -182,7 +182,7 @@ def subject_of(method: Method) -> Callable[[Any], str]:
 
 
 def _first(names: set[str], candidates: tuple[str, ...]) -> str | None:
-    return next((each for each in candidates if each in names), None)
+    return next((candidate for candidate in candidates if candidate in names), None)
 
 
 assert set(_KINDS.values()) < set(CLIENTS)  # noqa: S101 - two lists that belong together

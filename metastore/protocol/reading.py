@@ -102,6 +102,6 @@ def _replaced(arguments: Any, around: tuple[int, ...]) -> Any:
         return arguments
     if arguments[:1] == [StorageDescriptor]:
         return [_Descriptor, arguments[1]]
-    new = [_replaced(each, (*around, id(arguments))) for each in arguments]
+    new = [_replaced(argument, (*around, id(arguments))) for argument in arguments]
     same = all(each is old for each, old in zip(new, arguments, strict=True))
     return arguments if same else type(arguments)(new)

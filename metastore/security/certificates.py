@@ -37,7 +37,7 @@ class Certificates:
             raise ConfigurationError(f"tls_user is {rule!r}, but must have one group, the user's name: CN=([^,]+).*")
 
     def identity(self, certificate: dict[str, Any]) -> Identity:
-        """Whose certificate (`ssl.SSLSocket.getpeercert`) that is. Raises RefusedError.
+        """Tells whose certificate (`ssl.SSLSocket.getpeercert`) that is. Raises RefusedError.
 
         A resumed session brings its certificate along: whether it is still valid is looked at here, too.
         """
@@ -51,7 +51,7 @@ class Certificates:
 
 
 def subject(certificate: dict[str, Any]) -> str:
-    """The subject as RFC 4514 writes it, the most special first: CN=alice,OU=data,O=Example."""
+    """Returns the subject as RFC 4514 writes it, the most special first: CN=alice,OU=data,O=Example."""
     parts = []
     for names in reversed(certificate.get("subject", ())):
         parts.append("+".join(f"{_SHORT.get(name, name)}={_escaped(value)}" for name, value in names))

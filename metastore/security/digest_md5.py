@@ -21,7 +21,7 @@ Secret = Callable[[bytes], tuple[bytes, Identity]]
 
 
 def secret_of(identifier: bytes, password: bytes) -> bytes:
-    """What is kept of a token's password: MD5(user:realm:password), with which it can be checked."""
+    """Returns what is kept of a token's password: MD5(user:realm:password), with which it can be checked."""
     user, text = base64.b64encode(identifier).decode(), base64.b64encode(password).decode()
     return hashlib.md5(f"{user}:{REALM}:{text}".encode(), usedforsecurity=False).digest()
 

@@ -38,7 +38,7 @@ class Gate:
 
     def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool) -> Mechanism:
         """Begins one. Raises RefusedError with Hive's text where it is not offered."""
-        offered = {each: begin for each, (theirs, begin) in self._mechanisms.items() if theirs & methods}
+        offered = {text: begin for text, (theirs, begin) in self._mechanisms.items() if theirs & methods}
         if name not in offered:
             names = ", ".join(sorted(offered)) or "none"
             raise RefusedError(
@@ -61,8 +61,8 @@ class Gate:
 
 
 def make_gate(settings: Settings, secret: Secret) -> Gate:
-    """What the settings ask for. `secret`: of a delegation token's identifier. Raises ConfigurationError."""
-    methods = frozenset[str]().union(*(each.authentication for each in listeners(settings)))
+    """Returns what the settings ask for. `secret`: of a delegation token's identifier. Raises ConfigurationError."""
+    methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))
     mechanisms: dict[str, tuple[frozenset[str], Begin]] = {}
     if KERBEROS in methods:
         kerberos = Kerberos(settings.kerberos_keytab, settings.kerberos_rules, settings.kerberos_protection)
@@ -92,7 +92,7 @@ def make_gate(settings: Settings, secret: Secret) -> Gate:
 
 
 def directory(settings: Settings) -> Directory:
-    """The directory that the settings name. Raises ConfigurationError."""
+    """Returns the directory that the settings name. Raises ConfigurationError."""
     return Directory(
         settings.ldap_url,
         settings.ldap_user_dn,

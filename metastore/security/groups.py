@@ -39,7 +39,7 @@ class Groups:
             self._look_up = _GroupFile(Path(settings.groups).expanduser()).of
 
     def of(self, user: str) -> list[str]:
-        """The names of the user's groups, not older than a minute. May take its time."""
+        """Returns the names of the user's groups, not older than a minute. May take its time."""
         now = time.monotonic()
         since, found = self._kept.get(user, (float("-inf"), []))
         if now - since > _SECONDS_KEPT:
@@ -85,7 +85,7 @@ def _parsed(path: Path, text: str) -> dict[str, list[str]]:
         group, colon, users = line.partition(":")
         if not colon or not group.strip():
             raise ConfigurationError(f"{path}:{number} is no line of groups; write  group: user, user")
-        for user in filter(None, (each.strip() for each in users.split(","))):
+        for user in filter(None, (part.strip() for part in users.split(","))):
             found.setdefault(user, []).append(group.strip())
     return found
 

@@ -37,10 +37,10 @@ class JsonWebTokens:
             raise ConfigurationError(f"authentication by jwt needs {', '.join(f'jwt_{name}' for name in missing)}")
         self._jwt: Any = jwt
         self._issuer, self._audience, self._claim = issuer, audience, claim
-        self._sets = [_KeySet(jwt, each.strip()) for each in keys.split(",") if each.strip()]
+        self._sets = [_KeySet(jwt, part.strip()) for part in keys.split(",") if part.strip()]
 
     def identity(self, token: str) -> Identity:
-        """Whose token that is. May fetch keys. Raises RefusedError, whose text has nothing of the token."""
+        """Tells whose token that is. May fetch keys. Raises RefusedError, whose text has nothing of the token."""
         try:
             claims = self._jwt.decode(
                 token,
@@ -59,18 +59,18 @@ class JsonWebTokens:
         return Identity(user, JWT)
 
     def check(self, _user: str, password: str) -> Identity | None:
-        """The same of a token that comes as a password; none: it is no token."""
+        """Returns the same of a token that comes as a password; none: it is no token."""
         return self.identity(password) if password.count(".") == 2 and password.startswith("ey") else None
 
     def _key(self, token: str) -> Any:
-        """The key that a token names. A set that cannot be fetched is passed over, if another has the key."""
+        """Returns the key that a token names. A set that cannot be fetched is passed over, if another has the key."""
         name = self._jwt.get_unverified_header(token).get("kid")
         last: Exception = self._jwt.PyJWKClientError("no key set has it")
-        for each in self._sets:
+        for key_set in self._sets:
             try:
-                found = each.find(name)
+                found = key_set.find(name)
             except self._jwt.PyJWKClientConnectionError as error:
-                log.warning("the key set %s cannot be fetched: %s", each.place, error)
+                log.warning("the key set %s cannot be fetched: %s", key_set.place, error)
                 last = error
             else:
                 if found is not None:
@@ -101,7 +101,8 @@ class _KeySet:
             )
 
     def find(self, name: str | None) -> Any:
-        """The key of that name; none: there is none. Keys that are not known have the set fetched, but not often."""
+        """Returns the key of that name; none: there is none. Keys that are not known have the set fetched, but not
+        often."""
         found = self._named(name, refresh=False)
         if found is None and time.monotonic() - self._asked > _SECONDS_BETWEEN_FETCHES:
             self._asked = time.monotonic()
@@ -113,7 +114,7 @@ class _KeySet:
 
 
 def _read_keys(jwt: Any, path: Path, _refresh: bool) -> list[Any]:
-    """The keys of a file, as it is now."""
+    """Returns the keys of a file, as it is now."""
     try:
         return list(jwt.PyJWKSet.from_json(path.read_text()).keys)
     except (OSError, ValueError) as error:
@@ -121,7 +122,7 @@ def _read_keys(jwt: Any, path: Path, _refresh: bool) -> list[Any]:
 
 
 def _reason(error: Exception) -> str:
-    """What was wrong, in words that hold nothing of the token."""
+    """Returns what was wrong, in words that hold nothing of the token."""
     texts = {
         "ExpiredSignatureError": "it has expired",
         "ImmatureSignatureError": "it is not valid yet",

@@ -23,10 +23,10 @@ class ShortNames:
 
     def __init__(self, rules: str) -> None:
         """`rules`: RULE:[n:form](match)s/old/new/g/L and DEFAULT, with blanks between. Raises ConfigurationError."""
-        self._rules = [self._parsed(each) for each in rules.split()]
+        self._rules = [self._parsed(part) for part in rules.split()]
 
     def user(self, principal: str, realm: str) -> str:
-        """The short name; `realm`: the server's own. Raises RefusedError where no rule fits."""
+        """Returns the short name; `realm`: the server's own. Raises RefusedError where no rule fits."""
         name, _, theirs = principal.rpartition("@")
         parts = name.split("/")
         for rule in self._rules:
@@ -88,12 +88,12 @@ class Kerberos:
             ) from None
         if keytab is None:
             raise ConfigurationError("authentication by kerberos needs the server's keys: set kerberos_keytab")
-        names = {each.strip() for each in protection.split(",")}
+        names = {part.strip() for part in protection.split(",")}
         if not names <= set(PROTECTIONS):
             raise ConfigurationError(
                 f"kerberos_protection is {protection!r}, but must be some of {', '.join(PROTECTIONS)}"
             )
-        self.offer = sum(PROTECTIONS[each] for each in names)
+        self.offer = sum(PROTECTIONS[name] for name in names)
         self.short_names = ShortNames(rules)
         self.gssapi: Any = gssapi
         # Nobody is named: any key serves, also that of a balancer's name. A replay is caught without a cache on disk:

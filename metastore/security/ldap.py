@@ -43,7 +43,7 @@ class Directory:
         self._group_base, self._group_filter = group_base, group_filter
 
     def check(self, user: str, password: str) -> Identity | None:
-        """Whether the directory takes this name and password. Raises RefusedError where it does not answer.
+        """Tells whether the directory takes this name and password. Raises RefusedError where it does not answer.
 
         An empty password would be taken by many as nobody's (RFC 4513, 5.1.2): it never gets here.
         """
@@ -59,7 +59,7 @@ class Directory:
             self._hang_up(connection)
 
     def groups(self, user: str) -> list[str]:
-        """The names of the user's groups; none where the directory does not answer."""
+        """Returns the names of the user's groups; none where the directory does not answer."""
         if not self._group_base:
             return []
         escape = self._ldap.utils.conv.escape_filter_chars

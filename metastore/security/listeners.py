@@ -38,32 +38,33 @@ class Listener:
 
 
 def listeners(settings: Settings) -> tuple[Listener, ...]:
-    """The listeners of METASTORE_LISTEN, else the one of METASTORE_HOST and METASTORE_PORT. Raises ConfigurationError.
+    """Returns the listeners of METASTORE_LISTEN, else the one of METASTORE_HOST and METASTORE_PORT. Raises
+    ConfigurationError.
 
     One is `host:port`, with settings of its own behind a question mark: `127.0.0.1:9084?tls=off&authentication=none`.
     """
     texts = settings.listen.split() or [f"{_bracketed(settings.host)}:{settings.port}"]
     found = tuple(_listener(settings, text) for text in texts)
-    for each in found:
-        _check(settings, each)
+    for listener in found:
+        _check(settings, listener)
     return found
 
 
 def warnings(found: tuple[Listener, ...]) -> Iterator[str]:
-    """What an administrator should hear of before anybody comes."""
-    for each in found:
-        where = f"{_bracketed(each.host)}:{each.port}"
-        if each.exposed and not each.authentication:
+    """Returns what an administrator should hear of before anybody comes."""
+    for listener in found:
+        where = f"{_bracketed(listener.host)}:{listener.port}"
+        if listener.exposed and not listener.authentication:
             yield (
                 f"{where} can be reached from other machines and asks nobody who they are: set METASTORE_AUTHENTICATION"
             )
-        elif each.exposed and each.tls != "required":
-            yield f"{where} can be reached without encryption: METASTORE_TLS={each.tls}"
+        elif listener.exposed and listener.tls != "required":
+            yield f"{where} can be reached without encryption: METASTORE_TLS={listener.tls}"
 
 
 def methods(text: str) -> frozenset[str]:
-    """The methods of METASTORE_AUTHENTICATION: none, or some with commas between. Raises ConfigurationError."""
-    named = {each.strip() for each in text.split(",") if each.strip()}
+    """Returns the methods of METASTORE_AUTHENTICATION: none, or some with commas between. Raises ConfigurationError."""
+    named = {part.strip() for part in text.split(",") if part.strip()}
     unknown = named - {NONE, *METHODS}
     if unknown or (NONE in named and len(named) > 1):
         raise ConfigurationError(

@@ -142,14 +142,14 @@ class PasswordFile:
 
 
 def hashed(password: str) -> str:
-    """A password as it is kept."""
+    """Returns a password as it is kept."""
     salt = secrets.token_bytes(_SALT)
     key = hashlib.scrypt(password.encode(), salt=salt, n=_COST, r=_BLOCK, p=_PARALLEL)
     return "$".join((_SCHEME, str(_COST), str(_BLOCK), str(_PARALLEL), _text(salt), _text(key)))
 
 
 def matches(stored: str, password: str) -> bool:
-    """Whether that is the password of which this was kept."""
+    """Tells whether that is the password of which this was kept."""
     _, cost, block, parallel, salt, key = stored.split("$")
     found = hashlib.scrypt(
         password.encode(), salt=base64.b64decode(salt), n=int(cost), r=int(block), p=int(parallel), maxmem=2**27

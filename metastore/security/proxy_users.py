@@ -32,14 +32,14 @@ class ProxyUsers:
     def __init__(self, text: str, groups_of: Callable[[str], list[str]]) -> None:
         """Raises ConfigurationError."""
         self._groups_of = groups_of
-        self._rules = dict(_rule(each) for each in text.split())
+        self._rules = dict(_rule(part) for part in text.split())
 
     def has(self, user: str) -> bool:
-        """Whether the user acts for others at all."""
+        """Tells whether the user acts for others at all."""
         return user in self._rules
 
     def may_act(self, user: str, other: str, peer: str) -> bool:
-        """Whether `user` may act for `other`, from `peer` ("host:port"). May take its time."""
+        """Tells whether `user` may act for `other`, from `peer` ("host:port"). May take its time."""
         rule = self._rules.get(user)
         if rule is None or not other or not _within(rule.networks, peer):
             return False
@@ -57,7 +57,7 @@ def _rule(text: str) -> tuple[str, _Rule]:
         )
     hosts = given.get("hosts", _ANY)
     try:
-        networks = None if hosts == _ANY else tuple(ipaddress.ip_network(each) for each in hosts.split(","))
+        networks = None if hosts == _ANY else tuple(ipaddress.ip_network(part) for part in hosts.split(","))
     except ValueError as error:
         raise ConfigurationError(f"proxy_users: {text!r}: {error}; hosts are addresses or networks") from error
     return user, _Rule(_names(given.get("users")), _names(given.get("groups")), networks)

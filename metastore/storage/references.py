@@ -37,7 +37,7 @@ class TableRef:
         return [key.name for key in self.keys]
 
     def with_keys(self, keys: Iterable[tuple[str, str]]) -> TableRef:
-        """The same table with partition columns of these names and types."""
+        """Returns the same table with partition columns of these names and types."""
         return replace(self, keys=tuple(Key(*key) for key in keys))
 
     @property

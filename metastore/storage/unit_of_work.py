@@ -146,7 +146,7 @@ class UnitOfWork:
         self._privileges_change = True
 
     def claim(self, job: str) -> bool:
-        """Whether nobody else, on any server, is at this job; nobody will be, before this transaction ends."""
+        """Tells whether nobody else, on any server, is at this job; nobody will be, before this transaction ends."""
         statement = select(func.pg_try_advisory_xact_lock(func.hashtextextended(job, 0)))
         claimed: bool = self._connection.execute(statement).scalar_one()
         return claimed

@@ -36,7 +36,7 @@ class Admission:
         self._replies: dict[bytes, float] = {}  # by method, bytes
 
     def connections_used_up(self, connections: int, address: Address) -> str:
-        """The limit that one more connection would break, with its value; empty: none."""
+        """Returns the limit that one more connection would break, with its value; empty: none."""
         if connections >= self._options.max_connections:
             return f"max_connections={self._options.max_connections}"
         if address.connections >= self._options.max_connections_per_address:
@@ -44,7 +44,7 @@ class Admission:
         return ""
 
     def admits(self, address: Address, connection: Connection) -> bool:
-        """Whether the call that the connection has may run now."""
+        """Tells whether the call that the connection has may run now."""
         if self.calls >= self._options.max_threads or address.calls >= self._options.max_calls_per_address:
             return False
         connection.called = connection.method
@@ -98,7 +98,7 @@ class Admission:
             sys.setswitchinterval(interval)
 
     def why(self, address: Address) -> str:
-        """What a client is told whose call has waited too long."""
+        """Returns what a client is told whose call has waited too long."""
         options = self._options
         if address.calls >= options.max_calls_per_address:
             limit = f"max_calls_per_address={options.max_calls_per_address} calls of {address.host} are in flight"

@@ -27,7 +27,7 @@ class Balance:
         self._counts[worker] = _NOT_THERE
 
     def of(self, worker: int) -> Share:
-        """The share of one worker, for its process alone."""
+        """Returns the share of one worker, for its process alone."""
         return Share(self._counts, worker)
 
 

@@ -132,7 +132,8 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
             raise self._too_large()
 
     def frame(self) -> bool:
-        """Whether the framed message is there as a whole; then it is the next that is read, without its length."""
+        """Tells whether the framed message is there as a whole; then it is the next that is read, without its
+        length."""
         view = self._store.getbuffer()
         there = self._size - self._start
         length = FRAME_HEADER.unpack_from(view, self._start)[0] if there >= FRAME_HEADER.size else None
@@ -142,7 +143,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return self.envelope(FRAME_HEADER.size, length)
 
     def envelope(self, head: int, length: int) -> bool:
-        """Whether the message of `length` bytes behind `head` others is there; then it is the next that is read.
+        """Tells whether the message of `length` bytes behind `head` others is there; then it is the next that is read.
 
         Raises TTransportException for a length that is not allowed.
         """
@@ -202,7 +203,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._read_from(self._mark)
 
     def peek(self, count: int) -> bytes:
-        """The next `count` bytes of what has arrived, fewer if there are no more; they stay unread."""
+        """Returns the next `count` bytes of what has arrived, fewer if there are no more; they stay unread."""
         at = self._store.tell()
         data = self._store.read(count)
         self._store.seek(at)
@@ -223,7 +224,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return self._shown
 
     def cstringio_refill(self, partialread: bytes, reqlen: int) -> BytesIO:
-        """A new buffer of `reqlen` bytes or more that begins with `partialread`, the end of the old one."""
+        """Returns a new buffer of `reqlen` bytes or more that begins with `partialread`, the end of the old one."""
         missing = reqlen - len(partialread)
         if self._end is None:
             if self._size - self._start + missing > self.limit:

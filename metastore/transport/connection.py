@@ -125,7 +125,7 @@ class Connection:
         return now - self._moved if self._replied else 0.0
 
     def overdue(self, now: float) -> str | None:
-        """Why the connection has to end now, if it has to."""
+        """Tells why the connection has to end now, if it has to."""
         options, writer = self._options, self._dialogue.writer if self._dialogue else None
         if self._begun and now - self._begun > options.read_timeout + self._reader.size / options.min_rate:
             return f"a message not complete after {options.read_timeout:g} s"
@@ -150,7 +150,7 @@ class Connection:
         return self._collect()
 
     def collect(self) -> Step:
-        """What is to be done with what has arrived."""
+        """Returns what is to be done with what has arrived."""
         return self._guarded(self._collect)
 
     def call(self) -> Step:
@@ -240,7 +240,7 @@ class Connection:
         return (self._begun or time.monotonic()) if awaited else 0.0
 
     def _open(self) -> _Dialogue | None:
-        """What is spoken with this client, once that is known."""
+        """Returns what is spoken with this client, once that is known."""
         opening = self._opening
         wire_format = opening.collect()
         if wire_format is None:

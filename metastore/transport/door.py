@@ -24,10 +24,10 @@ class Gate(Protocol):
         """Begins a SASL mechanism. Raises RefusedError where it is not one of these methods'."""
 
     def certificate(self, certificate: dict[str, Any]) -> Identity:
-        """Whose certificate (`ssl.SSLSocket.getpeercert`) that is. Raises RefusedError."""
+        """Tells whose certificate (`ssl.SSLSocket.getpeercert`) that is. Raises RefusedError."""
 
     def bearer(self, token: str, *, encrypted: bool) -> Identity:
-        """Whose JWT that is. May take its time. Raises RefusedError."""
+        """Tells whose JWT that is. May take its time. Raises RefusedError."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Door:
         return self.tls == REQUIRED or bool(self.authentication)
 
     def refusal(self, identity: Identity | None, *, encrypted: bool) -> str:
-        """Why somebody may not call; empty: they may."""
+        """Tells why somebody may not call; empty: they may."""
         if self.tls == REQUIRED and not encrypted:
             return "This metastore speaks TLS only (METASTORE_TLS=required): set hive.metastore.use.SSL=true"
         if self.authentication and identity is None:

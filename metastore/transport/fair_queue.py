@@ -33,7 +33,7 @@ class FairQueue:
         self._waiting.setdefault(address, deque()).append((time.monotonic(), connection))
 
     def take(self, may_run: Callable[[Address, Connection], bool]) -> tuple[Address, Connection] | None:
-        """The next that may run; its address comes last then. None: none may."""
+        """Returns the next that may run; its address comes last then. None: none may."""
         for address, calls in self._waiting.items():
             if may_run(address, calls[0][1]):
                 _, connection = calls.popleft()

@@ -49,17 +49,17 @@ class Request:
 
 
 def begins(first: bytes) -> bool:
-    """Whether these bytes, five or more, are the begin of a request."""
+    """Tells whether these bytes, five or more, are the begin of a request."""
     return first[:5] in _METHODS
 
 
 def head(length: int) -> bytes:
-    """What stands before a reply of so many bytes."""
+    """Returns what stands before a reply of so many bytes."""
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/x-thrift\r\nContent-Length: %d\r\n\r\n" % length
 
 
 def refusal(status: int, text: str) -> TurnedAwayError:
-    """An answer that says no, after which the connection ends."""
+    """Returns an answer that says no, after which the connection ends."""
     body = text.encode()
     lines = [f"HTTP/1.1 {status} {_REASONS[status]}", "Content-Type: text/plain; charset=utf-8"]
     lines += [f"Content-Length: {len(body)}", "Connection: close"]
@@ -84,13 +84,13 @@ class Requests:
         self._request: Request | None = None
 
     def head_arrived(self, reader: MessageReader) -> bool:
-        """Whether the head of the next request is there. Raises TurnedAwayError."""
+        """Tells whether the head of the next request is there. Raises TurnedAwayError."""
         if self._request is None:
             self._request = _parsed(reader.peek(_LONGEST + 1))
         return self._request is not None
 
     def arrived(self, reader: MessageReader) -> bool:
-        """Whether the next request is there as a whole; then its body is what is read. Raises TurnedAwayError."""
+        """Tells whether the next request is there as a whole; then its body is what is read. Raises TurnedAwayError."""
         if not self.head_arrived(reader) or self._request is None:
             return False
         request = self._request
@@ -150,7 +150,7 @@ class HttpSession:
 
 
 def _parsed(data: bytes) -> Request | None:
-    """The head that these bytes begin with; none: it is not there as a whole. Raises TurnedAwayError."""
+    """Returns the head that these bytes begin with; none: it is not there as a whole. Raises TurnedAwayError."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
         if len(data) > _LONGEST:

@@ -86,7 +86,7 @@ class LayeredWriter(ReplyWriter):
             self.write(self._head(0))
 
     def _take(self) -> bytes | memoryview:
-        """The next piece: small chunks together, of a large one a part."""
+        """Returns the next piece: small chunks together, of a large one a part."""
         chunks, size, count = self._chunks, 0, 0
         while count < len(chunks) and size + len(chunks[count]) <= _PIECE:
             size += len(chunks[count])

@@ -46,7 +46,7 @@ class Memory:
         return int(os.pread(self._statm, 64, 0).split(b" ", 2)[1]) * _PAGE
 
     def allows(self, more: int = 0) -> bool:
-        """Whether so many bytes more are within what requests and replies may take."""
+        """Tells whether so many bytes more are within what requests and replies may take."""
         if self.resident() + more <= self._most:
             return True
         self.give_back()

@@ -44,7 +44,7 @@ class MessageEnd:
         return self._header
 
     def find(self, store: BytesIO, size: int) -> int | None:
-        """The end of the message in `store`, of which `size` bytes are there; None where it has not arrived.
+        """Returns the end of the message in `store`, of which `size` bytes are there; None where it has not arrived.
 
         Raises TProtocolException for bytes that are no message.
         """
@@ -288,5 +288,5 @@ def _varint(store: BytesIO) -> int | None:
 
 
 def method_name(first: bytes) -> bytes:
-    """A method's name, where the first bytes of a message show it without being decoded; for estimates."""
+    """Returns a method's name, where the first bytes of a message show it without being decoded; for estimates."""
     return first[8 : 8 + int.from_bytes(first[4:8], "big")] if first[:2] == b"\x80\x01" else b""

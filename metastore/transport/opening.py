@@ -51,7 +51,7 @@ class Opening:
         return self._door.asks or begun or bool(self._tls and not self._tls.established)
 
     def collect(self) -> WireFormat | None:
-        """The wire format, once Thrift is spoken; none: more has to arrive, or an answer is due.
+        """Returns the wire format, once Thrift is spoken; none: more has to arrive, or an answer is due.
 
         Raises TurnedAwayError, TTransportException, TProtocolException.
         """
@@ -98,7 +98,7 @@ class Opening:
         self._go_through(Sasl(self.layer or Wire(self._socket), exchange.mechanism, self._limit))
 
     def refused(self, reason: str) -> TurnedAwayError:
-        """The refusal of a client that has not begun to call."""
+        """Returns the refusal of a client that has not begun to call."""
         if self.requests:
             return http.refusal(503, reason)
         return TurnedAwayError(reason, sasl.refusal(reason) if self._exchange else b"")

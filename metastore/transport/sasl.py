@@ -20,17 +20,17 @@ _LONGEST_NAME: Final = 20  # of a mechanism (RFC 4422)
 
 
 def message(status: int, payload: bytes = b"") -> bytes:
-    """A message of the exchange."""
+    """Returns a message of the exchange."""
     return _HEAD.pack(status, len(payload)) + payload
 
 
 def refusal(text: str) -> bytes:
-    """The message that ends an exchange: clients show the text."""
+    """Returns the message that ends an exchange: clients show the text."""
     return message(BAD, text.encode())
 
 
 def begins(first: bytes) -> bool:
-    """Whether these six bytes are the begin of an exchange: a mechanism's name follows the length."""
+    """Tells whether these six bytes are the begin of an exchange: a mechanism's name follows the length."""
     return first[:4] == b"\x01\x00\x00\x00" and 0 < first[4] <= _LONGEST_NAME and 65 <= first[5] <= 90
 
 
@@ -44,7 +44,7 @@ class Exchange:
         self.done = False
 
     def arrived(self, reader: MessageReader) -> bool:
-        """Whether the next message is there as a whole. Raises RefusedError for one that is too large."""
+        """Tells whether the next message is there as a whole. Raises RefusedError for one that is too large."""
         head = reader.peek(_HEAD.size)
         if len(head) < _HEAD.size:
             return False

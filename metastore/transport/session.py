@@ -35,8 +35,8 @@ class Application(Protocol):
         """Who knows the users. Asked where a door has authentication."""
 
     def open_session(self, peer: str, identity: Identity | None = None) -> Session:
-        """A session for the client at `peer` ("host:port"), called when its first bytes have arrived, and it is known
-        who it is, where that is asked."""
+        """Returns a session for the client at `peer` ("host:port"), called when its first bytes have arrived, and it is
+        known who it is, where that is asked."""
 
     def observe(self, *, connections: int, calls: int, waiting: int, resident: int) -> None:
         """Is told now and then what the worker has: connections, calls in flight and waiting, bytes of memory."""

@@ -92,11 +92,11 @@ class Supervisor:
             return run_worker(options, listeners, lifeline, report, make, balance.of(worker))
 
         self._processes = [
-            _Process("worker", partial(run, each), worker=True, bury=partial(balance.gone, each))
-            for each in range(options.workers)
+            _Process("worker", partial(run, number), worker=True, bury=partial(balance.gone, number))
+            for number in range(options.workers)
         ]
-        for each in companions:
-            self._processes.append(_Process(each.name, _without_report(each.run), worker=False))
+        for companion in companions:
+            self._processes.append(_Process(companion.name, _without_report(companion.run), worker=False))
         self._draining = False
         self._status = 0
 
@@ -110,7 +110,7 @@ class Supervisor:
                         if key.fileobj is signals:
                             self._stop(signals.recv(1)[0])
                         else:
-                            self._hear(next(each for each in self._running() if each.report == key.fd))
+                            self._hear(next(process for process in self._running() if process.report == key.fd))
             finally:
                 self._drain()
                 os.close(self._lifeline)
@@ -118,21 +118,21 @@ class Supervisor:
         return self._status
 
     def _running(self) -> list[_Process]:
-        return [each for each in self._processes if each.report >= 0]
+        return [process for process in self._processes if process.report >= 0]
 
     def _start_what_is_due(self) -> bool:
         """Starts what is to run and does not; true where there is anything that is to run."""
         if self._draining:
             return False
         now = time.monotonic()
-        for each in self._processes:
-            if each.report < 0 and each.due <= now:
-                self._start(each)
+        for process in self._processes:
+            if process.report < 0 and process.due <= now:
+                self._start(process)
         return True
 
     def _patience(self) -> float | None:
         """Seconds until something is to be started; None: nothing is."""
-        waiting = [each.due for each in self._processes if each.report < 0]
+        waiting = [process.due for process in self._processes if process.report < 0]
         return max(0.0, min(waiting) - time.monotonic()) if waiting and not self._draining else None
 
     def _start(self, process: _Process) -> None:
@@ -217,11 +217,11 @@ class Supervisor:
         for listener, _ in self._listeners:
             stop_listening(listener)
         os.close(self._lifeline_end)
-        self._kill([each for each in self._running() if each.worker and not each.ready])
+        self._kill([process for process in self._running() if process.worker and not process.ready])
 
     def _kill(self, processes: list[_Process]) -> None:
-        for each in processes:
-            os.kill(each.pid, signal.SIGKILL)
+        for process in processes:
+            os.kill(process.pid, signal.SIGKILL)
 
 
 def _without_report(run: Callable[[int], int]) -> Callable[[int, int], int]:
@@ -230,7 +230,7 @@ def _without_report(run: Callable[[int], int]) -> Callable[[int, int], int]:
 
 @contextlib.contextmanager
 def _stop_signals() -> Iterator[socket.socket]:
-    """A socket from which the numbers of signals can be read, instead of anything being interrupted by them."""
+    """Returns a socket from which the numbers of signals can be read, instead of anything being interrupted by them."""
     reader, writer = socket.socketpair()
     with reader, writer:
         writer.settimeout(0)

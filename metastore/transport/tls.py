@@ -44,7 +44,8 @@ class Certificate:
         self._contexts = self._load()
 
     def context(self, clients: str) -> ssl.SSLContext:
-        """What a connection is served with. `clients`: whether their certificates are off, optional or required."""
+        """Returns what a connection is served with. `clients`: whether their certificates are off, optional or
+        required."""
         if time.monotonic() - self._looked > _LOOK:
             with self._lock:
                 self._look_again()

@@ -37,7 +37,7 @@ class WireFormat:
     strict: bool = True
 
     def protocol(self, transport: TTransportBase, max_string: int, max_container: int) -> TProtocolBase:
-        """The protocol that reads or writes over `transport`, within limits in bytes and elements."""
+        """Returns the protocol that reads or writes over `transport`, within limits in bytes and elements."""
         limits = {"string_length_limit": max_string, "container_length_limit": max_container}
         if self.compact:
             return CompactProtocol(transport, **limits)
@@ -45,7 +45,7 @@ class WireFormat:
 
 
 def detect(first: bytes) -> WireFormat:
-    """The wire format of a connection that begins with `first` (PEEKED bytes).
+    """Returns the wire format of a connection that begins with `first` (PEEKED bytes).
 
     The rule is Thrift's (THeaderTransport, TBinaryProtocol.readMessageBegin): a strict binary message begins with
     80 01, a compact one with 82; anything else is the length of a frame or, in the binary protocol before
@@ -71,7 +71,7 @@ class Nothing:
 
 
 def _sound(decode: _Decode) -> _Decode:
-    """The C decoder, with every complaint of it as the one exception that says: these bytes are wrong."""
+    """Returns the C decoder, with every complaint of it as the one exception that says: these bytes are wrong."""
 
     def decode_or_refuse(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
         try:
@@ -83,7 +83,8 @@ def _sound(decode: _Decode) -> _Decode:
 
 
 def _forgiving(decode: _Decode) -> _Decode:
-    """A sound decoder that, where no more is wrong than the type of something, reads over the message all the same.
+    """Returns a sound decoder that, where no more is wrong than the type of something, reads over the message all the
+    same.
 
     It raises TApplicationException then (a list or map of other elements than the IDL says), and the next message
     can be read.

@@ -66,7 +66,7 @@ class WorkerPool:
         return len(self._connections)
 
     def figures(self) -> dict[str, int]:
-        """What an application is told (`Application.observe`)."""
+        """Returns what an application is told (`Application.observe`)."""
         return {
             "connections": self.connections,
             "calls": self._admission.calls,

@@ -187,7 +187,7 @@ class Warehouse:
                 literally.move(files, old, new)
 
     def trash(self, location: str, name: str) -> str:
-        """Where what lies there is put away under this name: in the same root, where engines overlook it."""
+        """Tells where what lies there is put away under this name: in the same root, where engines overlook it."""
         return paths.join(self.roots.holder(location), TRASH, name)
 
     def put_away(self, location: str, trash: str, *, copies: bool = False) -> bool:
@@ -203,9 +203,9 @@ class Warehouse:
 
     def move_each(self, locations: Iterable[str], trash: str, *, copies: bool = False) -> None:
         """As `put_away`, some of what lies in a directory. Where that is no rename and not `copies`, it is deleted."""
-        for each in locations:
-            self.roots.require_below(each)
-            with _opened(each) as (files, path), _opened(trash) as (_, away):
+        for location in locations:
+            self.roots.require_below(location)
+            with _opened(location) as (files, path), _opened(trash) as (_, away):
                 if not _is_there(files, path):
                     continue
                 if copies or literally.has_renames(files):
@@ -225,7 +225,7 @@ class Warehouse:
         raise UnavailableError(f"{path} cannot be moved to {away}")
 
     def files(self, location: str) -> list[FoundFile]:
-        """All files below a directory, as `children`, hidden ones too. Links are not followed.
+        """Returns all files below a directory, as `children`, hidden ones too. Links are not followed.
 
         Raises where a part cannot be listed: fsspec's own `find` leaves such parts out.
         """
@@ -238,7 +238,8 @@ class Warehouse:
         return found
 
     def children(self, location: str) -> tuple[list[FoundFile], list[str]]:
-        """The files and the directories in a directory, by name; none where it is not there, itself if it is a file."""
+        """Returns the files and the directories in a directory, by name; none where it is not there, itself if it is a
+        file."""
         self.roots.require([location])
         with _opened(location) as (files, path):
             try:
@@ -246,11 +247,11 @@ class Warehouse:
             except (FileNotFoundError, NotADirectoryError):
                 return [], []
         inside, below = [], []
-        for each in entries:
-            name = each["name"].rstrip("/").removeprefix(path).strip("/")
+        for entry in entries:
+            name = entry["name"].rstrip("/").removeprefix(path).strip("/")
             place = paths.join(location, name) if name else location
-            if each["type"] != "directory" and not (each["name"].endswith("/") and not name):
-                inside.append(FoundFile(place, each["size"] or 0, _modified(each)))
+            if entry["type"] != "directory" and not (entry["name"].endswith("/") and not name):
+                inside.append(FoundFile(place, entry["size"] or 0, _modified(entry)))
             elif name:  # a bucket may hold the directory itself, as an object
                 below.append(place)
         return sorted(inside), sorted(below)
@@ -266,7 +267,7 @@ class Warehouse:
     def delete_empty_tree(self, location: str) -> bool:
         """Deletes a directory if nothing but directories is in it; true where it is not there afterwards."""
         inside, below = self.children(location)
-        emptied = [self.delete_empty_tree(each) for each in below]
+        emptied = [self.delete_empty_tree(text) for text in below]
         if inside or not all(emptied):
             return False
         return self.delete_empty(location) or not self.exists(location)
@@ -282,7 +283,7 @@ class Warehouse:
 
 @contextmanager
 def _opened(location: str) -> Iterator[tuple[Any, str]]:
-    """The file system of a location and its path there."""
+    """Returns the file system of a location and its path there."""
     scheme, authority, path = paths.parse(location).identity
     with _translated(location):
         files, root = _file_system(scheme, authority)
@@ -290,7 +291,7 @@ def _opened(location: str) -> Iterator[tuple[Any, str]]:
 
 
 def _each(locations: Sequence[str], action: Callable[[Any, str], T]) -> Iterator[tuple[str, T]]:
-    """What an action on a file system and a path gives for each location, in their order."""
+    """Returns what an action on a file system and a path gives for each location, in their order."""
     places = [(location, *paths.parse(location).identity) for location in locations]
     opened: dict[tuple[str, str], tuple[Any, str]] = {}
 
@@ -345,7 +346,7 @@ def _count(files: Any, path: str) -> DirectoryStatistics | None:
 
 
 def _file_system(scheme: str, authority: str) -> tuple[Any, str]:
-    """A file system, and what stands before a location's path there."""
+    """Returns a file system, and what stands before a location's path there."""
     kind, options, root = _resolved(scheme, authority)
     # No listing is cached: others write too.
     return kind(**options, use_listings_cache=False), (root if authority else "").rstrip("/")
@@ -353,7 +354,7 @@ def _file_system(scheme: str, authority: str) -> tuple[Any, str]:
 
 @lru_cache(maxsize=1024)
 def _resolved(scheme: str, authority: str) -> tuple[Callable[..., Any], dict[str, Any], str]:
-    """The class of a file system, what its URL tells it, and its root: fsspec's `url_to_fs`, which takes long.
+    """Returns the class of a file system, what its URL tells it, and its root: fsspec's `url_to_fs`, which takes long.
 
     The path is kept out of the URL, where fsspec gives a meaning to `::`.
     """

@@ -56,8 +56,8 @@ def move(files: Any, source: str, target: str) -> None:
                 else:
                     files.makedirs(posixpath.dirname(place), exist_ok=True)
                     copies.append(threads.submit(files.cp_file, entry["name"], place))
-            for each in copies:
-                each.result()
+            for copy in copies:
+                copy.result()
     remove(files, source)
 
 

@@ -51,7 +51,7 @@ class Location(NamedTuple):
 
 @lru_cache(maxsize=8192)  # a call asks for the same places several times
 def parse(location: str) -> Location:
-    """The parts of a URI, or of a plain absolute path, which is the local file system's.
+    """Returns the parts of a URI, or of a plain absolute path, which is the local file system's.
 
     Raises InvalidInputError for an empty or relative location.
     """
@@ -67,8 +67,9 @@ def parse(location: str) -> Location:
 
 
 def absolute(locations: Iterable[str | None]) -> list[str]:
-    """Those that name a place. A skewed value's location may be any text, which Hive keeps and never looks at."""
-    return [each for each in locations if each and _names_place(_LOCATION.fullmatch(each))]
+    """Returns those that name a place. A skewed value's location may be any text, which Hive keeps and never looks
+    at."""
+    return [location for location in locations if location and _names_place(_LOCATION.fullmatch(location))]
 
 
 def normalise(location: str) -> str:
@@ -77,19 +78,19 @@ def normalise(location: str) -> str:
 
 
 def join(location: str, *names: str) -> str:
-    """A location below another one. `names` are relative; a partition's name holds slashes."""
+    """Returns a location below another one. `names` are relative; a partition's name holds slashes."""
     base = parse(location)
     return str(base._replace(path=posixpath.join(base.path, *names)))
 
 
 def parent(location: str) -> str:
-    """The directory that holds `location`; a root is its own."""
+    """Returns the directory that holds `location`; a root is its own."""
     base = parse(location)
     return str(base._replace(path=posixpath.dirname(base.path)))
 
 
 def name(location: str) -> str:
-    """The last component of a location; empty for a root."""
+    """Returns the last component of a location; empty for a root."""
     return posixpath.basename(parse(location).path)
 
 
@@ -104,22 +105,22 @@ def same(location: str, other: str) -> bool:
 
 
 def canonical(location: str) -> str:
-    """One text for all spellings of a place: `s3a://b/x/` and `s3n://b/x` are `s3://b/x`."""
+    """Returns one text for all spellings of a place: `s3a://b/x/` and `s3n://b/x` are `s3://b/x`."""
     scheme, authority, path = parse(location).identity
     return f"{scheme}:{'//' + authority if authority else ''}{path}"
 
 
 def spellings(location: str) -> list[str]:
-    """The texts that name this place: those of `normalise`, and as clients write them."""
+    """Returns the texts that name this place: those of `normalise`, and as clients write them."""
     scheme, authority, path = parse(location).identity
     schemes = [scheme, *(other for other, one in _SAME_SCHEME.items() if one == scheme)]
     authorities = [f"//{authority}"] if authority else ["", "//"]
-    texts = [f"{each}:{before}{path}" for each in schemes for before in authorities]
+    texts = [f"{text}:{before}{path}" for text in schemes for before in authorities]
     return [*texts, path] if scheme == "file" and not authority else texts
 
 
 def ancestors(location: str) -> list[str]:
-    """The directories that it lies in, canonical, nearest first; a root is the last."""
+    """Returns the directories that it lies in, canonical, nearest first; a root is the last."""
     found, above = [], canonical(location)
     while not is_root(above):
         above = canonical(parent(above))
@@ -135,7 +136,7 @@ def is_below(location: str, ancestor: str) -> bool:
 
 
 def before_versions(location: str) -> str:
-    """The directory that a table was made with: overwriting puts its data into `<it>/_versions/<query>`."""
+    """Returns the directory that a table was made with: overwriting puts its data into `<it>/_versions/<query>`."""
     place = parse(location)
     return str(place._replace(path=place.path.partition(f"/{VERSIONS}/")[0] or "/"))
 

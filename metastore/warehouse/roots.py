@@ -32,7 +32,7 @@ class Roots:
     def add(self, locations: Iterable[str]) -> None:
         """More roots."""
         self._resolved = list(dict.fromkeys([*self._resolved, *map(_Resolver().canonical, locations)]))
-        self._schemes = {*SERVED, *(paths.parse(each).identity[0] for each in self._resolved)}
+        self._schemes = {*SERVED, *(paths.parse(text).identity[0] for text in self._resolved)}
 
     @property
     def all(self) -> list[str]:
@@ -40,20 +40,20 @@ class Roots:
         return list(self._resolved)
 
     def holding(self, locations: Iterable[str]) -> list[str]:
-        """Those of the locations that are a root or lie below one."""
+        """Returns those of the locations that are a root or lie below one."""
         resolver = _Resolver()
-        return [each for each in locations if self._holds(resolver.canonical(each))]
+        return [location for location in locations if self._holds(resolver.canonical(location))]
 
     def canonical(self, locations: Iterable[str]) -> dict[str, str]:
-        """Where the locations lead, as one text for all ways to write it."""
+        """Tells where the locations lead, as one text for all ways to write it."""
         resolver = _Resolver()
-        return {each: resolver.canonical(each) for each in locations}
+        return {location: resolver.canonical(location) for location in locations}
 
     def holder(self, location: str) -> str:
-        """The root that it lies below, the nearest. Raises InvalidOperationError."""
+        """Returns the root that it lies below, the nearest. Raises InvalidOperationError."""
         self.require_below(location)
         place = _Resolver().canonical(location)
-        return max((each for each in self._resolved if paths.is_below(place, each)), key=len)
+        return max((text for text in self._resolved if paths.is_below(place, text)), key=len)
 
     def require(self, locations: Iterable[str]) -> None:
         """Raises InvalidOperationError for a location that is neither a root nor below one."""
@@ -65,7 +65,7 @@ class Roots:
     def require_below(self, location: str) -> None:
         """Raises InvalidOperationError for a root, for what a root lies in, and for what lies below none."""
         place = _Resolver().canonical(location)
-        lying_in = [each for each in self._resolved if place == each or paths.is_below(each, place)]
+        lying_in = [text for text in self._resolved if place == text or paths.is_below(text, place)]
         if paths.is_root(place) or lying_in:
             what = "the warehouse" if self._resolved[0] in lying_in else f"what {SETTING} names,"
             lies = f"{what} {lying_in[0]} lies there" if lying_in else "it is the root of a file system"
@@ -73,7 +73,7 @@ class Roots:
         self.require([location])
 
     def admit(self, location: str, *, managed: bool) -> str:
-        """The location, normalised, if something may be registered there. No file system is asked.
+        """Returns the location, normalised, if something may be registered there. No file system is asked.
 
         `managed`: what the server makes and deletes itself. Raises InvalidInputError, with the rule and the setting.
         """
@@ -91,7 +91,7 @@ class Roots:
         return normal
 
     def _holds(self, place: str) -> bool:
-        return any(place == each or place.startswith(each.rstrip("/") + "/") for each in self._resolved)
+        return any(place == text or place.startswith(text.rstrip("/") + "/") for text in self._resolved)
 
     def _outside(self, location: str) -> str:
         return (
@@ -107,7 +107,7 @@ class _Resolver:
         self._known: dict[str, str] = {"/": "/"}
 
     def canonical(self, location: str) -> str:
-        """The canonical text of where a location leads."""
+        """Returns the canonical text of where a location leads."""
         place = paths.parse(location)
         scheme, authority, path = place.identity
         if scheme == "file" and not authority:

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _problems(spark: Session, options: argparse.Namespace) -> Mapping[str, object]:
-    return {"problems": [asdict(each) for each in check_buckets(spark, options.table, rows=True)]}
+    return {"problems": [asdict(bucket) for bucket in check_buckets(spark, options.table, rows=True)]}
 
 
 if __name__ == "__main__":

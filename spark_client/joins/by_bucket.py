@@ -13,7 +13,8 @@ _INDEX = "spark_client.core.HiveTableIndex"
 
 
 def by_bucket(df: DataFrame) -> DataFrame:
-    """The rows of `df`, which selects columns and filters rows of one bucketed table; one task reads one bucket.
+    """Returns the rows of `df`, which selects columns and filters rows of one bucketed table; one task reads one
+    bucket.
 
     Joined by its bucketing columns with another such frame of as many buckets, the same version and types, neither is
     shuffled; with any other frame, only that one is, by Hive's hash. Grouped by these columns, it is not shuffled

@@ -35,7 +35,7 @@ class HeavyKeys:
     values: tuple[tuple[Any, ...], ...]
 
     def of(self, keys: Iterable[JoinKey]) -> tuple[JoinKey, ...]:
-        """Those keys of a join that are each made of one of the columns, in the order of the join."""
+        """Returns those keys of a join that are each made of one of the columns, in the order of the join."""
         names = {name.lower() for name in self.columns}
         return tuple(key for key in keys if len(key.columns) == 1 and key.columns[0].lower() in names)
 
@@ -67,7 +67,8 @@ def _is_made_of(key: JoinKey, name: str) -> bool:
 def _are_known(
     spark: SparkSession, values: Sequence[Sequence[Any]], casts: Sequence[Sequence[SparkColumn]]
 ) -> Sequence[bool]:
-    """Whether each value is one of the keys' types: constants, which Spark's optimizer folds, so that nothing runs."""
+    """Tells whether each value is one of the keys' types: constants, which Spark's optimizer folds, so that nothing
+    runs."""
     flags = [
         reduce(
             SparkColumn.__and__, [F.lit(each is None) | cast.isNotNull() for each, cast in zip(value, row, strict=True)]
@@ -87,7 +88,7 @@ def _is_in(column: SparkColumn, constants: Collection[SparkColumn | None]) -> Sp
 
 def _are_equal(columns: Sequence[SparkColumn], constants: Sequence[SparkColumn | None]) -> SparkColumn:
     pairs = zip(columns, constants, strict=True)
-    return reduce(SparkColumn.__and__, [c.isNull() if each is None else c.eqNullSafe(each) for c, each in pairs])
+    return reduce(SparkColumn.__and__, [c.isNull() if column is None else c.eqNullSafe(column) for c, column in pairs])
 
 
 def given(columns: Sequence[str], values: Iterable[Any], types: Mapping[str, str]) -> HeavyKeys:
@@ -103,7 +104,7 @@ def given(columns: Sequence[str], values: Iterable[Any], types: Mapping[str, str
 
 
 def recorded(metastore: MetastoreClient, table: Table) -> HeavyKeys | None:
-    """What the metastore has of a table: its own list, and where loads pick theirs, those of its partitions."""
+    """Returns what the metastore has of a table: its own list, and where loads pick theirs, those of its partitions."""
     skews = [table.skew]
     if table.parameters.get(AUTO, "").lower() == "true":
         partitions = metastore.get_partitions(table.database, table.name)

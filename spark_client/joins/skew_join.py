@@ -64,7 +64,7 @@ def skew_join(
 
 
 def _join_below(frame: DataFrame) -> tuple[list[Any], Any]:
-    """The join of a frame, and the projections above it, outermost first."""
+    """Returns the join of a frame, and the projections above it, outermost first."""
     above: list[Any] = []
     node = analyzed_plan(frame)
     while node.nodeName() == "Project":
@@ -102,7 +102,7 @@ def _heavy(
 
 
 def split_hinted(spark: SparkSession, metastore: MetastoreClient, node: Any, names: Sequence[str]) -> Any:
-    """A join (Catalyst's node) of which a query says SKEW_JOIN: split if one side reads a table of these names.
+    """Returns a join (Catalyst's node) of which a query says SKEW_JOIN: split if one side reads a table of these names.
 
     What cannot be split stays as it is, and is logged, as is usual with hints.
     """
@@ -125,12 +125,12 @@ def split_hinted(spark: SparkSession, metastore: MetastoreClient, node: Any, nam
 
 
 def _aliases(plan: Any) -> Iterator[str]:
-    """The names under which a plan's tables are known, in lower case."""
+    """Returns the names under which a plan's tables are known, in lower case."""
     return (str(node.alias()).lower() for node in nodes(plan) if node.nodeName() == "SubqueryAlias")
 
 
 def _tables(plan: Any) -> Iterator[str]:
-    """The tables of the metastore that a plan reads, from left to right."""
+    """Returns the tables of the metastore that a plan reads, from left to right."""
     for node in nodes(plan):
         name = node.nodeName()
         if name.startswith("Relation") or name == "LogicalRelation":

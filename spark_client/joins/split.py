@@ -55,24 +55,24 @@ class Join:
         return self._frame(self._node.left())
 
     def keys(self) -> tuple[JoinKey, ...]:
-        """What it compares; nothing where it is of another kind than `split` can do."""
+        """Returns what it compares; nothing where it is of another kind than `split` can do."""
         if self._compared is None or self.type not in _HEAVY:
             return ()
         return self._compared.keys
 
     def mirrored(self) -> Join | None:
-        """The same join with its sides exchanged, or None where there is none."""
+        """Returns the same join with its sides exchanged, or None where there is none."""
         if self.type not in _MIRRORED:
             return None
         node, kind = self._node, self._type(_MIRRORED[self.type])
         return Join(self._spark, node.copy(node.right(), node.left(), kind, node.condition(), node.hint()))
 
     def in_order_of(self, node: Any, plan: Any) -> Any:
-        """The attributes of a plan as a join of the same has them, whose sides may be the other way round."""
+        """Returns the attributes of a plan as a join of the same has them, whose sides may be the other way round."""
         return plan if node is self._node else joins.projected(self._spark, node.output(), plan)
 
     def split(self, keys: Sequence[JoinKey], is_heavy: Heaviness) -> Any:
-        """A plan with the join's rows and attributes; `is_heavy` of the keys is true or false, never null."""
+        """Returns a plan with the join's rows and attributes; `is_heavy` of the keys is true or false, never null."""
         # Hidden in casts, which Spark's optimizer removes: it pads constants that a column of type char(n) is compared
         # with by itself, so that 'ab' would be one value on the left and another on the right.
         of_left, of_right = (
@@ -88,7 +88,7 @@ class Join:
         return analyzed_plan(reduce(DataFrame.unionAll, [*halves, rest]))
 
     def _unmatched(self, few: DataFrame, heavy: DataFrame) -> DataFrame:
-        """The rows of the right side for which the left one has none: by its keys alone where these are all."""
+        """Returns the rows of the right side for which the left one has none: by its keys alone where these are all."""
         if self._compared is None or self._compared.has_condition:
             return self._join(few, heavy, "leftanti")
         keys = self.keys()

@@ -111,14 +111,16 @@ def taken_property(definition: TableDefinition, name: str) -> tuple[str | None, 
 
 
 def _with(spark_table: Any, kind_: str, value: Any) -> Any:
-    """A CatalogTable with another value of its one field of a class."""
+    """Returns a CatalogTable with another value of its one field of a class."""
     return _copied(spark_table, lambda field: kind(field) == kind_, value)
 
 
 def _copied(spark_table: Any, is_replaced: Callable[[Any], bool], value: Any) -> Any:
-    """A CatalogTable with another value of a field; Scala 2.12 does not tell the names of fields."""
+    """Returns a CatalogTable with another value of a field; Scala 2.12 does not tell the names of fields."""
     fields = [getattr(spark_table, f"copy$default${number}")() for number in range(1, spark_table.productArity() + 1)]
-    return spark_table.copy(*(value if isinstance(each, JavaObject) and is_replaced(each) else each for each in fields))
+    return spark_table.copy(
+        *(value if isinstance(field, JavaObject) and is_replaced(field) else field for field in fields)
+    )
 
 
 def is_own_kind(definition: TableDefinition) -> bool:
@@ -142,7 +144,8 @@ def is_same(context: Context, definition: TableDefinition, table: Table) -> bool
     rows = context.spark.table(f"{quote(table.database)}.{quote(table.name)}").schema
     schema = StructType.fromJson(json.loads(str(made.schema().json())))
     names, wanted = (
-        [(field.name.lower(), field.dataType.simpleString()) for field in each.fields] for each in (rows, schema)
+        [(field.name.lower(), field.dataType.simpleString()) for field in struct_type.fields]
+        for struct_type in (rows, schema)
     )
     keys = [str(name).lower() for name in elements(made.partitionColumnNames())]
     provider = table.parameters.get(_PROVIDER, "hive").lower()
@@ -191,7 +194,7 @@ def relation_facts(spark: SparkSession, name: str) -> RelationFacts:
     """Returns what is known of a table or view by its name as written. Raises AnalysisException where there is none."""
     state = _state(spark)
     table = state.catalog().getTempViewOrPermanentTableMetadata(state.sqlParser().parseTableIdentifier(name))
-    keys = tuple(str(each).lower() for each in elements(table.partitionColumnNames()))
+    keys = tuple(str(element).lower() for element in elements(table.partitionColumnNames()))
     return RelationFacts(keys, _texts(table.properties()))
 
 
@@ -229,7 +232,7 @@ def as_spark_stores_it(context: Context, definition: TableDefinition) -> Table:
 
 
 def _schema_properties(context: Context, spark_table: Any) -> dict[str, str]:
-    """The schema with the case of its names, as Spark's own CREATE TABLE records it (HiveExternalCatalog)."""
+    """Returns the schema with the case of its names, as Spark's own CREATE TABLE records it (HiveExternalCatalog)."""
     prefix, names = "spark.sql.sources.schema", list(elements(spark_table.partitionColumnNames()))
     limit = int(context.spark.conf.get("spark.sql.sources.schemaStringLengthThreshold", "4000") or "4000")
     schema = str(spark_table.schema().json())
@@ -247,7 +250,7 @@ def _schema_properties(context: Context, spark_table: Any) -> dict[str, str]:
 
 
 def _texts(properties: Any) -> dict[str, str]:
-    """A Scala map of texts."""
+    """Returns a Scala map of texts."""
     keys, found = properties.keysIterator(), {}
     while keys.hasNext():
         key = keys.next()

@@ -42,8 +42,8 @@ def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> Spark
     spark = rows.sparkSession
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
     attributes = java.java.util.ArrayList()
-    for each in elements(analyzed_plan(rows.select(*(quote(column.name) for column in columns))).output()):
-        attributes.add(each)
+    for element in elements(analyzed_plan(rows.select(*(quote(column.name) for column in columns))).output()):
+        attributes.add(element)
     zone = spark.conf.get("spark.sql.session.timeZone")
     arguments = java.java.util.List.of(version, zone).toArray()
     gateway = spark.sparkContext._gateway  # noqa: SLF001 - as above

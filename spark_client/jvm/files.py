@@ -43,7 +43,7 @@ class Files:
 
     def copy(self, copies: Sequence[Rename]) -> None:
         """The directories above the targets must be there, the targets must not. Raises WriteFailedError."""
-        self._check("copy", [(each.source, each.target) for each in copies])
+        self._check("copy", [(rename.source, rename.target) for rename in copies])
 
     def size(self, location: str) -> int:
         """Bytes of a file."""
@@ -60,7 +60,7 @@ class Files:
         self._check("find", [(location, "") for location in locations])
 
     def existing(self, locations: Sequence[str]) -> list[str]:
-        """Those that are there."""
+        """Returns those that are there."""
         answers = self._run("find", [(location, "") for location in locations])
         return [location for location, missing in zip(locations, answers, strict=True) if not missing]
 
@@ -84,7 +84,8 @@ class Files:
         self._run("prune", [(location, top) for location in locations])
 
     def free(self, locations: Sequence[str], but: str = "") -> list[str]:
-        """Those that are not there, or in which nothing is but what has `but` in its name (if that is not empty).
+        """Returns those that are not there, or in which nothing is but what has `but` in its name (if that is not
+        empty).
 
         Nor are those free that cannot be looked into.
         """
@@ -99,7 +100,7 @@ class Files:
             raise WriteFailedError(f"cannot delete {location}: the file system refused")
 
     def visible(self, location: str) -> list[str]:
-        """The files and directories in it but what begins with `_` or `.`; none if it is not there."""
+        """Returns the files and directories in it but what begins with `_` or `.`; none if it is not there."""
         path, system = self._at(location)
         statuses = system.listStatus(path) if system.exists(path) else ()
         children = [f"{location}/{status.getPath().getName()}" for status in statuses]

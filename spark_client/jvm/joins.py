@@ -43,7 +43,7 @@ def equi_join(spark: SparkSession, node: Any) -> EquiJoin | None:
 
 
 def _key(spark: SparkSession, left: Any, right: Any) -> JoinKey:
-    names = tuple(str(each.name()) for each in elements(left.references().toSeq()))
+    names = tuple(str(element.name()) for element in elements(left.references().toSeq()))
     return JoinKey(column_of(spark, left), column_of(spark, right), names, str(left.dataType().sql()))
 
 

@@ -119,7 +119,7 @@ def _given(spec: Any) -> GivenValues:
 
 
 def _parser(context: Context) -> Any:
-    """The parser that does not know our statements."""
+    """Returns the parser that does not know our statements."""
     parser = _state(context).sqlParser()
     return parser.delegate() if kind(parser) == "Parser" else parser
 

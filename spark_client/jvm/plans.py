@@ -92,7 +92,7 @@ def nodes_and_subqueries(plan: Any) -> Iterator[Any]:
 def folded_constants(frame: DataFrame) -> list[bool]:
     """Returns the values of the columns of a frame, which are constants that Spark's optimizer folds: nothing runs."""
     folded = query_execution(frame).optimizedPlan().expressions()
-    return [bool(each.child().value()) for each in elements(folded)]
+    return [bool(element.child().value()) for element in elements(folded)]
 
 
 def scanned_files(frame: DataFrame) -> Iterator[tuple[str, int]]:
@@ -109,8 +109,8 @@ def scala_sequence(spark: SparkSession, members: Sequence[Any]) -> Any:
     """Returns a Scala Seq of Java's objects."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
     made = java.java.util.ArrayList()
-    for each in members:
-        made.add(each)
+    for member in members:
+        made.add(member)
     return java.PythonUtils.toSeq(made)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def quote(name: str) -> str:
-    """The name as an identifier of Spark SQL."""
+    """Returns the name as an identifier of Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def literal(text: str) -> str:
-    """The text as a constant of Spark SQL."""
+    """Returns the text as a constant of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -55,7 +55,7 @@ def _types(columns: Sequence[Column]) -> dict[str, str]:
 
 
 def buckets_of(storage: ScanStorage) -> Buckets:
-    """Those of a partition; Hive has -1 and 0 for none."""
+    """Returns those of a partition; Hive has -1 and 0 for none."""
     return buckets(storage.bucket_columns, storage.buckets)
 
 

@@ -30,13 +30,14 @@ class DependentScan:
     bases: tuple[tuple[str, tuple[str, ...]], ...]
 
     def __str__(self) -> str:
-        """One line for the table, and one for each base."""
+        """Returns one line for the table, and one for each base."""
         lines = [f"{self.table}: {_some(self.partitions)}"]
         return "\n".join([*lines, *(f"  reads {base}: {_some(names)}" for base, names in self.bases)])
 
 
 def dependent_scans(spark: SparkSession, plan: Any, nodes: Iterable[Any]) -> tuple[DependentScan, ...]:
-    """One for each dependent table in the query of an analyzed plan, in its order. `nodes`: of its physical plan."""
+    """Returns one for each dependent table in the query of an analyzed plan, in its order. `nodes`: of its physical
+    plan."""
     views = list(_views(plan))
     if not views:
         return ()
@@ -70,21 +71,22 @@ def _dependent(table: Any, read: Sequence[tuple[str, Sequence[str], list[list[st
 
 
 def _views(plan: Any) -> Iterator[Any]:
-    """The views of a plan that are dependent tables, sub-queries included; one that reads another is before it."""
+    """Returns the views of a plan that are dependent tables, sub-queries included; one that reads another is before
+    it."""
     for node in nodes_and_subqueries(plan):
         if kind(node) == "View" and node.desc().properties().contains(MARK):
             yield node
 
 
 def _read_files(spark: SparkSession, node: Any) -> tuple[str, Sequence[str], list[list[str]]]:
-    """The base table, its partition columns and the values of its partitions that a scan reads."""
+    """Returns the base table, its partition columns and the values of its partitions that a scan reads."""
     relation = node.relation()
     schema, index = relation.partitionSchema(), relation.location()
-    known = [each for each in elements(node.partitionFilters()) if kind(each) != "DynamicPruningExpression"]
+    known = [element for element in elements(node.partitionFilters()) if kind(element) != "DynamicPruningExpression"]
     filters = scala_sequence(spark, known)
     rows = [
-        each.values().toSeq(schema).mkString("", _END, _END)
-        for each in elements(index.listFiles(filters, node.dataFilters()))
+        element.values().toSeq(schema).mkString("", _END, _END)
+        for element in elements(index.listFiles(filters, node.dataFilters()))
     ]
     types = [str(field.dataType().typeName()) for field in schema.fields()]
     partitions = [
@@ -97,7 +99,7 @@ def _read_files(spark: SparkSession, node: Any) -> tuple[str, Sequence[str], lis
 def _read_hive(_: SparkSession, node: Any) -> tuple[str, Sequence[str], list[list[str]]]:
     """As `_read_files`, of a scan by Hive's own reader."""
     table = node.relation().tableMeta()
-    partitions = [[str(value) for value in each.getValues()] for each in elements(node.prunedPartitions())]
+    partitions = [[str(value) for value in element.getValues()] for element in elements(node.prunedPartitions())]
     name = table.identifier()
     columns = [str(column) for column in elements(table.partitionColumnNames())]
     return f"{name.database().get()}.{name.table()}", columns, partitions
@@ -110,7 +112,7 @@ _READERS: Mapping[str, Callable[[SparkSession, Any], tuple[str, Sequence[str], l
 
 
 def _text(kind: str, value: str) -> str:
-    """A value of Catalyst's as Hive writes it: dates are days, timestamps microseconds."""
+    """Returns a value of Catalyst's as Hive writes it: dates are days, timestamps microseconds."""
     if value == _NULL:
         return DEFAULT_PARTITION
     if kind == "date":
@@ -122,7 +124,7 @@ def _text(kind: str, value: str) -> str:
 
 
 def _attributes(output: Any) -> set[int]:
-    return {int(each.exprId().id()) for each in elements(output)}
+    return {int(element.exprId().id()) for element in elements(output)}
 
 
 def _some(names: Sequence[str]) -> str:

@@ -49,13 +49,14 @@ _PLAIN_KINDS = ("string", "date", "boolean", "float", "double")
 
 
 def column(expression: Mapping[str, Any], blank: Collection[str]) -> Operand:
-    """An AttributeReference. Where Spark does not pad char(n), only its being null is known."""
+    """Returns an AttributeReference. Where Spark does not pad char(n), only its being null is known."""
     name, data_type = str(expression["name"]).lower(), expression["dataType"]
     return Column(name, "char" if name in blank else _kind(data_type), _digits(data_type))
 
 
 def constant(expression: Mapping[str, Any]) -> Operand:
-    """A Literal; OTHER where its text is not that of a value (timestamps, binaries, dates beyond four digits)."""
+    """Returns a Literal; OTHER where its text is not that of a value (timestamps, binaries, dates beyond four
+    digits)."""
     kind, value = _kind(expression["dataType"]), expression.get("value")
     if value is None:
         return Constant(None, kind)
@@ -85,7 +86,7 @@ def _is_storable(text: str) -> bool:
 
 
 def cast(expression: Mapping[str, Any], child: Any) -> Operand:
-    """A CAST from number to number that keeps every value; else OTHER."""
+    """Returns a CAST from number to number that keeps every value; else OTHER."""
     target = expression["dataType"]
     if not isinstance(child, Column) or child.kind not in ("integer", "decimal"):
         return OTHER
@@ -105,7 +106,7 @@ def padded(expression: Mapping[str, Any], *children: Any) -> Operand:
 
 
 def comparable(left: Column, right: Constant, *, ordered: bool = False) -> str | None:
-    """The constant's text if `left` compares with it as the metastore compares texts of the column's type.
+    """Returns the constant's text if `left` compares with it as the metastore compares texts of the column's type.
 
     `ordered`: more than equality is asked. Padded texts are equal as the texts without blanks are, but order otherwise.
     """
@@ -122,7 +123,7 @@ def comparable(left: Column, right: Constant, *, ordered: bool = False) -> str |
 
 
 def _whole(text: str) -> str | None:
-    """The integer, if the text is one: 5.00 is 5, but nothing equals 5.5."""
+    """Returns the integer, if the text is one: 5.00 is 5, but nothing equals 5.5."""
     whole = text.partition(".")[0] if not text.partition(".")[2].strip("0") else ""
     return whole if _INTEGER.fullmatch(whole) else None
 

@@ -154,7 +154,7 @@ def _stored_as(storages: Mapping[int, ScanStorage], partitions: Iterable[ScanPar
 
 
 def _format(serde: str) -> str:
-    """The format that Spark reads it as (HiveMetastoreCatalog.isConvertible)."""
+    """Returns the format that Spark reads it as (HiveMetastoreCatalog.isConvertible)."""
     return next((name for name in _NATIVE if name in serde.lower()), serde)
 
 

@@ -62,12 +62,12 @@ def terms(filters: Iterable[str | None], padded_columns: Collection[str] = ()) -
 
 
 def texts_in(column: str, texts: Sequence[str]) -> Term:
-    """The partitions whose text of the column is one of these."""
+    """Returns the partitions whose text of the column is one of these."""
     return Term((Node("TEXT_IN", column, tuple(texts)),))
 
 
 def texts_not_in(column: str, texts: Sequence[str]) -> Term:
-    """All other partitions."""
+    """Returns all other partitions."""
     return _not(texts_in(column, texts))
 
 
@@ -165,7 +165,7 @@ def _not(child: _Value) -> Term:
 
 
 def _boolean(value: _Value) -> Term:
-    """A column or constant of type boolean as a predicate."""
+    """Returns a column or constant of type boolean as a predicate."""
     if isinstance(value, Term):
         return value
     if isinstance(value, Constant) and value.kind == "boolean":

@@ -39,7 +39,7 @@ class TableScan:
     total: Extent
 
     def __str__(self) -> str:
-        """One line."""
+        """Returns one line."""
         names = ("partitions", "directories", *(("buckets",) if self.total.buckets else ()), "files")
         parts = [f"{self._of_total(name)} {name}" for name in names]
         return f"{self.table}: {', '.join(parts)}, {self._of_total('bytes')}"
@@ -60,7 +60,7 @@ class ScanReport:
     dependents: tuple[DependentScan, ...] = ()
 
     def __str__(self) -> str:
-        """A line for each scan; for each dependent table its partitions, and a line for each of its bases."""
+        """Returns a line for each scan; for each dependent table its partitions, and a line for each of its bases."""
         return "\n".join(map(str, (*self.scans, *self.dependents))) or "no table of the metastore is read"
 
 
@@ -102,7 +102,7 @@ def _asked(df: DataFrame) -> ScanReport:
         df.sparkSession.catalog.dropTempView(name)
     return ScanReport(
         tuple(
-            TableScan(row.table, *(Extent(**{each: row[of + each] for each in _COUNTS}) for of in ("", "all_")))
+            TableScan(row.table, *(Extent(**{count: row[of + count] for count in _COUNTS}) for of in ("", "all_")))
             for row in rows
         )
     )

@@ -47,7 +47,7 @@ class _Place:
 
 
 def check_buckets(spark: Any, table: str, *, rows: bool = False) -> tuple[BucketProblem, ...]:
-    """What is wrong with the names of the files of `table` (`db.t`); empty: nothing.
+    """Returns what is wrong with the names of the files of `table` (`db.t`); empty: nothing.
 
     `rows`: all rows are read as well, and each is looked for in its bucket. `spark` is a session of this library's.
     Raises InvalidInsertError for a table that has no buckets, or whose hashes nobody can compute.

@@ -23,7 +23,8 @@ _MEND = f"{MAX_VALUES} of the table, or {MAX_VALUES_SETTING} of the session, say
 def find_skew(
     data: DataFrame | str, columns: str | Sequence[str], *, share: float = DEFAULT_SHARE, limit: int | None = None
 ) -> SkewSuggestion:
-    """The values of `columns` (several: taken together) that have at least `share` of the rows of a frame or table.
+    """Returns the values of `columns` (several: taken together) that have at least `share` of the rows of a frame or
+    table.
 
     Every such value is found, and none that has 3 % less. The data are read once. `limit`: only the heaviest so many.
 
@@ -60,7 +61,7 @@ class _Source:
         return [field for field in self.frame.schema.fields if field.name.lower() not in self.keys]
 
     def fields(self, names: Sequence[str]) -> list[StructField]:
-        """The columns of these names. Raises InvalidStatementError."""
+        """Returns the columns of these names. Raises InvalidStatementError."""
         of = f" of {self.table}" if self.table else ""
         own = {field.name.lower(): field for field in self.data}
         wanted = [name.lower() for name in names]
@@ -78,7 +79,7 @@ class _Source:
         return [own[name] for name in wanted]
 
     def most(self) -> int:
-        """How many heavy values the table may have."""
+        """Tells how many heavy values the table may have."""
         setting = self.frame.sparkSession.conf.get(MAX_VALUES_SETTING, None)
         return max_values(self.properties or {}, setting)
 
@@ -108,7 +109,7 @@ def _find(
         values = tuple(HeavyValue(texts, count, count / rows) for texts, count in sketch.heavy(top, fields, rows))
         names = tuple(field.name for field in fields)
         found.append(SkewSuggestion(source.table, names, values[:limit], rows, sketch.error(rows)))
-    return found if limit else [_checked(each, allowed) for each in found]
+    return found if limit else [_checked(suggestion, allowed) for suggestion in found]
 
 
 def _checked(found: SkewSuggestion, allowed: int) -> SkewSuggestion:

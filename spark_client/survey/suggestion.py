@@ -57,7 +57,7 @@ class SkewSuggestion:
         return f"SKEWED BY ({columns}) ON ({values}) STORED AS DIRECTORIES"
 
     def __str__(self) -> str:
-        """A line for each of the heaviest values, and one for the rest."""
+        """Returns a line for each of the heaviest values, and one for the rest."""
         name = ", ".join(self.columns)
         if not self.values:
             return f"{name}: no value is heavy in {self.rows:,} rows"

@@ -25,7 +25,7 @@ def bucketing_version(table: str, parameters: Mapping[str, str]) -> int:
 
 
 def creates_empty_files(setting: str | None, parameters: Mapping[str, str]) -> bool:
-    """Whether buckets without rows get a file: the session's setting, else the table's property, else no."""
+    """Tells whether buckets without rows get a file: the session's setting, else the table's property, else no."""
     of_table = next((value for key, value in parameters.items() if key.lower() == EMPTY_FILES_PROPERTY), "false")
     return (setting or of_table).strip().lower() == "true"
 
@@ -45,5 +45,5 @@ def refuse_directory(table: str, partition: str, directory: str) -> UnreadableTa
 
 
 def buckets_of_hashes(hashes: Sequence[int], count: int) -> frozenset[int]:
-    """The buckets in which rows of these hashes lie."""
+    """Returns the buckets in which rows of these hashes lie."""
     return frozenset((value & 0x7FFFFFFF) % count for value in hashes)

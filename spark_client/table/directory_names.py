@@ -26,7 +26,7 @@ DirectoryFunction = Callable[[str], str]
 
 
 def _short(value: str) -> str:
-    """The value, or the beginning of a long one and its hash."""
+    """Returns the value, or the beginning of a long one and its hash."""
     if len(escape(value).encode()) <= _SHORT:
         return value
     room, kept = _SHORT - _HASH_LENGTH - 1, ""

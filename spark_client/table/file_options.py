@@ -18,7 +18,7 @@ _PLAIN = {"parquet": "uncompressed", "orc": "none"}
 
 
 def file_options(spark: SparkSession, table: Table, format_: str) -> Mapping[str, str]:
-    """The table's own `parquet.…` and `orc.…` properties (block size, bloom filters …), and how to compress.
+    """Returns the table's own `parquet.…` and `orc.…` properties (block size, bloom filters …), and how to compress.
 
     The table's compression wins over the session's, if that was set, and this over the default. `plain` is none.
     """
@@ -31,5 +31,5 @@ def file_options(spark: SparkSession, table: Table, format_: str) -> Mapping[str
 
 
 def _session_codec(spark: SparkSession, format_: str) -> str | None:
-    """What somebody has set; Spark's own default is none of the user's wishes."""
+    """Returns what somebody has set; Spark's own default is none of the user's wishes."""
     return explicit_setting(spark, _SETTINGS[format_])

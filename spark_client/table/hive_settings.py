@@ -12,7 +12,7 @@ _MODE = "hive.exec.dynamic.partition.mode"
 
 
 def dynamic_partitions(spark: SparkSession) -> DynamicPartitions:
-    """What the session allows. Raises InvalidInsertError for a mode that Hive does not know."""
+    """Returns what the session allows. Raises InvalidInsertError for a mode that Hive does not know."""
     mode = setting(spark, _MODE, "nonstrict").lower()
     if mode not in ("strict", "nonstrict"):
         raise InvalidInsertError(f"{_MODE} is {mode!r}; it can be strict or nonstrict")

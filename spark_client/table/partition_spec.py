@@ -41,7 +41,7 @@ def resolve_partition(
     if_not_exists: bool,
     dynamic: DynamicPartitions = DynamicPartitions(),
 ) -> PartitionSpec:
-    """The clause in the table's order, whatever its own; without a clause everything is dynamic (Hive 4).
+    """Returns the clause in the table's order, whatever its own; without a clause everything is dynamic (Hive 4).
 
     `clause` maps a column to its text, or to None where it is dynamic. Raises InvalidInsertError with Hive's codes and
     texts (ErrorMsg, SemanticAnalyzer, BaseSemanticAnalyzer.TableSpec).
@@ -111,7 +111,7 @@ def check_count(table: str, expected: int, count: int) -> None:
 def place_columns(
     table: str, targets: Sequence[str], static: Mapping[str, str], listed: Sequence[str] | None, count: int
 ) -> list[int | None]:
-    """Which of the query's `count` columns (by position) goes to each target column; None is NULL.
+    """Tells which of the query's `count` columns (by position) goes to each target column; None is NULL.
 
     `targets` are the data columns and, behind them, the dynamic partition columns; `listed` is the column list of
     the INSERT. Raises InvalidInsertError.

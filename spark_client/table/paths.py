@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def parent(location: str) -> str:
-    """The directory that holds it."""
+    """Returns the directory that holds it."""
     return location.rstrip("/").rpartition("/")[0]
 
 
@@ -14,5 +14,5 @@ def is_below(location: str, directory: str) -> bool:
 
 
 def name_of(location: str) -> str:
-    """The last part."""
+    """Returns the last part."""
     return location.rstrip("/").rpartition("/")[2]

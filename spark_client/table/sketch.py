@@ -83,7 +83,7 @@ class Sketch:
         return tuple((values, count) for values, count in found if values is not None)
 
     def error(self, rows: int) -> int:
-        """How many rows too many may be counted of so many."""
+        """Tells how many rows too many may be counted of so many."""
         if not versions.COUNTS_TOP_K:
             return 0
         places = 1 << math.ceil(math.log2(self._places / _LOAD))

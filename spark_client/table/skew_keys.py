@@ -21,12 +21,12 @@ _COMPLEX = ("array", "map", "struct", "binary", "void", "variant", "interval")
 
 
 def is_simple(field: StructField) -> bool:
-    """Whether its values have texts, of which directories can be named."""
+    """Tells whether its values have texts, of which directories can be named."""
     return not field.dataType.typeName().startswith(_COMPLEX)
 
 
 def key_of(fields: Sequence[StructField]) -> SparkColumn:
-    """The values as texts with their lengths, so that no two are alike."""
+    """Returns the values as texts with their lengths, so that no two are alike."""
     return F.concat(*map(_part, fields))
 
 
@@ -39,7 +39,7 @@ def _part(field: StructField) -> SparkColumn:
 
 
 def values_of(key: str, fields: Sequence[StructField]) -> tuple[str, ...] | None:
-    """The texts of a key, null by Hive's name for it; None where they can be the name of no directory."""
+    """Returns the texts of a key, null by Hive's name for it; None where they can be the name of no directory."""
     values: list[str] = []
     rest = key
     for field in fields:

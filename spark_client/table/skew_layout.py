@@ -9,6 +9,6 @@ LAYOUT, DIRECTORIES, FLAT = "skew.layout", "directories", "flat"
 
 
 def layout_problem(parameters: Mapping[str, str]) -> str:
-    """What is wrong with a table's property, or nothing."""
+    """Returns what is wrong with a table's property, or nothing."""
     layout = parameters.get(LAYOUT, DIRECTORIES)
     return "" if layout in (DIRECTORIES, FLAT) else f"{LAYOUT} is {layout!r}; it must be {DIRECTORIES} or {FLAT}"

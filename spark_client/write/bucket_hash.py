@@ -19,7 +19,7 @@ from spark_client.write.skewed_directory import is_in
 def bucket_number(
     table: Table, rows: DataFrame, exceptions: Sequence[tuple[int, Sequence[tuple[str, ...]]]] = ()
 ) -> SparkColumn:
-    """The bucket of each row, from 0. `exceptions`: other counts, each with the partitions that have it.
+    """Returns the bucket of each row, from 0. `exceptions`: other counts, each with the partitions that have it.
 
     `rows` hold the table's bucketing columns, and its partition columns if there are exceptions.
     Raises InvalidInsertError for types whose hash nobody can compute, and for unknown versions.

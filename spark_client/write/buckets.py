@@ -55,7 +55,7 @@ def write_buckets(
 
 
 def _by_count(table: Table, kept: dict[Values, int]) -> list[tuple[int, list[Values]]]:
-    """The counts that are not the table's, each with its partitions."""
+    """Returns the counts that are not the table's, each with its partitions."""
     groups: dict[int, list[Values]] = {}
     for values, count in kept.items():
         if count and count != table.buckets.count:

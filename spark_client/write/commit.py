@@ -164,11 +164,11 @@ class Commit:
         self._files.find(final_locations(self._staged, placement.moves) if again else shared)
 
     def has_ended(self) -> bool:
-        """Whether it was published, given up, or cleaned."""
+        """Tells whether it was published, given up, or cleaned."""
         return not self._lease.is_open()
 
     def is_last(self, publications: Sequence[PublishPartition]) -> bool:
-        """Whether a partition says that this write was the last to change it."""
+        """Tells whether a partition says that this write was the last to change it."""
         return any(self._was_changed_by_us(publication) for publication in publications)
 
     def _granted(self, placer: Placer, staged: Sequence[StagedFile]) -> set[str]:
@@ -194,7 +194,9 @@ class Commit:
     def _tidy(self, placement: Placement) -> None:
         """The write is visible: what is left in its own directory is of no use, unless a partition lies there."""
         places = (
-            place for each in placement.publications for place in (each.location, *each.skewed_locations.values())
+            place
+            for publication in placement.publications
+            for place in (publication.location, *publication.skewed_locations.values())
         )
         if not any(is_below(place, self.directory) for place in places):
             self._delete()
@@ -202,7 +204,7 @@ class Commit:
             self._files.prune({parent(move.source) for move in placement.moves}, self.directory)
 
     def _delete(self) -> bool:
-        """The write's own directory; false if it could not be."""
+        """Returns the write's own directory; false if it could not be."""
         try:
             self._files.delete(self.directory)
         except FILE_ERRORS:

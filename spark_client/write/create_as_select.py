@@ -102,9 +102,9 @@ def _moved(result: WriteResult, source: str, target: str) -> WriteResult:
     return replace(
         result,
         partitions=tuple(
-            replace(each, location=target + each.location.removeprefix(source))
-            if each.location.startswith(source)
-            else each
-            for each in result.partitions
+            replace(partition, location=target + partition.location.removeprefix(source))
+            if partition.location.startswith(source)
+            else partition
+            for partition in result.partitions
         ),
     )

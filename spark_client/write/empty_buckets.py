@@ -25,7 +25,7 @@ def add_empty_files(
     directory: str,
     query_id: str,
 ) -> tuple[StagedFile, ...]:
-    """The files of a write, and one for each bucket that none of them holds, in each partition of `counts`."""
+    """Returns the files of a write, and one for each bucket that none of them holds, in each partition of `counts`."""
     present = {(file.values, bucket_of(name_of(file.location))) for file in staged}
     missing = [
         (values, bucket)
@@ -52,7 +52,7 @@ def add_empty_files(
 
 
 def _template(spark: SparkSession, files: Files, table: Table, place: str) -> tuple[str, int]:
-    """A valid file without rows, and its size: what Spark writes of no rows in one task."""
+    """Returns a valid file without rows, and its size: what Spark writes of no rows in one task."""
     nothing = spark.createDataFrame([], file_schema(spark, table.columns)).coalesce(1)
     format_ = file_format(table.storage, table.full_name)
     writer = nothing.write.format(format_).options(**file_options(spark, table, format_))

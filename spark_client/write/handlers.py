@@ -143,5 +143,5 @@ def _values(context: Context, clause: ChangeClause, expressions: Any) -> Mapping
     """The first expression is the condition of the clause."""
     if clause.deletes:
         return None
-    columns = [column_of(context.spark, each) for each in list(expressions)[1:]]
+    columns = [column_of(context.spark, expression) for expression in list(expressions)[1:]]
     return dict(zip(clause.columns, columns, strict=True))

@@ -171,7 +171,7 @@ class _Running:
             self.commit.bring(self.staged, self._snapshot, self._choice.skews)
 
     def touches(self) -> set[tuple[str, Values]]:
-        """The table and the partitions that it changes."""
+        """Returns the table and the partitions that it changes."""
         required = self._write.required(self._snapshot) if self._write.overwrite else ()
         return {(self._write.table.full_name, values) for values in (*required, *(file.values for file in self.staged))}
 
@@ -224,7 +224,7 @@ def failures_as_one_line(statement: str) -> Iterator[None]:
 
 
 def _root_cause(error: Exception) -> str:
-    """The first line of the innermost cause: what went wrong, not that a stage was aborted because of it."""
+    """Returns the first line of the innermost cause: what went wrong, not that a stage was aborted because of it."""
     if not isinstance(error, Py4JJavaError):
         return first_line(error)
     cause: Any = error.java_exception

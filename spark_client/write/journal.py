@@ -70,7 +70,7 @@ class Journal:
             self._on_step(step)
 
     def _mark(self, locations: Sequence[str]) -> None:
-        self._files.unmark([each for each in self._marked if each not in locations], self._query_id)
+        self._files.unmark([text for text in self._marked if text not in locations], self._query_id)
         self._marked = dict.fromkeys(locations)
         self._files.mark(locations, self._query_id)
 

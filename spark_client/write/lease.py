@@ -48,7 +48,7 @@ class Lease:
             raise self._lost
 
     def claim(self, locations: Sequence[str]) -> set[str]:
-        """Those of the directories that are this write's alone from now on."""
+        """Returns those of the directories that are this write's alone from now on."""
         granted = self._metastore.renew_write(self.query_id, locations=locations) if locations else ()
         return {location for location, mine in zip(locations, granted, strict=True) if mine}
 

@@ -86,6 +86,6 @@ def check_characters(spark: SparkSession, values: Iterable[str]) -> None:
 
 
 def task_of(location: str) -> str:
-    """The number of the task that wrote a file of Spark's."""
+    """Returns the number of the task that wrote a file of Spark's."""
     found = _TASK.search(location.rpartition("/")[2])
     return found[1] if found else ""

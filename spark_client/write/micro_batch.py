@@ -33,8 +33,8 @@ class MicroBatch:
         return {f"{PREFIX}{self.query}": f"{self.batch}.{self.ordinal}"}
 
     def is_done(self, seen: Snapshot) -> bool:
-        """Whether a partition remembers this append, or a later one."""
-        notes = (each.parameters.get(f"{PREFIX}{self.query}") for each in seen.values())
+        """Tells whether a partition remembers this append, or a later one."""
+        notes = (existing.parameters.get(f"{PREFIX}{self.query}") for existing in seen.values())
         found = (tuple(map(int, note.split("."))) for note in notes if note)
         return any(note >= (self.batch, self.ordinal) for note in found)
 
@@ -47,6 +47,6 @@ def micro_batch(spark: SparkSession, table: str) -> MicroBatch | None:
         return None
     key = (str(context.getLocalProperty(_RUN)), batch, table)
     _counted[key] += 1
-    for old in [each for each in _counted if each[0] == key[0] and each[1] != batch]:
+    for old in [row for row in _counted if row[0] == key[0] and row[1] != batch]:
         del _counted[old]
     return MicroBatch(query, int(batch), _counted[key])

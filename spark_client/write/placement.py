@@ -47,31 +47,31 @@ class Placement:
 
 
 def joined(placements: Iterable[Placement]) -> Placement:
-    """All of them as one."""
+    """Returns all of them as one."""
     parts = list(placements)
     names = [each.name for each in fields(Placement)]
     return Placement(*(tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in names))
 
 
 def is_object_store(location: str) -> bool:
-    """Whether a rename is a copy there."""
+    """Tells whether a rename is a copy there."""
     return location.partition(":")[0] in _OBJECT_STORES
 
 
 def final_locations(staged: Iterable[StagedFile], moves: Iterable[Rename]) -> list[str]:
-    """Where the files are after the moves."""
+    """Tells where the files are after the moves."""
     places = {move.source: move.target for move in moves}
     folders = ((file.location, parent(file.location), name_of(file.location)) for file in staged)
     return [places.get(location) or f"{places.get(folder, folder)}/{name}" for location, folder, name in folders]
 
 
 def table_root(location: str) -> str:
-    """The table's directory, also where an unpartitioned table lies in one of its own versions."""
+    """Returns the table's directory, also where an unpartitioned table lies in one of its own versions."""
     return location.partition(f"/{VERSIONS}/")[0].rstrip("/")
 
 
 def own_directory(table: Table, query_id: str) -> str:
-    """Where Spark writes the rows of a write, and where those of new and overwritten partitions stay."""
+    """Tells where Spark writes the rows of a write, and where those of new and overwritten partitions stay."""
     return f"{table_root(table.location or '')}/{VERSIONS}/{query_id}"
 
 
@@ -93,7 +93,8 @@ class Placer:
     note: Mapping[str, str] = field(default_factory=dict)
 
     def wishes(self, staged: Iterable[StagedFile]) -> list[str]:
-        """The directories in Hive's layout, `ds=1`, that new partitions would like to be in, unless they overwrite."""
+        """Returns the directories in Hive's layout, `ds=1`, that new partitions would like to be in, unless they
+        overwrite."""
         copies = is_object_store(self._root)
         if not self.in_place and (self.overwrite or copies):
             return []
@@ -105,12 +106,13 @@ class Placer:
         ]
 
     def replaced(self, staged: Iterable[StagedFile]) -> list[str]:
-        """The directories that are replaced in place."""
+        """Returns the directories that are replaced in place."""
         found = (self.snapshot.get(values) for values in self._by_values(staged))
         return [self._place(existing) for existing in found if existing and self._stays(existing)]
 
     def wishes_within(self, staged: Iterable[StagedFile]) -> list[str]:
-        """The directories that skewed values which had no rows yet would like to have in partitions that are there."""
+        """Returns the directories that skewed values which had no rows yet would like to have in partitions that are
+        there."""
         return [
             place
             for values, files in self._by_values(staged).items()
@@ -146,7 +148,7 @@ class Placer:
         granted: Set[str],
         contents: Mapping[str, Sequence[str]],
     ) -> Placement:
-        """A new partition, or all of an old one anew."""
+        """Returns a new partition, or all of an old one anew."""
         skew = self.skews.get(values, self.table.skew)
         stays = self._place(existing) if existing and self._stays(existing) else ""
         plain = bool(stays) or self._plain(values) in granted
@@ -194,7 +196,7 @@ class Placer:
     def _append(self, values: Values, files: list[StagedFile], existing: Existing, granted: Set[str]) -> Placement:
         """Files go where the files of their directory are, or a new one to where Hive puts it, if that is free."""
         skew, numbers = existing.skew, _numbers(files)
-        within, own = (self._directories(each, skew, existing) for each in (existing.location, self._own(values)))
+        within, own = (self._directories(text, skew, existing) for text in (existing.location, self._own(values)))
         known = ["", *(skew.locations.get(tuple(value), "") for value in skew.values)]
         targets = [
             known[number] or (place if not number or is_flat(place) or place in granted else own[number])
@@ -233,7 +235,7 @@ class Placer:
 
     def _marked(self, location: str, directories: Sequence[str]) -> tuple[str, ...]:
         """A table without partitions is not: Spark itself refuses such directories there."""
-        below = any(each != location for each in directories)
+        below = any(directory != location for directory in directories)
         return (location,) if below and self.table.partition_columns else ()
 
     def _name(self, values: Values) -> str:
@@ -250,7 +252,8 @@ class Placer:
         return f"{own_directory(self.table, self.query_id)}/{self._name(values)}".rstrip("/")
 
     def _published(self, skew: Skew) -> Skew | None:
-        """The skew as it lies on the disk; one without directories is only a remark, which follows the table's."""
+        """Returns the skew as it lies on the disk; one without directories is only a remark, which follows the
+        table's."""
         if skew.is_list_bucketed or not skew.columns:
             return skew
         return None if skew == self.table.skew else NOT_SKEWED
@@ -271,7 +274,7 @@ class Placer:
 
 
 def _locations(skew: Skew, targets: Sequence[str], numbers: Sequence[int]) -> dict[Values, str]:
-    """What the metastore is told of the directories of values. What is flat needs no telling: names say it.
+    """Returns what the metastore is told of the directories of values. What is flat needs no telling: names say it.
 
     And it must not be told: Trino fails on every partition that has skewed locations.
     """
@@ -279,7 +282,7 @@ def _locations(skew: Skew, targets: Sequence[str], numbers: Sequence[int]) -> di
 
 
 def _holder(place: str) -> str:
-    """The directory in which its files are."""
+    """Returns the directory in which its files are."""
     return parent(place) if is_flat(place) else place
 
 

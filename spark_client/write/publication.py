@@ -29,7 +29,7 @@ _PAUSES = (0.5, 1, 2, 4)
 
 
 def publish(context: Context, commits: Sequence[Commit]) -> list[Placement]:
-    """What each of the writes has brought to its table.
+    """Returns what each of the writes has brought to its table.
 
     Raises PublishConflictError, WriteFailedError, WriteUncertainError, and what the file system raises.
     """

@@ -54,7 +54,7 @@ class Change:
     on: Column | None = None
 
     def of(self, *whens: str) -> list[Clause]:
-        """The clauses for rows that match, or do not, one kind after the other."""
+        """Returns the clauses for rows that match, or do not, one kind after the other."""
         return [clause for when in whens for clause in self.clauses if clause.when == when]
 
 
@@ -85,7 +85,7 @@ def change_rows(context: Context, change: Change) -> list[WriteResult]:
 
 
 def _moves(table: Table, change: Change) -> bool:
-    """Whether a clause assigns to partition columns."""
+    """Tells whether a clause assigns to partition columns."""
     keys = {column.name.lower() for column in table.partition_columns}
     assigned_to = (name.lower() for clause in change.of(MATCHED, BY_SOURCE) for name in clause.values or ())
     return any(name in keys for name in assigned_to)
@@ -129,7 +129,8 @@ class _Rows:
         return Insert(self._table.full_name, rows, overwrite=overwrite, replaces=replaces, seen=self._seen)
 
     def _touched(self) -> set[Values]:
-        """The partitions with rows for which a clause acts. Raises PublishConflictError for one that has come since."""
+        """Returns the partitions with rows for which a clause acts. Raises PublishConflictError for one that has come
+        since."""
         if not self._acting:
             return set()
         how = "left" if self._change.of(BY_SOURCE) else "inner"
@@ -168,7 +169,7 @@ class _Rows:
         return numbered.join(source.withColumn(_FOUND, F.lit(1)), on, how)
 
     def _action(self) -> Column:
-        """The number of the first clause that acts on a row; null: none."""
+        """Returns the number of the first clause that acts on a row; null: none."""
         cases = []
         for number, clause in enumerate(self._acting):
             condition = _is_true(clause.condition)
@@ -179,7 +180,8 @@ class _Rows:
         return _first(cases)
 
     def _acted(self, target: DataFrame) -> DataFrame:
-        """All rows of the target with the number of the clause for each, and the values that each clause assigns."""
+        """Returns all rows of the target with the number of the clause for each, and the values that each clause
+        assigns."""
         acted = self._joined(target, "left").withColumn(_ACTION, self._action())
         own = [column.alias(name) for name, column in self._own.items()]
         # Null where the clause does not act, so that nothing is computed there.
@@ -203,7 +205,7 @@ class _Rows:
         return next(column for column in self._targets if column.name.lower() == name.lower())
 
     def _result(self, acted: DataFrame) -> DataFrame:
-        """The rows as they are afterwards, without those that go."""
+        """Returns the rows as they are afterwards, without those that go."""
         deleting = [number for number, clause in enumerate(self._acting) if clause.values is None]
         left = acted.filter(F.col(_ACTION).isNull() | ~F.col(_ACTION).isin(deleting)) if deleting else acted
         return left.select(*(self._value(name).alias(name) for name in self._own))
@@ -211,20 +213,20 @@ class _Rows:
     def _value(self, name: str) -> Column:
         column = F.col(quote(name))
         for number, clause in enumerate(self._acting):
-            if name.lower() in {each.lower() for each in clause.values or ()}:
+            if name.lower() in {value.lower() for value in clause.values or ()}:
                 new = F.col(quote(f"__{number}_{name.lower()}"))
                 column = F.when(F.col(_ACTION) == number, new).otherwise(column)
         return column
 
     def _new(self) -> DataFrame | None:
-        """The rows that come: of the source, and of no row of the table."""
+        """Returns the rows that come: of the source, and of no row of the table."""
         source, on, clauses = self._change.source, self._change.on, self._change.of(NOT_MATCHED)
         if source is None or not clauses:
             return None
         cases = [(_is_true(clause.condition), number) for number, clause in enumerate(clauses)]
         alone = source if on is None else source.join(self._change.target, on, "left_anti")
         coming = alone.withColumn(_ACTION, _first(cases))
-        return reduce(DataFrame.unionAll, (self._inserted(coming, *each) for each in enumerate(clauses)))
+        return reduce(DataFrame.unionAll, (self._inserted(coming, *row) for row in enumerate(clauses)))
 
     def _inserted(self, coming: DataFrame, number: int, clause: Clause) -> DataFrame:
         defaults = column_defaults(self._table)
@@ -237,7 +239,7 @@ class _Rows:
         return self._assigned(coming.filter(F.col(_ACTION) == number).select(*named), self._targets)
 
     def _assigned(self, rows: DataFrame, columns: Sequence[TableColumn]) -> DataFrame:
-        """The rows cast as those of an INSERT (`storeAssignmentPolicy`)."""
+        """Returns the rows cast as those of an INSERT (`storeAssignmentPolicy`)."""
         try:
             return assigned(self._context.spark, self._table.full_name, rows, columns)
         except PySparkException as error:
@@ -249,7 +251,7 @@ def _is_true(condition: Column | None) -> Column:
 
 
 def _first(cases: Sequence[tuple[Column, int]]) -> Column:
-    """The number of the first condition that is true, null where none is."""
+    """Returns the number of the first condition that is true, null where none is."""
     found = F.lit(None).cast("int")
     for condition, number in reversed(cases):
         found = F.when(condition, F.lit(number)).otherwise(found)

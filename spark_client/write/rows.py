@@ -62,7 +62,7 @@ def table_rows(
     spec: PartitionSpec,
     columns: Sequence[str] | None,
 ) -> DataFrame:
-    """The rows with the table's data columns and all its partition columns. Raises InvalidInsertError."""
+    """Returns the rows with the table's data columns and all its partition columns. Raises InvalidInsertError."""
     dynamic = [column for column in table.partition_columns if column.name in spec.dynamic]
     targets = [*table.columns, *dynamic]
     names = [column.name for column in targets]
@@ -93,7 +93,7 @@ def _partition_columns(table: Table, static: Mapping[str, str]) -> list[Any]:
 
 
 def _dynamic(table: Table, column: Column) -> Any:
-    """The column of the rows; a text of which no directory can be named breaks the job off before it is one.
+    """Returns the column of the rows; a text of which no directory can be named breaks the job off before it is one.
 
     Most texts are short, so only long ones are escaped to see how long their names are.
     """

@@ -35,7 +35,7 @@ class Choice:
     fields: tuple[StructField, ...] = ()
 
     def directory_number(self, table: Table, otherwise: SparkColumn | None) -> SparkColumn | None:
-        """The directory of a row; `otherwise` is that in the partitions that are not new."""
+        """Returns the directory of a row; `otherwise` is that in the partitions that are not new."""
         if not any(self.numbers.values()):
             return otherwise
         known = {_text(values): numbers for values, numbers in self.numbers.items()}
@@ -48,7 +48,7 @@ class Choice:
 
 
 def is_auto(table: Table) -> bool:
-    """Whether its loads pick their own heavy values. Raises InvalidInsertError where they cannot."""
+    """Tells whether its loads pick their own heavy values. Raises InvalidInsertError where they cannot."""
     if table.parameters.get(AUTO, "").lower() != "true":
         return False
     if not table.partition_columns or table.buckets.count:
@@ -60,8 +60,9 @@ def is_auto(table: Table) -> bool:
 
 
 def choose(table: Table, rows: DataFrame, kept: Collection[Values]) -> Choice:
-    """The heavy values of each partition that has rows, but those that are `kept` as they are. Reads the rows once."""
-    fields = {each.name.lower(): each for each in rows.schema.fields}
+    """Returns the heavy values of each partition that has rows, but those that are `kept` as they are. Reads the rows
+    once."""
+    fields = {struct_field.name.lower(): struct_field for struct_field in rows.schema.fields}
     data = {column.name for column in table.columns}
     if unknown := [name for name in _columns(table) if name not in data]:
         raise InvalidInsertError(f"{COLUMNS} of {table.full_name}: {', '.join(unknown)} is no data column")

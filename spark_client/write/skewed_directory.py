@@ -29,7 +29,7 @@ def directory_number(skew: Skew, columns: Sequence[Column]) -> SparkColumn:
 
 
 def _declared(value: Sequence[str], typed: Sequence[tuple[str, str]]) -> SparkColumn:
-    """The value as a struct; not legal, so equal to no row's, where a text is none of its column's type."""
+    """Returns the value as a struct; not legal, so equal to no row's, where a text is none of its column's type."""
     literals = [_literal(text, type_) for text, (_, type_) in zip(value, typed, strict=True)]
     legal = [
         F.expr("true") if text == DEFAULT_PARTITION else literal.isNotNull()
@@ -60,17 +60,18 @@ def directory_number_by_partition(
 
 
 def is_in(partitions: Sequence[tuple[str, ...]], table: Table) -> SparkColumn:
-    """Whether a row belongs to one of the partitions of these values."""
+    """Tells whether a row belongs to one of the partitions of these values."""
     return has_key(partition_key([F.col(quote(column.name)) for column in table.partition_columns]), partitions)
 
 
 def has_key(key: SparkColumn, partitions: Sequence[tuple[str, ...]]) -> SparkColumn:
-    """Whether a `partition_key` is that of one of the partitions."""
+    """Tells whether a `partition_key` is that of one of the partitions."""
     return key.isin(["".join(f"{len(value)}:{value}" for value in values) for values in partitions])
 
 
 def partition_key(columns: Sequence[SparkColumn]) -> SparkColumn:
-    """One text for all values, with lengths, so that no two are alike; null and empty are the default partition."""
+    """Returns one text for all values, with lengths, so that no two are alike; null and empty are the default
+    partition."""
     texts = [column.cast("string") for column in columns]
     named = [F.when(text != "", text).otherwise(DEFAULT_PARTITION) for text in texts]
     return F.concat(*(part for text in named for part in (F.length(text).cast("string"), F.lit(":"), text)))

@@ -29,7 +29,7 @@ Snapshot = Mapping[Values, Existing]
 
 
 def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str, str], *, with_skew: bool) -> Snapshot:
-    """The partitions of the static values. `with_skew`: each with its own skew list, else with the table's.
+    """Returns the partitions of the static values. `with_skew`: each with its own skew list, else with the table's.
 
     Versions are read first: a partition that changes afterwards has a newer one, and publishing meets a conflict.
     """
@@ -57,24 +57,24 @@ def _own(partition: Partition, version: int | None) -> Existing:
 
 
 def with_publications(snapshot: Snapshot, table: Table, publications: Iterable[PublishPartition]) -> Snapshot:
-    """The table as it will be when these are published, in the transaction that the rest is published in."""
+    """Returns the table as it will be when these are published, in the transaction that the rest is published in."""
     after = dict(snapshot)
-    for each in publications:
-        before = after.get(each.values)
-        skew = each.skew or table.skew
-        after[each.values] = Existing(
-            each.location,
+    for publication in publications:
+        before = after.get(publication.values)
+        skew = publication.skew or table.skew
+        after[publication.values] = Existing(
+            publication.location,
             None,
-            replace(skew, locations={**(before.skew.locations if before else {}), **each.skewed_locations}),
+            replace(skew, locations={**(before.skew.locations if before else {}), **publication.skewed_locations}),
             before.storage if before else table.storage,
-            {**(before.parameters if before else {}), **each.parameters},
+            {**(before.parameters if before else {}), **publication.parameters},
             before.buckets if before else table.buckets,
         )
     return after
 
 
 def other_skews(snapshot: Snapshot, table: Table) -> list[tuple[Skew, Sequence[Values]]]:
-    """The skew lists that differ from the table's, each with the partitions that have it."""
+    """Returns the skew lists that differ from the table's, each with the partitions that have it."""
     groups: dict[object, tuple[Skew, list[Values]]] = {}
     for values, existing in snapshot.items():
         if _layout(existing.skew) != _layout(table.skew):

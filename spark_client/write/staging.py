@@ -96,7 +96,8 @@ class _Staging:
         return file_format(self.table.storage, self.table.full_name)
 
     def hash_partitions(self, rows: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, list[str]]:
-        """The rows with one column in place of those of the partition, and which values it stands for is observed.
+        """Returns the rows with one column in place of those of the partition, and which values it stands for is
+        observed.
 
         For the directories are to have names that no file system refuses, and the values are in no file.
         """
@@ -139,15 +140,15 @@ class _Staging:
             Files(self.spark).delete(file.location)
 
     def count(self) -> tuple[StagedFile, ...]:
-        """The files, by location."""
-        counted = [each for each in Files(self.spark).rows(self.location, self.format) if each[2]]
+        """Returns the files, by location."""
+        counted = [row for row in Files(self.spark).rows(self.location, self.format) if row[2]]
         # Without rows nothing is observed, and asking for it would not end.
         values = self._values() if counted else None
         staged = [self._staged_file(path, values, size, rows) for path, size, rows in counted]
         return tuple(sorted(self._named(staged), key=lambda file: file.location))
 
     def _named(self, files: Sequence[StagedFile]) -> Iterator[StagedFile]:
-        """The files with the write's name, which Spark before 4.0 does not give them: they are renamed."""
+        """Returns the files with the write's name, which Spark before 4.0 does not give them: they are renamed."""
         moves = []
         for file in files:
             directory, _, name = file.location.rpartition("/")

@@ -36,13 +36,13 @@ def test_every_setting_is_described_with_its_default(setting: object) -> None:
 def test_no_setting_is_described_that_is_not_there() -> None:
     table = SETTINGS.partition("\n## ")[0]
     assert set(re.findall(r"^\| `METASTORE_(\w+)`", table, re.MULTILINE)) == {
-        each.name.upper() for each in fields(Settings)
+        field.name.upper() for field in fields(Settings)
     }
 
 
 def test_every_setting_is_used() -> None:
     used = "\n".join(path.read_text() for path in (ROOT / "metastore").rglob("*.py") if path.name != "settings.py")
-    assert [each.name for each in fields(Settings) if not re.search(rf"\b{each.name}\b", used)] == []
+    assert [field.name for field in fields(Settings) if not re.search(rf"\b{field.name}\b", used)] == []
 
 
 def test_one_version() -> None:

@@ -61,4 +61,4 @@ def test_what_is_right_is_let_pass(found: list[str]) -> None:
 @pytest.mark.parametrize(("line", "error"), WRONG.items())
 def test_what_is_wrong_is_seen(found: list[str], line: str, error: str) -> None:
     number = GOOD.count("\n") + 2 + list(WRONG).index(line)
-    assert [each for each in found if each.startswith(f"{number}: error: {error}")]
+    assert [text for text in found if text.startswith(f"{number}: error: {error}")]

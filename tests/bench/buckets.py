@@ -91,8 +91,8 @@ def looking_up(spark: Any, size: int) -> Table:
         grid.add_row(
             name,
             f"{median(each.seconds for each in runs) * 1000:.0f}",
-            f"{median(each.files for each in kept):g}",
-            readable_size(int(median(each.bytes for each in kept))),
+            f"{median(extent.files for extent in kept):g}",
+            readable_size(int(median(extent.bytes for extent in kept))),
         )
     return grid
 
@@ -120,7 +120,7 @@ def in_turn(tasks: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float
             started = time.perf_counter()
             task()
             seconds[name] = [*seconds[name], time.perf_counter() - started]
-    return {name: median(each) for name, each in seconds.items()}
+    return {name: median(sequence) for name, sequence in seconds.items()}
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def report(
         started = time.perf_counter()
         found = asked(client, database, name, direction, values, basePartitions=direction == UP)
         times.append(time.perf_counter() - started)
-    total = sum(each.basePartitionsTotal for each in found.partitions)
+    total = sum(partition.basePartitionsTotal for partition in found.partitions)
     sys.stdout.write(
         f"{question}: {min(times):.3f} s for {len(found.partitions):,} dependent partitions "
         f"on {total:,} base partitions\n"

@@ -194,7 +194,7 @@ def _in_turn(runs: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
             break
         for side, run in runs.items():
             times[side].append(_seconds(run))
-    return {side: median(each[WARM:]) for side, each in times.items()}
+    return {side: median(row[WARM:]) for side, row in times.items()}
 
 
 def _live(spark: SparkSession) -> int:

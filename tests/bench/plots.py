@@ -31,17 +31,17 @@ def draw(folder: Path) -> None:
 
 def throughput(operations: Sequence[Operation], path: Path) -> None:
     """Rates of both sides at the smallest size, as bars, with how many times ours is Hive's."""
-    size = min(each["partitions"] for each in operations)
-    shown = [each for each in operations if each["partitions"] == size]
+    size = min(operation["partitions"] for operation in operations)
+    shown = [operation for operation in operations if operation["partitions"] == size]
     figure, axes = pyplot.subplots(figsize=(9, 0.45 * len(shown) + 1.2))
     for offset, side in ((-0.2, "ours"), (0.2, "theirs")):
-        rates = [_rate(each, side) or 0 for each in shown]
+        rates = [_rate(mapping, side) or 0 for mapping in shown]
         axes.barh([index + offset for index in range(len(shown))], rates, 0.4, color=COLOURS[side], label=LABELS[side])
-    for index, each in enumerate(shown):
-        ours, theirs = _rate(each, "ours"), _rate(each, "theirs")
+    for index, mapping in enumerate(shown):
+        ours, theirs = _rate(mapping, "ours"), _rate(mapping, "theirs")
         if ours and theirs:
             axes.text(max(ours, theirs) * 1.15, index, f"{ours / theirs:.1f} ×", va="center", fontsize=8)
-    axes.set(xscale="log", yticks=range(len(shown)), yticklabels=[each["operation"] for each in shown])
+    axes.set(xscale="log", yticks=range(len(shown)), yticklabels=[mapping["operation"] for mapping in shown])
     axes.set_xlabel(f"calls (written partitions) a second, {size:,} partitions")
     axes.spines[["top", "right"]].set_visible(False)
     axes.invert_yaxis()
@@ -51,12 +51,12 @@ def throughput(operations: Sequence[Operation], path: Path) -> None:
 
 def growth(operations: Sequence[Operation], path: Path) -> None:
     """One small picture for each operation: ms a call (p50) by the number of partitions, ours beside Hive's."""
-    names = list(dict.fromkeys(each["operation"] for each in operations))
-    sizes = sorted({each["partitions"] for each in operations})
+    names = list(dict.fromkeys(operation["operation"] for operation in operations))
+    sizes = sorted({operation["partitions"] for operation in operations})
     rows = math.ceil(len(names) / COLUMNS)
     figure, grid = pyplot.subplots(rows, COLUMNS, figsize=(11, 2.2 * rows), sharex=True, squeeze=False)
     for axes, name in zip(grid.flat, names, strict=False):
-        _panel(axes, name, [each for each in operations if each["operation"] == name], sizes)
+        _panel(axes, name, [operation for operation in operations if operation["operation"] == name], sizes)
     for axes in list(grid.flat)[len(names) :]:
         axes.set_visible(False)
     handles = [pyplot.Line2D([], [], color=COLOURS[side], marker="o", label=LABELS[side]) for side in COLOURS]
@@ -69,7 +69,11 @@ def growth(operations: Sequence[Operation], path: Path) -> None:
 def _panel(axes: Axes, name: str, operations: Iterable[Operation], sizes: Sequence[int]) -> None:
     highest = lowest = None
     for side, colour in COLOURS.items():
-        points = [(each["partitions"], each["timings"][side]["p50"]) for each in operations if side in each["timings"]]
+        points = [
+            (operation["partitions"], operation["timings"][side]["p50"])
+            for operation in operations
+            if side in operation["timings"]
+        ]
         axes.plot(*zip(*points, strict=True) if points else ([], []), "-o", color=colour, markersize=4)
         for size, milliseconds in points:
             axes.annotate(

@@ -99,7 +99,7 @@ class Side:
     def cpu(self) -> float:
         """Seconds of processor time so far, of all of its processes."""
         times = [each.cpu_times() for each in (self.process, *self.process.children(recursive=True))]
-        return sum(each.user + each.system for each in times)
+        return sum(time.user + time.system for time in times)
 
     def memory(self) -> float:
         """Of the largest worker, resident, in MB."""

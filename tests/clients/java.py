@@ -97,4 +97,4 @@ def refused(exception: str, text: str = "") -> Iterator[None]:
 
 def names(values: Sequence[Any]) -> list[str]:
     """The values of Java's partitions, written `a/b`."""
-    return ["/".join(each.getValues()) for each in values]
+    return ["/".join(value.getValues()) for value in values]

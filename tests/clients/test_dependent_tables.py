@@ -53,11 +53,11 @@ def days(metastore_server: Server, database: str, tmp_path: Path) -> str:
         ):
             sd = descriptor(f"file:{tmp_path / name}", **TEXT)
             client.create_table(table(database, name, keys, sd=sd))
-            for each in values:
-                folder = tmp_path / name / "-".join(each)
+            for value in values:
+                folder = tmp_path / name / "-".join(value)
                 folder.mkdir(parents=True)
-                (folder / "rows").write_text(f"{name},{'-'.join(each)}\n")
-                client.add_partition(partition(database, name, each, sd=descriptor(f"file:{folder}", **TEXT)))
+                (folder / "rows").write_text(f"{name},{'-'.join(value)}\n")
+                client.add_partition(partition(database, name, value, sd=descriptor(f"file:{folder}", **TEXT)))
         create(client, database, "tdep", "t")
         add_to_dependent(client, database, "tdep", ["1"])
         depend(client, database, "tdep", "t2")

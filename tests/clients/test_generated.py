@@ -80,7 +80,7 @@ def test_create_list_filter_and_drop(client: Any, database: str) -> None:
     assert kept("ds = 'y/z' or n <= -1") == ["y/z/100", "é/-1"]
     assert kept('ds like "x"') == ["x/10", "x/9"]
     by_names = client.get_partitions_by_names(database, "events", [names[3], "ds=no/n=1"])
-    assert [each.values for each in by_names] == [["é", "-1"]]
+    assert [by_name.values for by_name in by_names] == [["é", "-1"]]
     client.drop_partitions_req(DropPartitionsRequest(database, "events", RequestPartsSpec(names=names[:2])))
     assert client.get_partition_names(database, "events", -1) == names[2:]
     client.drop_table(database, "events", True)

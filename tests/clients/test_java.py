@@ -18,7 +18,7 @@ def events(hive: Hive, java_client: Any, database: str) -> Any:
     """A table with four partitions, as the server gives it back."""
     java_client.createTable(hive.table(database, "Events", *KEYS))
     values = ("x", "9"), ("x", "10"), ("y/z", "100"), ("é", "-1")
-    assert java_client.add_partitions([hive.partition(database, "events", *each) for each in values]) == 4
+    assert java_client.add_partitions([hive.partition(database, "events", *value) for value in values]) == 4
     return java_client.getTable(database, "EVENTS")
 
 
@@ -71,7 +71,7 @@ def test_tables(hive: Hive, java_client: Any, database: str, events: Any) -> Non
     kind = hive.metastore.TableType.VIRTUAL_VIEW
     assert list(java_client.getTables(database, "*", kind)) == ["a_view"]
     metas = java_client.getTableMeta(database, "*", ["VIRTUAL_VIEW", "MANAGED_TABLE"])
-    assert [(each.getTableName(), each.getTableType()) for each in metas] == [
+    assert [(meta.getTableName(), meta.getTableType()) for meta in metas] == [
         ("a_view", "VIRTUAL_VIEW"),
         ("events", "MANAGED_TABLE"),
     ]
@@ -88,7 +88,7 @@ def test_altered_renamed_and_dropped_tables(hive: Hive, java_client: Any, databa
     changed = events.deepCopy()
     changed.getSd().setCols(hive.columns(("a", "bigint"), ("x", "string"), ("more", "date")))
     java_client.alter_table(database, "events", changed, True)
-    assert [each.getType() for each in java_client.getPartition(database, "events", "ds=x/n=9").getSd().getCols()] == [
+    assert [col.getType() for col in java_client.getPartition(database, "events", "ds=x/n=9").getSd().getCols()] == [
         "bigint",
         "string",
         "date",
@@ -198,7 +198,7 @@ def test_exchanged_partitions(hive: Hive, java_client: Any, database: str, event
 
 
 def test_fields_names_and_marks(hive: Hive, java_client: Any, database: str, events: Any) -> None:
-    assert [each.getName() for each in java_client.getFields(database, "events")] == ["a", "x"]
+    assert [field.getName() for field in java_client.getFields(database, "events")] == ["a", "x"]
     assert [each.getName() for each in java_client.getSchema(database, "events")] == ["a", "x", "ds", "n"]
     assert list(java_client.partitionNameToVals("ds=y%2Fz/n=1")) == ["y/z", "1"]
     assert dict(java_client.partitionNameToSpec("ds=y%2Fz/n=1")) == {"ds": "y/z", "n": "1"}

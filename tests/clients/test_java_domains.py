@@ -42,7 +42,7 @@ def test_statistics(hive: Hive, java_client: Any, database: str, events: str) ->
     by_name = java_client.getPartitionColumnStatistics(database, events, ["ds=x", "ds=y", "ds=z"], ["a"])
     assert sorted(by_name) == ["ds=x", "ds=y"]
     together = java_client.getAggrColStatsFor(database, events, ["a"], ["ds=x", "ds=y"])
-    (total,) = [each.getStatsData().getLongStats() for each in together.getColStats()]
+    (total,) = [col_stat.getStatsData().getLongStats() for col_stat in together.getColStats()]
     assert (together.getPartsFound(), total.getLowValue(), total.getHighValue(), total.getNumNulls()) == (2, 1, 7, 2)
     assert java_client.deletePartitionColumnStatistics(database, events, "ds=x", "a")
     assert java_client.deleteTableColumnStatistics(database, events, "a")
@@ -97,13 +97,13 @@ def test_roles(hive: Hive, java_client: Any) -> None:
         java_client.create_role(hive.api.Role(name, 0, "me"))
     assert name in list(java_client.listRoleNames())
     assert java_client.grant_role(name, "ann", user, "me", user, True)
-    assert name in [each.getRoleName() for each in java_client.list_roles("ann", user)]
+    assert name in [role.getRoleName() for role in java_client.list_roles("ann", user)]
     members = java_client.get_principals_in_role(hive.api.GetPrincipalsInRoleRequest(name)).getPrincipalGrants()
-    assert [(each.getPrincipalName(), each.isGrantOption()) for each in members] == [("ann", True)]
+    assert [(member.getPrincipalName(), member.isGrantOption()) for member in members] == [("ann", True)]
     grants = java_client.get_role_grants_for_principal(hive.api.GetRoleGrantsForPrincipalRequest("ann", user))
-    assert name in [each.getRoleName() for each in grants.getPrincipalGrants()]
+    assert name in [principal_grant.getRoleName() for principal_grant in grants.getPrincipalGrants()]
     assert java_client.revoke_role(name, "ann", user, False)
-    assert name not in [each.getRoleName() for each in java_client.list_roles("ann", user)]
+    assert name not in [role.getRoleName() for role in java_client.list_roles("ann", user)]
     assert java_client.drop_role(name)
     assert name not in list(java_client.listRoleNames())
     with refused("MetaException", name):
@@ -119,7 +119,7 @@ def test_privileges(hive: Hive, java_client: Any, database: str, events: str) ->
     (found,) = java_client.list_privileges("ann", user, what)
     assert (found.getGrantInfo().getPrivilege(), found.getGrantInfo().isGrantOption()) == ("SELECT", True)
     allowed = java_client.get_privilege_set(what, "ann", [])
-    assert [each.getPrivilege() for each in allowed.getUserPrivileges()["ann"]] == ["SELECT"]
+    assert [user_privilege.getPrivilege() for user_privilege in allowed.getUserPrivileges()["ann"]] == ["SELECT"]
     assert java_client.revoke_privileges(bag, False)
     assert list(java_client.list_privileges("ann", user, what)) == []
 
@@ -148,7 +148,9 @@ def test_notifications(hive: Hive, java_client: Any, database: str) -> None:
     java_client.fireListenerEvent(request)
     java_client.dropTable(database, "noticed")
     found = [
-        each for each in java_client.getNextNotification(before, 1000, None).getEvents() if each.getDbName() == database
+        event
+        for event in java_client.getNextNotification(before, 1000, None).getEvents()
+        if event.getDbName() == database
     ]
     assert [each.getEventType() for each in found] == ["CREATE_TABLE", "INSERT", "DROP_TABLE"]
     assert [each.getTableName() for each in found] == ["noticed"] * 3

@@ -49,7 +49,7 @@ def test_one_waits_for_the_other(hive: Hive, java_client: Any, second: Any, data
         ("ACQUIRED", "agent"),
         ("WAITING", "agent"),
     ]
-    assert database in [each.getDbname() for each in java_client.showLocks().getLocks()]
+    assert database in [lock.getDbname() for lock in java_client.showLocks().getLocks()]
     second.unlock(first.getLockid())  # whoever knows the number, over whatever connection
     assert second.checkLock(waiting.getLockid()).getState().toString() == "ACQUIRED"
     java_client.unlock(waiting.getLockid())
@@ -61,7 +61,7 @@ def test_one_waits_for_the_other(hive: Hive, java_client: Any, second: Any, data
 
 def test_transactions(hive: Hive, java_client: Any, database: str, events: str) -> None:
     number = java_client.openTxn("me")
-    assert number in [each.getId() for each in java_client.showTxns().getOpen_txns()]
+    assert number in [txn.getId() for txn in java_client.showTxns().getOpen_txns()]
     request = exclusive(hive, database, events)
     request.setTxnid(number)
     lock = java_client.lock(request)
@@ -94,7 +94,7 @@ def test_compactions(hive: Hive, java_client: Any, database: str, events: str) -
     java_client.compact(database, events, "ds=x", major)
     again = java_client.compact2(database, events, "ds=x", minor, {"k": "v"})
     assert not again.isAccepted()
-    shown = [each for each in java_client.showCompactions().getCompacts() if each.getDbname() == database]
+    shown = [compact for compact in java_client.showCompactions().getCompacts() if compact.getDbname() == database]
     assert [(each.getTablename(), each.getPartitionname(), each.getState()) for each in shown] == [
         ("events", "ds=x", "initiated")
     ]

@@ -62,7 +62,7 @@ def test_grant_revoke_and_refusals(hive: Hive, client_of: Callable[[str], Any]) 
     (found,) = alice.list_privileges("bob", hive.api.PrincipalType.USER, ref)
     assert (found.getGrantInfo().getPrivilege(), found.getGrantInfo().getGrantor()) == ("SELECT", "alice")
     held = bob.get_privilege_set(ref, "bob", [])
-    assert [each.getPrivilege() for each in held.getUserPrivileges()["bob"]] == ["SELECT"]
+    assert [user_privilege.getPrivilege() for user_privilege in held.getUserPrivileges()["bob"]] == ["SELECT"]
     assert alice.revoke_privileges(bag(hive, database, "t", "SELECT", "bob"), False)
     with refused("NoSuchObjectException"):
         bob.getTable(database, "t")

@@ -39,7 +39,7 @@ def catalog(metastore_server: Server) -> HiveCatalog:
 
 
 def rows(*ids: int) -> pa.Table:
-    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{each}" for each in ids]})
+    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{number}" for number in ids]})
 
 
 def ids(table: Any) -> list[int]:

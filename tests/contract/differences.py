@@ -58,4 +58,4 @@ def listed(text: str) -> Iterator[Difference]:
                 yield Difference(step, field, found["real"], found["ours"], why)
 
 
-DIFFERENCES = tuple(each for path in sorted(FOLDER.glob("*.md")) for each in listed(path.read_text()))
+DIFFERENCES = tuple(difference for path in sorted(FOLDER.glob("*.md")) for difference in listed(path.read_text()))

@@ -35,8 +35,8 @@ def thing(**fields: Any) -> Struct:
 )
 def test_what_differs_is_found(real: Any, ours: Any, fields: list[str]) -> None:
     found = compare("scenario", {"step": real}, {"step": ours})
-    assert [each.field for each in found] == fields
-    assert {each.step for each in found} <= {"scenario/step"}
+    assert [finding.field for finding in found] == fields
+    assert {finding.step for finding in found} <= {"scenario/step"}
 
 
 def test_other_steps_are_a_difference() -> None:
@@ -57,8 +57,8 @@ def test_a_listed_difference_covers_what_it_says_of_both_sides_only() -> None:
 def test_what_is_found_can_be_listed_as_it_is_printed() -> None:
     found = compare("scenario", {"a": [], "b (*)": thing(a="x | y")}, {"a": RAISED, "b (*)": thing(a="\n…[")})
     differences = list(listed("# Title\n\n## because\n\n" + "\n".join(map(str, found))))
-    assert {each.why for each in differences} == {"because"}
-    assert [[each.covers(one) for each in differences] for one in found] == [[True, False], [False, True]]
+    assert {difference.why for difference in differences} == {"because"}
+    assert [[difference.covers(one) for difference in differences] for one in found] == [[True, False], [False, True]]
 
 
 def test_a_long_answer_goes_on_in_lines_that_are_indented_further() -> None:
@@ -75,4 +75,6 @@ def test_a_block_that_lacks_something_is_no_difference(block: str) -> None:
 
 
 def test_no_listed_difference_leaves_a_side_open() -> None:
-    assert [str(each) for each in DIFFERENCES if "…" in {each.real, each.ours} or not each.why] == []
+    assert [
+        str(difference) for difference in DIFFERENCES if "…" in {difference.real, difference.ours} or not difference.why
+    ] == []

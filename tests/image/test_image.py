@@ -18,7 +18,7 @@ from metastore.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
-SETTINGS = {PREFIX + each.name.upper() for each in fields(Settings)}
+SETTINGS = {PREFIX + field.name.upper() for field in fields(Settings)}
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_the_image_has_what_is_pinned() -> None:
     extras = project["optional-dependencies"]
     for requirement in [
         *project["dependencies"],
-        *(each for name in ("server", "s3", "jwt", "ldap") for each in extras[name]),
+        *(extra for name in ("server", "s3", "jwt", "ldap") for extra in extras[name]),
     ]:
         assert re.split(r"[\[<>=]", requirement)[0].lower() in pinned
     assert len(pinned) == lock.count("==")

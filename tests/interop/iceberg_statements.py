@@ -57,10 +57,10 @@ def _all(work: Callable[[int], None], count: int) -> None:
             errors.append(error)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     if errors:
         raise errors[0]
 

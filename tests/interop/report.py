@@ -42,7 +42,7 @@ class Report:
 
     @property
     def failures(self) -> list[str]:
-        return [f"{each.group}: {each.name}: {each.error}" for each in self.outcomes if each.error]
+        return [f"{outcome.group}: {outcome.name}: {outcome.error}" for outcome in self.outcomes if outcome.error]
 
     def lines(self) -> list[str]:
         """For people: a headline, then what was tried by group, then what failed and how."""
@@ -50,11 +50,11 @@ class Report:
             return [f"{self.client}: not tried: {self.missing}"]
         failures = self.failures
         groups: dict[str, list[str]] = {}
-        for each in self.outcomes:
-            groups.setdefault(each.group, []).append(f"{each.name}{' (FAILED)' if each.error else ''}")
+        for outcome in self.outcomes:
+            groups.setdefault(outcome.group, []).append(f"{outcome.name}{' (FAILED)' if outcome.error else ''}")
         return [
             f"{self.client}: {len(self.outcomes)} tried, {len(failures)} failed",
             *(f"  {group}: {', '.join(names)}" for group, names in groups.items()),
-            *(f"  NOT TRIED {each}" for each in self.left_out),
+            *(f"  NOT TRIED {text}" for text in self.left_out),
             *(f"  FAILED {failure}" for failure in failures),
         ]

@@ -141,6 +141,6 @@ def _unpacked() -> Path:
 def _needed(members: Sequence[tarfile.TarInfo]) -> list[tarfile.TarInfo]:
     """The server and the connectors; many files are links to those of connectors that are left out."""
     folders = "lib", *(f"plugin/{name}" for name in CONNECTORS)
-    wanted = [each for each in members if each.name.partition("/")[2].startswith(folders)]
-    targets = {each.linkname for each in wanted if each.islnk()}
-    return [each for each in members if each.name in targets] + wanted
+    wanted = [member for member in members if member.name.partition("/")[2].startswith(folders)]
+    targets = {info.linkname for info in wanted if info.islnk()}
+    return [member for member in members if member.name in targets] + wanted

@@ -236,10 +236,10 @@ def _in_threads(work: Callable[[int], None], failures: list[str]) -> None:
             failures.append(f"{type(error).__name__}: {error}")
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(WRITERS)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def end(script: Script) -> None:

@@ -120,7 +120,11 @@ def test_registered_servers_are_listed_and_waited_for(database_url: str, store: 
     older.renew()
     same.renew()
     same.renew()
-    found = [(each.address, each.revision, each.workers) for each in runner.servers(database_url) if each.revision]
+    found = [
+        (running_server.address, running_server.revision, running_server.workers)
+        for running_server in runner.servers(database_url)
+        if running_server.revision
+    ]
     assert found == [("alpha:9083", "0011", 1), ("alpha:9083", runner.head(), 1)]
     with pytest.raises(ConfigurationError, match=r"alpha:9083 of version 1\.0 \(0011, seen 0 s ago\)"):
         runner.finish(database_url)
@@ -139,7 +143,9 @@ def test_who_was_not_seen_is_gone(database_url: str, store: Store) -> None:
         )
         ServerService(store, server(runner.head()), 0).renew()
         assert rows(connection, "SELECT host FROM servers ORDER BY host") == [("alpha",), ("killed",)]
-    assert [each.address for each in runner.servers(database_url) if each.revision] == ["alpha:9083"]
+    assert [running_server.address for running_server in runner.servers(database_url) if running_server.revision] == [
+        "alpha:9083"
+    ]
 
 
 def test_a_server_that_was_silent_while_an_upgrade_was_finished_refuses_calls(store: Store) -> None:

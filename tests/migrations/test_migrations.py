@@ -65,8 +65,8 @@ def test_both_ways_make_the_same_database(catalog: str, database_url: str, empty
 
 def test_every_constraint_has_a_name_of_ours() -> None:
     for table in metadata.tables.values():
-        for each in table.constraints:
-            assert each.name, f"{table.name}: {each}"
+        for constraint in table.constraints:
+            assert constraint.name, f"{table.name}: {constraint}"
 
 
 def test_from_nothing_to_the_head_and_no_further(empty_database_url: str) -> None:
@@ -80,10 +80,10 @@ def test_from_nothing_to_the_head_and_no_further(empty_database_url: str) -> Non
 def test_two_upgrades_at_a_time_are_one_after_the_other(empty_database_url: str) -> None:
     done: list[bool] = []
     both = [threading.Thread(target=lambda: done.append(runner.upgrade(empty_database_url))) for _ in range(2)]
-    for each in both:
-        each.start()
-    for each in both:
-        each.join()
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
     assert sorted(done) == [False, True]
 
 

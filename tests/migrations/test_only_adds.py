@@ -11,7 +11,7 @@ from migrations import runner, versions
 
 ADDS = {"add_column", "bulk_insert", "create_foreign_key", "create_index", "create_table", "execute", "f"}
 REVISIONS = sorted(Path(str(versions.__path__[0])).glob("0*.py"))
-SINCE = [each for each in REVISIONS if each.name[:4] > runner._ALONE]
+SINCE = [revision for revision in REVISIONS if revision.name[:4] > runner._ALONE]
 REPLACED = {"privileges_grant_idx"}
 """Indexes that are made anew in the same transaction, with more columns."""
 
@@ -38,9 +38,9 @@ def test_it_only_adds(path: Path) -> None:
         name = _name(call)
         texts = [str(each.value) for each in ast.walk(call) if isinstance(each, ast.Constant)]
         replaced = name == "drop_index" and texts[0] in REPLACED
-        wider = name == "alter_column" and [ast.unparse(each) for each in call.keywords] == ["nullable=True"]
+        wider = name == "alter_column" and [ast.unparse(keyword) for keyword in call.keywords] == ["nullable=True"]
         assert name in ADDS or replaced or wider, f"{path.name}: op.{name} may break servers of the version before"
-        dropped = name == "execute" and any("DROP " in each.upper() for each in texts)
+        dropped = name == "execute" and any("DROP " in text.upper() for text in texts)
         assert not dropped, f"{path.name}: what drops belongs into FINISH"
 
 

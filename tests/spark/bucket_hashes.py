@@ -137,8 +137,8 @@ def second(kind: str, value: Any) -> int:
 def together(hashes: Sequence[int]) -> int:
     """Of several columns."""
     total = 0
-    for each in hashes:
-        total = 31 * total + each
+    for digest in hashes:
+        total = 31 * total + digest
     return signed(total)
 
 

@@ -59,7 +59,7 @@ def show(wanted: list[str] | tuple[str, ...]) -> None:
             continue
         for case in ElementTree.parse(report).iter("testcase"):
             name = case.get("classname", "").rpartition(".")[2]
-            outcome = next((each for each in case if each.tag in {"failure", "error", "skipped"}), None)
+            outcome = next((element for element in case if element.tag in {"failure", "error", "skipped"}), None)
             table[name][version].append(outcome is None)
             if outcome is not None:
                 reason = (outcome.get("message") or "").splitlines()[:1]
@@ -70,7 +70,7 @@ def show(wanted: list[str] | tuple[str, ...]) -> None:
         cells = (table[name][version] for version in wanted)
         write(f"{name:<{width}}" + "".join(f"{f'{sum(cell)}/{len(cell)}' if cell else '-':>10}" for cell in cells))
     totals = ([passed for cells in table.values() for passed in cells[version]] for version in wanted)
-    write(f"{'all':<{width}}" + "".join(f"{f'{sum(each)}/{len(each)}':>10}" for each in totals))
+    write(f"{'all':<{width}}" + "".join(f"{f'{sum(total)}/{len(total)}':>10}" for total in totals))
     for line, versions in told.items():
         write(f"{', '.join(versions)}: {line}")
 

@@ -48,7 +48,7 @@ def test_names_and_rows_are_checked(context: Context, table: Table) -> None:
     assert problem.problem.endswith("by the declared bucket count (4) for partition: ds=c")
     (place / "000007_0").unlink()
     (place / "x").mkdir()
-    assert [each.problem for each in check_buckets(spark, name)] == [
+    assert [bucket.problem for bucket in check_buckets(spark, name)] == [
         f"Hive table '{name}' is corrupt. Found sub-directory 'x' in bucket directory for partition: ds=c"
     ]
 

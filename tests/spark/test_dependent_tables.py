@@ -113,10 +113,10 @@ def test_the_inputs_of_a_query_are_named(spark: Session, seed: str) -> None:
     day = tuple(sorted(f"ds=1/hr={hour}" for hour in HOURS))
     through = ((f"{seed}.t", day),)
     report = scan_report(spark.sql("select count(1) from Second where ds = 1"))
-    assert [each.table for each in report.dependents] == [f"{seed}.second", f"{seed}.tdep"]
-    assert {(each.partitions, each.bases) for each in report.dependents} == {(("ds=1",), through)}
+    assert [dependent.table for dependent in report.dependents] == [f"{seed}.second", f"{seed}.tdep"]
+    assert {(dependent.partitions, dependent.bases) for dependent in report.dependents} == {(("ds=1",), through)}
     joined = scan_report(spark.sql("select * from T where ds in (select ds from Tdep where ds = '1')"))
-    assert [(each.partitions, each.bases) for each in joined.dependents] == [(("ds=1",), through)]
+    assert [(dependent.partitions, dependent.bases) for dependent in joined.dependents] == [(("ds=1",), through)]
     assert f"{seed}.tdep: 1 partitions (ds=1)" in str(joined).splitlines()
     assert scan_report(spark.sql("select * from Tdep where ds = '7'")).dependents == (
         DependentScan(f"{seed}.tdep", (), ()),
@@ -153,7 +153,10 @@ def test_partitions_are_dropped_by_a_part_of_their_values(spark: Session, seed: 
         "ds=1/hr=1",
         "ds=2/hr=1",
     ]
-    assert [each[0] for each in dependencies(spark, "Hourly", "partition (hr=1)")] == ["ds=1/hr=1", "ds=2/hr=1"]
+    assert [dependency[0] for dependency in dependencies(spark, "Hourly", "partition (hr=1)")] == [
+        "ds=1/hr=1",
+        "ds=2/hr=1",
+    ]
     spark.sql("alter table Hourly drop partition (ds=1)")
     assert (partitions(spark, "Hourly"), count(spark, "Hourly")) == (["ds=2/hr=1"], 1)
     spark.sql("alter table Hourly drop if exists partition (ds=7)")

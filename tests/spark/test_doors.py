@@ -46,7 +46,7 @@ def doors(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) ->
     folder = tmp_path_factory.mktemp("doors")
     connect, thrift = free_port(), free_port()
     arguments = ["--uri", metastore_server.uri, "--connect", str(connect), "--thrift", str(thrift)]
-    arguments += ["--master", "local[2]", "--warehouse", str(folder), *(f"--conf={each}" for each in SMALL)]
+    arguments += ["--master", "local[2]", "--warehouse", str(folder), *(f"--conf={text}" for text in SMALL)]
     command = [sys.executable, "-m", "metastore.cli", "spark", "serve", *arguments]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
@@ -92,7 +92,11 @@ def beeline(doors: Doors, *statements: str) -> tuple[list[list[str]], str]:
     jars = Path(pyspark.__file__).parent / "jars" / "*"
     java = str(Path(os.environ["JAVA_HOME"]) / "bin/java") if "JAVA_HOME" in os.environ else "java"
     command = [java, "-cp", str(jars), "org.apache.hive.beeline.BeeLine", "-u", doors.thrift, "--outputformat=tsv2"]
-    command += ["--showHeader=false", "--silent=true", *(part for each in statements for part in ("-e", each))]
+    command += [
+        "--showHeader=false",
+        "--silent=true",
+        *(part for statement in statements for part in ("-e", statement)),
+    ]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [PROMPT.sub("", line) for line in ran.stdout.splitlines()]
     return [line.split("\t") for line in lines if line], ran.stderr

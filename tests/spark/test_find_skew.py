@@ -203,7 +203,7 @@ def test_the_command_has_it_as_json(
     assert found["values"] == [{"values": ["a"], "rows": 8, "share": 0.8, "pruned": pytest.approx(0.2)}]
     assert found["clause"].startswith("SKEWED BY (`x`) ON ('a')")
     assert command.main(asked) == 0
-    assert [each["columns"] for each in json.loads(capsys.readouterr().out)["suggestions"]] == [["x"], ["id"]]
+    assert [load["columns"] for load in json.loads(capsys.readouterr().out)["suggestions"]] == [["x"], ["id"]]
     assert command.main([*asked, "--columns=z"]) == 1
     assert json.loads(capsys.readouterr().out) == {"error": f"z is no column of {table_name}; its columns are x, id"}
     spark.catalog.dropTempView(table_name)

@@ -65,10 +65,10 @@ def test_only_partitions_with_such_rows_are_written(
     spark: SparkSession, metastore: MetastoreClient, table_name: str
 ) -> None:
     make(spark, table_name, KINDS[0])
-    before = {each.values: each.parameters for each in metastore.get_partitions("default", table_name)}
+    before = {partition.values: partition.parameters for partition in metastore.get_partitions("default", table_name)}
     spark.sql(f"UPDATE {table_name} SET x = 'z' WHERE id = 3")
     spark.sql(f"DELETE FROM {table_name} WHERE id = 99")
-    after = {each.values: each.parameters for each in metastore.get_partitions("default", table_name)}
+    after = {partition.values: partition.parameters for partition in metastore.get_partitions("default", table_name)}
     assert {values for values in before if before[values] != after[values]} == {("2",)}
 
 

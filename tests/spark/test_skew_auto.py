@@ -21,7 +21,7 @@ def rows(spark: Session, heavy: str, day: int, *, count: int = 200) -> None:
 
 
 def partitions(spark: Session, table: str) -> dict[str, Partition]:
-    return {each.values[0]: each for each in spark.metastore.get_partitions("default", table)}
+    return {partition.values[0]: partition for partition in spark.metastore.get_partitions("default", table)}
 
 
 def test_each_load_picks_its_own_values(spark: Session, table_name: str) -> None:

@@ -50,8 +50,8 @@ def frames(
     """Both sides with a number for each row, and a column `v` that both have."""
     names = [f"k{number}" for number in range(len(types))]
     return (
-        _frame(spark, names, [each for each, _ in types], left, "l"),
-        _frame(spark, names, [each for _, each in types], right, "r"),
+        _frame(spark, names, [text for text, _ in types], left, "l"),
+        _frame(spark, names, [text for _, text in types], right, "r"),
         names,
     )
 

@@ -106,8 +106,12 @@ def test_a_partition_keeps_its_layout(spark: Session, table_name: str, metastore
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('skew.layout' = 'directories')")
     spark.sql(f"INSERT INTO {table_name} VALUES (2, 2), (9, 2), (1, 3)")
     partitions = metastore.get_partitions("default", table_name)
-    assert [each.parameters.get("skew.layout") for each in partitions] == ["directories", "flat", "directories"]
-    assert [len(each.skew.locations) for each in partitions] == [2, 0, 1]
+    assert [partition.parameters.get("skew.layout") for partition in partitions] == [
+        "directories",
+        "flat",
+        "directories",
+    ]
+    assert [len(partition.skew.locations) for partition in partitions] == [2, 0, 1]
     assert rows(spark.table(table_name)) == sorted(
         [(1, 1), (9, 1), (1, 1), (2, 1), (1, 2), (9, 2), (2, 2), (9, 2), (1, 3)], key=repr
     )
@@ -187,7 +191,11 @@ def spark_alone(spark: Session, table: str) -> list[tuple[str, str]]:
     index.refresh()
     listed = index.listFiles(nothing, nothing)
     directories = (listed.apply(number) for number in range(listed.size()))
-    files = (each.files().apply(number).getPath() for each in directories for number in range(each.files().size()))
+    files = (
+        directory.files().apply(number).getPath()
+        for directory in directories
+        for number in range(directory.files().size())
+    )
     return sorted((str(path.getParent().getName()), str(path.getName())) for path in files)
 
 

@@ -50,7 +50,7 @@ def interrupted(context: Context, step: str, number: int) -> Context:
 def test_partitions_stay_where_they_are(context: Context, table: Table) -> None:
     overwrite(context, table)
     assert ids(context, table) == [3, 11, 12, 14]
-    places = [each.location for each in context.metastore.get_partitions("default", table.name)]
+    places = [partition.location for partition in context.metastore.get_partitions("default", table.name)]
     assert places == [f"{table.location}/m={number}" for number in (1, 2, 3)]
     assert set(layout(table.location or "")) == {"m=1/x=7", f"m=1/{DEFAULT}", "m=2/x=7", "m=3/x=7"}
     assert any("_temp_" in name for name in files_below(table.location or ""))

@@ -26,13 +26,13 @@ def test_append_overwrite_and_overwrite_partitions(spark: Session, context: Cont
     data = spark.sql("SELECT * FROM VALUES (1, 'a', 1), (2, 'a', 2), (3, 'b', 1) AS v(id, ds, hr)")
     result = spark_client.write(data).into(table).append()
     assert (result.rows, result.files, len(result.partitions)) == (3, 3, 3)
-    assert {each.mode for each in result.partitions} == {PublishMode.CREATE}
+    assert {partition.mode for partition in result.partitions} == {PublishMode.CREATE}
     one = spark.sql("SELECT 9, 1")
     result = spark_client.write(one).into(table_name, partition={"ds": "a", "hr": None}).overwrite_partitions()
-    assert [each.values for each in result.partitions] == [("a", "1")]
+    assert [partition.values for partition in result.partitions] == [("a", "1")]
     assert rows(spark, table) == [(2, "a", 2), (3, "b", 1), (9, "a", 1)]
     result = spark_client.write(one).into(table, partition={"ds": "a", "hr": None}).overwrite()
-    assert {each.values: each.rows for each in result.partitions} == {("a", "1"): 1, ("a", "2"): 0}
+    assert {partition.values: partition.rows for partition in result.partitions} == {("a", "1"): 1, ("a", "2"): 0}
     assert rows(spark, table) == [(3, "b", 1), (9, "a", 1)]
     spark_client.write(spark.sql("SELECT 5, 'c', 1")).into(table).overwrite()
     assert rows(spark, table) == [(5, "c", 1)]

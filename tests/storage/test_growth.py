@@ -86,7 +86,7 @@ def live(client: Any, number: int) -> None:
     shape.parameters = {"n": str(number)}
     for name in ("t", "u"):
         client.create_table(table(db, name, KEYS, sd=shape))
-    client.add_partitions([partition(db, "t", [each], sd=descriptor()) for each in "abc"])
+    client.add_partitions([partition(db, "t", [text], sd=descriptor()) for text in "abc"])
     more = [*shape.cols, *columns((f"d{number}", "bigint"))]
     client.alter_table(db, "t", table(db, "t", KEYS, sd=descriptor(cols=more)))
     client.markPartitionForEvent(db, "t", {"ds": "a"}, PartitionEventType.LOAD_DONE)

@@ -72,7 +72,7 @@ def descriptors(draw: st.DrawFn, names: list[str]) -> StorageDescriptor:
     """Columns of these names, and skew on the first of them."""
     skewed = draw(st.lists(values, max_size=3, unique=True))
     where = draw(st.lists(st.sampled_from(skewed), unique=True)) if skewed else []
-    places = {(each,): f"file:/skewed/{draw(words)}" for each in where}
+    places = {(value,): f"file:/skewed/{draw(words)}" for value in where}
     return StorageDescriptor(
         cols=[FieldSchema(name, "string", draw(some)) for name in names],
         inputFormat=draw(some),
@@ -83,7 +83,7 @@ def descriptors(draw: st.DrawFn, names: list[str]) -> StorageDescriptor:
         bucketCols=draw(st.none() | st.lists(st.sampled_from(names), max_size=2)),
         sortCols=draw(st.none() | st.lists(st.builds(Order, col=st.sampled_from(names), order=orders), max_size=2)),
         parameters=draw(st.none() | maps),
-        skewedInfo=SkewedInfo(names[:1], [[each] for each in skewed], places) if skewed else None,
+        skewedInfo=SkewedInfo(names[:1], [[value] for value in skewed], places) if skewed else None,
         storedAsSubDirectories=None,
     )
 
@@ -163,7 +163,7 @@ def rows(application: Application) -> Callable[..., list[dict[str, Any]]]:
 
 
 def columns(structs: list[FieldSchema]) -> list[dict[str, Any]]:
-    return [{"name": each.name, "type": each.type, "comment": each.comment} for each in structs]
+    return [{"name": struct.name, "type": struct.type, "comment": struct.comment} for struct in structs]
 
 
 def among(expected: dict[str, Any], found: dict[str, Any]) -> None:
@@ -173,7 +173,7 @@ def among(expected: dict[str, Any], found: dict[str, Any]) -> None:
 def escaped(value: str) -> str:
     """Hive's FileUtils.escapePathName, once more."""
     special = [*map(chr, range(1, 32)), *"\"#%'*/:=?\\{[]^\x7f"]
-    return "".join(f"%{ord(each):02X}" if each in special else each for each in value)
+    return "".join(f"%{ord(name):02X}" if name in special else name for name in value)
 
 
 Rows = Callable[..., list[dict[str, Any]]]
@@ -191,10 +191,10 @@ def test_bytes_and_columns_agree(application: Application, rows: Rows, sent: Obj
     database_agrees(rows, call("get_database", db).decode(), sent.database)
     table_id = table_agrees(rows, call("get_table", db, "t").decode(), sent.table)
     found = call("get_partitions", db, "t", -1).decode()
-    assert sorted(each.values for each in found) == sorted(each.values for each in sent.partitions)
+    assert sorted(each.values for each in found) == sorted(partition.values for partition in sent.partitions)
     partitions_agree(rows, table_id, found, db)
     rest_agrees(call, rows, table_id, sent)
-    assert [each for each in verify(application._store._engine, 10) if each.wrong] == []
+    assert [verified for verified in verify(application._store._engine, 10) if verified.wrong] == []
 
 
 def database_agrees(rows: Rows, database: Database, sent: Database) -> None:
@@ -246,24 +246,24 @@ def table_agrees(rows: Rows, table: Table, sent: Table) -> int:
 
 def partitions_agree(rows: Rows, table_id: int, found: list[Partition], db: str) -> None:
     by_values = {
-        tuple(each["values"]): each for each in rows("SELECT * FROM partitions WHERE table_id = :id", id=table_id)
+        tuple(entry["values"]): entry for entry in rows("SELECT * FROM partitions WHERE table_id = :id", id=table_id)
     }
-    for each in found:
-        row = by_values[tuple(each.values)]
+    for partition in found:
+        row = by_values[tuple(partition.values)]
         among(
             {
-                "name": "/".join(f"k{n}={escaped(value)}" for n, value in enumerate(each.values)),
-                "values": each.values,
-                "location": each.sd.location,
-                "create_time": each.createTime,
-                "last_access_time": each.lastAccessTime,
-                "parameters": each.parameters,
+                "name": "/".join(f"k{n}={escaped(value)}" for n, value in enumerate(partition.values)),
+                "values": partition.values,
+                "location": partition.sd.location,
+                "create_time": partition.createTime,
+                "last_access_time": partition.lastAccessTime,
+                "parameters": partition.parameters,
             },
             row,
         )
-        assert (each.catName, each.dbName, each.tableName) == ("hive", db, "t")
-        among_descriptor(rows, row["descriptor_id"], each.sd)
-        assert locations(rows, table_id, row["id"]) == each.sd.skewedInfo.skewedColValueLocationMaps
+        assert (partition.catName, partition.dbName, partition.tableName) == ("hive", db, "t")
+        among_descriptor(rows, row["descriptor_id"], partition.sd)
+        assert locations(rows, table_id, row["id"]) == partition.sd.skewedInfo.skewedColValueLocationMaps
 
 
 def rest_agrees(call: Callable[..., Any], rows: Rows, table_id: int, sent: Objects) -> None:
@@ -278,7 +278,7 @@ def rest_agrees(call: Callable[..., Any], rows: Rows, table_id: int, sent: Objec
     assert (function.functionName, function.dbName, function.resourceUris) == ("f", db, sent.function.resourceUris)
     assert row == {"name": "f", "db": db}
 
-    asked = call("get_table_statistics_req", TableStatsRequest(db, "t", [each.colName for each in sent.statistics]))
+    asked = call("get_table_statistics_req", TableStatsRequest(db, "t", [obj.colName for obj in sent.statistics]))
     statistics = asked.tableStats.decode()
     names = rows("SELECT column_name FROM column_statistics WHERE table_id = :id ORDER BY 1", id=table_id)
     assert [each.colName for each in statistics] == [row["column_name"] for row in names]
@@ -295,8 +295,8 @@ def store(call: Callable[..., Any], db: str, sent: Objects) -> None:
     sent.database.name, sent.table.dbName, sent.table.tableName = db, db, "t"
     call("create_database", sent.database)
     call("create_table", sent.table)
-    for each in sent.partitions:
-        each.dbName, each.tableName = db, "t"
+    for partition in sent.partitions:
+        partition.dbName, partition.tableName = db, "t"
     call("add_partitions", sent.partitions)
     described = ColumnStatistics(ColumnStatisticsDesc(True, db, "t"), sent.statistics)
     call("set_aggr_stats_for", SetPartitionsStatsRequest([described]))
@@ -329,7 +329,7 @@ def among_descriptor(rows: Rows, descriptor_id: int, sd: StorageDescriptor) -> N
             "parameters": sd.parameters,
             "bucket_count": sd.numBuckets,
             "bucket_columns": sd.bucketCols,
-            "sort_columns": [{"column": each.col, "order": each.order} for each in sd.sortCols],
+            "sort_columns": [{"column": sort_col.col, "order": sort_col.order} for sort_col in sd.sortCols],
             "stored_as_sub_directories": sd.storedAsSubDirectories,
             "column_names": sd.skewedInfo.skewedColNames,
         },

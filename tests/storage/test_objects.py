@@ -46,7 +46,7 @@ def statistics(parts: range, names: list[str], *, merge: bool = False) -> SetPar
     data = ColumnStatisticsData(longStats=LongColumnStatsData(0, 1, 2, 3))
     found = [ColumnStatisticsObj(name, "int", data) for name in names]
     described = [ColumnStatisticsDesc(False, "db", "t", f"ds={n}") for n in parts]
-    return SetPartitionsStatsRequest([ColumnStatistics(each, found) for each in described], merge)
+    return SetPartitionsStatsRequest([ColumnStatistics(desc, found) for desc in described], merge)
 
 
 def wanted(parts: range, names: list[str]) -> PartitionsStatsRequest:

@@ -85,4 +85,4 @@ def test_dropping_is_a_constant_number_of_statements(application: Application) -
     with counted(application) as several:
         drop(application, "b", "c")
     assert len(one) == len(several)
-    assert sum("DELETE FROM partitions" in each for each in one) == 1
+    assert sum("DELETE FROM partitions" in name for name in one) == 1

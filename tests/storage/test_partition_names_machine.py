@@ -113,7 +113,7 @@ class Names(RuleBasedStateMachine):
     def both_say_what_is_there(self) -> None:
         for name, chosen in self.tables.items():
             expected = [f"ds={value}" for value in sorted(chosen)]
-            assert [names(each, name) for each in self.servers] == [expected, expected]
+            assert [names(server, name) for server in self.servers] == [expected, expected]
 
 
 def test_everything_that_changes_names(database_url: str, tmp_path: Path) -> None:
@@ -129,5 +129,5 @@ def test_everything_that_changes_names(database_url: str, tmp_path: Path) -> Non
     try:
         run_state_machine_as_test(lambda: Names(servers, tmp_path), settings=few)
     finally:
-        for each in servers:
-            each.close()
+        for server in servers:
+            server.close()

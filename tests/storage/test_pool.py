@@ -52,8 +52,8 @@ def test_reads_have_connections_that_writers_cannot_take(database_url: str) -> N
             with store.read() as work:
                 assert work._connection.scalar(text("SELECT n FROM rows")) == 1
         release.set()
-        for each in done:
-            each.result()
+        for future in done:
+            future.result()
     with store.read() as work:
         assert work._connection.scalar(text("SELECT n FROM rows")) == 22
     store.close()
@@ -77,7 +77,7 @@ def test_where_postgresql_has_no_further_connection_one_that_is_there_is_waited_
         assert inside.acquire(timeout=20)
         assert inside.acquire(timeout=20)
         release.set()
-        assert [each.result() for each in done] == [1] * 6
+        assert [future.result() for future in done] == [1] * 6
     execute(database_url, f"DROP ROLE {role}")
 
 
@@ -101,8 +101,8 @@ def test_while_nobody_answers_one_tries_and_the_others_are_told(database_url: st
                     pass
 
             with ThreadPoolExecutor(10) as threads:
-                for each in [threads.submit(ask) for _ in range(10)]:
-                    each.result()
+                for future in [threads.submit(ask) for _ in range(10)]:
+                    future.result()
         silent.settimeout(0)
         accepted = 0
         with suppress(BlockingIOError):

@@ -45,14 +45,14 @@ class Chosen(NamedTuple):
 def test_partitions_are_those_that_hive_chooses(application: Application, version: str) -> None:
     found = recordings(version)
     called(application, "create_database", Database(name="d"))
-    for name, each in found.tables.items():
-        called(application, "create_table", table("d", name, each.keys))
-        called(application, "add_partitions", [partition("d", name, values) for values in each.values])
+    for name, recorded_table in found.tables.items():
+        called(application, "create_table", table("d", name, recorded_table.keys))
+        called(application, "add_partitions", [partition("d", name, values) for values in recorded_table.values])
     service = PartitionExpressionService(application._store)
-    compared = [each for each in found.expressions if (version, each.table) != FALSE_IS_TRUE]
-    different = [each for each in compared if not _agrees(service, found.tables[each.table], each)]
+    compared = [expression for expression in found.expressions if (version, expression.table) != FALSE_IS_TRUE]
+    different = [recorded for recorded in compared if not _agrees(service, found.tables[recorded.table], recorded)]
     assert len(compared) > 1000
-    assert len(different) <= len(compared) // 100, [each.statement for each in different]
+    assert len(different) <= len(compared) // 100, [recorded.statement for recorded in different]
 
 
 def _agrees(service: PartitionExpressionService, keys: RecordedTable, recorded: Recorded) -> bool:
@@ -82,10 +82,10 @@ def test_every_drop_is_understood(application: Application, version: str) -> Non
     found = recordings(version)
     called(application, "create_database", Database(name="d"))
     service = PartitionExpressionService(application._store)
-    for name, each in found.tables.items():
-        called(application, "create_table", table("d", name, each.keys))
-        called(application, "add_partitions", [partition("d", name, values) for values in each.values])
-    drops = [each for each in found.expressions if "DROP" in each.statement]
+    for name, recorded_table in found.tables.items():
+        called(application, "create_table", table("d", name, recorded_table.keys))
+        called(application, "add_partitions", [partition("d", name, values) for values in recorded_table.values])
+    drops = [expression for expression in found.expressions if "DROP" in expression.statement]
     assert len(drops) > 50
-    for each in drops:
-        assert _chosen(service, found.tables[each.table], each).is_exact, each.statement
+    for drop in drops:
+        assert _chosen(service, found.tables[drop.table], drop).is_exact, drop.statement

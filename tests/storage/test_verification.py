@@ -97,9 +97,9 @@ def change(rows: Table, column: str) -> str:
 
 def test_a_sound_database_has_no_differences(full: Application) -> None:
     found = list(verify(full._store._engine, 10))
-    assert [each.kind for each in found] == [kind.name for kind in KINDS]
-    assert all(each.rows for each in found), "one of each kind is there"
-    assert not any(each.wrong or each.differences for each in found)
+    assert [verified.kind for verified in found] == [kind.name for kind in KINDS]
+    assert all(verified.rows for verified in found), "one of each kind is there"
+    assert not any(verified.wrong or verified.differences for verified in found)
 
 
 @contextmanager
@@ -119,9 +119,9 @@ def test_a_change_of_any_column_is_found(full: Application) -> None:
             with undone(full) as connection:
                 changed = f"UPDATE {kind} {change(rows, column)} WHERE ctid = (SELECT max(ctid) FROM {kind})"
                 assert connection.execute(text(changed)).rowcount == 1
-                found = {each.kind: each for each in verify_within(connection, 10)}[kind]
+                found = {verified.kind: verified for verified in verify_within(connection, 10)}[kind]
             assert (found.wrong, column) == (1, column), f"a change of {kind}.{column} is not found"
-            assert {each.column for each in found.differences} & {NAMES.get(column, column), ""}
+            assert {difference.column for difference in found.differences} & {NAMES.get(column, column), ""}
 
 
 @pytest.mark.parametrize(
@@ -150,14 +150,14 @@ def test_the_difference_is_told(full: Application, statement: str, difference: s
     with undone(full) as connection:
         connection.execute(text(statement))
         told = [str(each) for kind in verify_within(connection, 10) for each in kind.differences]
-    assert [each for each in told if each.startswith(difference)], told
+    assert [name for name in told if name.startswith(difference)], told
 
 
 def test_as_many_differences_are_named_as_are_asked_for(full: Application) -> None:
     called(full, "add_partitions", [partition("db", "t", [str(number)]) for number in range(2, 22)])
     with undone(full) as connection:
         connection.execute(text("UPDATE partitions SET create_time = create_time + 1"))
-        found = {each.kind: each for each in verify_within(connection, 3)}["partitions"]
+        found = {verified.kind: verified for verified in verify_within(connection, 3)}["partitions"]
     assert (found.rows, found.wrong, len(found.differences)) == (21, 21, 3)
 
 
@@ -218,4 +218,4 @@ def test_a_database_without_schema_is_refused(empty_database_url: str, capsys: p
 def test_a_row_of_a_server_that_did_not_know_a_kind_of_owner_is_sound(full: Application) -> None:
     with undone(full) as connection:
         connection.execute(text("UPDATE tables SET owner_type = NULL"))
-        assert not any(each.wrong for each in verify_within(connection, 10))
+        assert not any(verified.wrong for verified in verify_within(connection, 10))

@@ -22,7 +22,7 @@ def test_every_method_is_one_line(capsys: Capture) -> None:
     assert sorted(name for _, name, state, _ in found if state == "served") == sorted(served())
     assert sorted(name for _, name, state, _ in found if state == "refused") == sorted(refused())
     assert all(bool(reason) is (state == "refused") for _, _, state, reason in found)
-    assert [each[0] for each in found] == sorted(each[0] for each in found)
+    assert [row[0] for row in found] == sorted(row[0] for row in found)
 
 
 def test_only_what_is_refused(capsys: Capture) -> None:

@@ -49,7 +49,7 @@ def test_grouped_and_ungrouped_are_the_same(given_partitions: list[Partition]) -
 @given(partitions())
 def test_a_list_is_spliced_from_bytes(given_partitions: list[Partition]) -> None:
     encoded = EncodedList(
-        Partition, [encode_fields(each) for each in given_partitions], [b"\0"] * len(given_partitions)
+        Partition, [encode_fields(partition) for partition in given_partitions], [b"\0"] * len(given_partitions)
     )
     (spec,) = as_list(TABLE, encoded).decode()
     assert (spec.dbName, spec.tableName, spec.rootPath, spec.catName) == ("d", "t", "file:/w/t", "hive")
@@ -82,7 +82,7 @@ def test_a_projection_has_what_was_asked_for_and_no_more(names: list[str]) -> No
     assert part.parameters == ({"p": "q"} if asked("parameters") else None)
     below = part.sd or StorageDescriptor()
     assert below.location == ("l" if asked("sd.location") else None)
-    columns = [(each.name, each.type) for each in below.cols or []]
+    columns = [(col.name, col.type) for col in below.cols or []]
     name, kind = "a" if asked("sd.cols.name") else None, "int" if asked("sd.cols") else None
     assert columns == ([(name, kind)] if name else [])
     serde = below.serdeInfo or SerDeInfo()

@@ -65,7 +65,7 @@ def test_what_is_read_is_what_was_sent(
 def test_the_same_columns_are_one_list() -> None:
     one, other = ([FieldSchema(name, "int", None)] for name in ("a", "b"))
     sent = [Partition([str(n)], sd=StorageDescriptor(cols)) for n, cols in enumerate((one, one, one, other, other))]
-    first, second, third, fourth, fifth = (each.sd.cols for each in read(TMemoryBuffer(encoded(sent))))
+    first, second, third, fourth, fifth = (partition.sd.cols for partition in read(TMemoryBuffer(encoded(sent))))
     assert first is second is third is not fourth
     assert fourth is fifth
 
@@ -73,7 +73,7 @@ def test_the_same_columns_are_one_list() -> None:
 def test_columns_that_arrive_in_two_pieces_do_not_end_the_sharing() -> None:
     columns = [FieldSchema("a" * 50, "int", None)]
     message = encoded([Partition([str(n)], sd=StorageDescriptor(columns)) for n in range(20)])
-    lists = [id(each.sd.cols) for each in read(Pieces(message, len(message) // 7))]
+    lists = [id(partition.sd.cols) for partition in read(Pieces(message, len(message) // 7))]
     assert len(set(lists[:-1])) == 1
 
 

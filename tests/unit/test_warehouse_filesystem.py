@@ -136,15 +136,15 @@ def test_files_at_any_depth(warehouse: Warehouse) -> None:
     for name in ("a", "k=1/b", "_versions/q/k=2/c", ".hidden"):
         write(paths.join(location, name), len(name))
     warehouse.make_directory(paths.join(location, "empty"))
-    found = {each.location.removeprefix(f"{location}/"): each for each in warehouse.files(location)}
-    assert {name: each.bytes for name, each in found.items()} == {name: len(name) for name in found}
+    found = {file.location.removeprefix(f"{location}/"): file for file in warehouse.files(location)}
+    assert {name: file.bytes for name, file in found.items()} == {name: len(name) for name in found}
     assert set(found) == {"a", "k=1/b", "_versions/q/k=2/c", ".hidden"}
-    assert all(each.modified and each.modified > 10**9 for each in found.values())
+    assert all(file.modified and file.modified > 10**9 for file in found.values())
     assert warehouse.files(paths.join(location, "a")) == [found["a"]]
     assert warehouse.files(paths.join(location, "missing")) == []
     inside, below = warehouse.children(location)
-    assert [paths.name(each.location) for each in inside] == [".hidden", "a"]
-    assert [paths.name(each) for each in below] == ["_versions", "empty", "k=1"]
+    assert [paths.name(file.location) for file in inside] == [".hidden", "a"]
+    assert [paths.name(text) for text in below] == ["_versions", "empty", "k=1"]
 
 
 def test_files_are_deleted_and_empty_trees_go(warehouse: Warehouse) -> None:
@@ -154,7 +154,7 @@ def test_files_are_deleted_and_empty_trees_go(warehouse: Warehouse) -> None:
     warehouse.make_directory(paths.join(location, "k=3/h=1"))
     warehouse.delete_files(paths.join(location, name) for name in ("k=1/a", "k=2/h=1/c", "missing"))
     assert not warehouse.delete_empty_tree(location)
-    assert [each.location for each in warehouse.files(location)] == [paths.join(location, "k=1/b")]
+    assert [file.location for file in warehouse.files(location)] == [paths.join(location, "k=1/b")]
     assert not warehouse.exists(paths.join(location, "k=3"))
     warehouse.delete_files([paths.join(location, "k=1/b")])
     assert warehouse.delete_empty_tree(location)
@@ -167,7 +167,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     write(f"file:{tmp_path}/outside/part-0", 1)
     warehouse.make_directory(location)
     (tmp_path / "warehouse/t/link").symlink_to(tmp_path / "outside")
-    assert [each.location for each in warehouse.files(location)] == [paths.join(location, "link")]
+    assert [file.location for file in warehouse.files(location)] == [paths.join(location, "link")]
     warehouse.delete_directory(location)
     assert (tmp_path / "outside/part-0").exists()
 
@@ -190,7 +190,7 @@ def test_a_location_is_no_pattern(warehouse: Warehouse) -> None:
     warehouse.make_directory(paths.join(warehouse.root, "t[12]/empty/deep"))
 
     def left() -> set[str]:
-        return {each.location.removeprefix(f"{warehouse.root}/") for each in warehouse.files(warehouse.root)}
+        return {file.location.removeprefix(f"{warehouse.root}/") for file in warehouse.files(warehouse.root)}
 
     warehouse.rename_directory(paths.join(warehouse.root, "t[12]"), paths.join(warehouse.root, "new/x*"))
     assert left() == {"new/x*/k=1/a", "new/x*/b", "t1/c", "t2/d", "t*/e", "t?"}

@@ -62,8 +62,8 @@ def test_what_is_joined_is_below_and_comes_back(root: str, names: list[str]) -> 
     assert paths.is_below(location, root)
     assert not paths.is_below(root, location)
     assert not paths.is_below(location, location)
-    for each in reversed(names):
-        assert paths.name(location) == each
+    for name in reversed(names):
+        assert paths.name(location) == name
         location = paths.parent(location)
     assert location == root
 
@@ -80,7 +80,7 @@ def test_each_spelling_has_one_canonical_text() -> None:
     for location in ("s3a://b/x", "file:/x y", "hdfs://name:8020/x", "hdfs:///x", "memory://a/b/c"):
         spellings = paths.spellings(location)
         assert paths.normalise(location) in spellings
-        assert {paths.canonical(each) for each in spellings} == {paths.canonical(location)}
+        assert {paths.canonical(spelling) for spelling in spellings} == {paths.canonical(location)}
     assert set(paths.spellings("s3://b/x")) == {"s3://b/x", "s3a://b/x", "s3n://b/x"}
     assert paths.canonical("/x//y/") == "file:/x/y"
 

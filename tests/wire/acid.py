@@ -97,4 +97,4 @@ def silence_transaction(database_url: str, number: int) -> None:
 def together(jobs: Sequence[Callable[[], object]]) -> list[object]:
     """Runs all at the same time; raises what one of them raises."""
     with ThreadPoolExecutor(len(jobs)) as threads:
-        return [each.result() for each in [threads.submit(job) for job in jobs]]
+        return [future.result() for future in [threads.submit(job) for job in jobs]]

@@ -49,7 +49,7 @@ class World:
 
     def samples_of(self, struct: Any) -> list[Any]:
         """Copies of the structs of this class."""
-        return [copy.deepcopy(each) for each in self.samples if type(each) is struct]
+        return [copy.deepcopy(sample) for sample in self.samples if type(sample) is struct]
 
 
 def specs_of(struct: Any) -> list[tuple[Any, ...]]:

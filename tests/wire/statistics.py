@@ -52,7 +52,7 @@ def read_partitions(
     """By partition and column."""
     request = PartitionsStatsRequest(database, name, list(names), list(parts))
     found = client.get_partitions_statistics_req(request).partStats
-    return {part: {each.colName: each.statsData for each in columns} for part, columns in found.items()}
+    return {part: {column.colName: column.statsData for column in columns} for part, columns in found.items()}
 
 
 def partitioned(client: Any, values: Sequence[str] = ("1", "2", "3")) -> tuple[str, str]:

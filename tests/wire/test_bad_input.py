@@ -86,7 +86,11 @@ def test_values_hold_any_text(hive_client: Any, events: Partitioned, kind: str) 
     hive_client.add_partition(partition(*events, [value, "7"], parameters={"k": value}))
     found = hive_client.get_partition(*events, [value, "7"])
     assert (found.values, found.parameters["k"]) == ([value, "7"], value)
-    (name,) = [each for each in hive_client.get_partition_names(*events, -1) if each.endswith("n=7")]
+    (name,) = [
+        partition_name
+        for partition_name in hive_client.get_partition_names(*events, -1)
+        if partition_name.endswith("n=7")
+    ]
     assert hive_client.partition_name_to_vals(name) == [value, "7"]
     assert hive_client.get_partition_by_name(*events, name) == found
     assert hive_client.get_partitions_by_names(*events, [name]) == [found]

@@ -125,8 +125,8 @@ def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Ser
             assert run(["check", *options, "--uri", server.uri]) == 1
             told = capsys.readouterr()
             lines = [line.removeprefix(f"{server.warehouse}/").split("\t") for line in told.out.splitlines()]
-            assert [tuple(each) for each in lines] == [
-                (*each[:5], each[5].replace("can be mended", state)) for each in problems
+            assert [tuple(row) for row in lines] == [
+                (*problem[:5], problem[5].replace("can be mended", state)) for problem in problems
             ]
             assert told.err == summary
         assert run(["check", "db.days", "--uri", server.uri]) == 1

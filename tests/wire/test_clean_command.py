@@ -97,7 +97,7 @@ def test_cleaning_in_memory(application: Application, database_url: str) -> None
             files.pipe_file(path, b"x")
 
     def files() -> set[str]:
-        return {each.location.removeprefix(f"{root}/") for each in warehouse.files(root)}
+        return {file.location.removeprefix(f"{root}/") for file in warehouse.files(root)}
 
     write(f"{root}/ds=1/part-0")
     dead, other = (call("begin_write", BeginWriteRequest(*name)).queryId for _ in range(2))

@@ -66,8 +66,8 @@ def test_what_was_replaced_goes_after_its_grace_time(metastore_client: Any, writ
     assert done.locations == dry.locations
     assert (dry.waiting, done.waiting) == (0, 0)
     assert told(done, root) == [(first.removeprefix(f"{root}/"), "replaced", 1), ("ds=1", "replaced", 1)]
-    assert [each.bytes for each in done.locations] == [1, 3]
-    assert files_below(root) == {str(each.relative_to(local(root))) for each in local(second).iterdir()}
+    assert [location.bytes for location in done.locations] == [1, 3]
+    assert files_below(root) == {str(path.relative_to(local(root))) for path in local(second).iterdir()}
     assert clean(metastore_client, written).locations == []
 
 
@@ -150,7 +150,7 @@ def test_what_a_dead_writer_left_goes(
         ("ds=2/h=1", "dead writer", 1),
     ]
     assert done.locations == dry.locations
-    assert {each.queryId for each in done.locations} == {write}
+    assert {location.queryId for location in done.locations} == {write}
     assert files_below(root) == {"ds=1/part-0", f"ds=1/part-1_{write}0", f"_staging/{alive}/part-0"}
     assert not local(f"{root}/ds=2").exists()
     assert scanned(metastore_client, written).openWrites == [2]
@@ -184,9 +184,9 @@ def renamed_in_place(client: Any, name: Name, root: str) -> str:
     brought = Rename(f"{root}/_staging/{write}/ds=1", f"{root}/ds=1")
     write_file(f"{brought.source}/part-0_{write}")
     renew(client, write, renames=[away, brought])
-    for each in (away, brought):
-        local(each.target).parent.mkdir(parents=True, exist_ok=True)
-        local(each.source).rename(local(each.target))
+    for rename in (away, brought):
+        local(rename.target).parent.mkdir(parents=True, exist_ok=True)
+        local(rename.source).rename(local(rename.target))
     return write
 
 
@@ -218,9 +218,9 @@ def test_single_files_are_renamed_and_put_back(metastore_client: Any, metastore_
         brought = Rename(f"{root}/_versions/{write}/part-0_{write}", f"{root}/part-0_{write}")
         write_file(brought.source)
         renew(metastore_client, write, renames=[away, brought])
-        for each in (away, brought):
-            local(each.target).parent.mkdir(parents=True, exist_ok=True)
-            local(each.source).rename(local(each.target))
+        for rename in (away, brought):
+            local(rename.target).parent.mkdir(parents=True, exist_ok=True)
+            local(rename.source).rename(local(rename.target))
         if published:
             place = PublishPartition([], OVERWRITE, root, [])
             publish(metastore_client, name, write, place, retired=[away.target])
@@ -286,8 +286,8 @@ def test_errors_are_told_and_tried_again(
     publish(metastore_client, written, "q", day(root, "7", location=f"{gone}/ds=7"), retired=[f"{gone}/old"])
     overwrite(metastore_client, written, root)
     for _ in range(2):
-        failed = [each for each in clean(metastore_client, written).locations if each.error]
-        assert [(each.location, each.files) for each in failed] == [(f"{gone}/old", 0)]
+        failed = [location for location in clean(metastore_client, written).locations if location.error]
+        assert [(location.location, location.files) for location in failed] == [(f"{gone}/old", 0)]
     assert not local(f"{root}/ds=1").exists()
 
 

@@ -262,10 +262,10 @@ def test_several_cleaners_share_the_work(metastore_client: Any, metastore_server
             found.extend(clean(client, name).locations)
 
     cleaners = [threading.Thread(target=run) for _ in range(4)]
-    for each in cleaners:
-        each.start()
-    for each in cleaners:
-        each.join()
+    for cleaner in cleaners:
+        cleaner.start()
+    for cleaner in cleaners:
+        cleaner.join()
     assert [each.error for each in found if each.error] == []
     assert Counter(each.location for each in found) == Counter(doomed)
     assert files_below(root) == set()

@@ -96,8 +96,8 @@ def test_renames_of_a_dead_writer_are_undone(
         dead = begin(client, name)
         away, new = f"_temp_{dead}_ds=5", f"ds=5/{dead}-part-0"
         renames = [(f"{ROOT}/ds=5", f"{ROOT}/{away}"), (f"{ROOT}/_versions/{dead}/{new}", f"{ROOT}/{new}")]
-        renew(client, dead, f"{ROOT}/_versions/{dead}", renames=[Rename(*each) for each in renames])
+        renew(client, dead, f"{ROOT}/_versions/{dead}", renames=[Rename(*rename) for rename in renames])
         bucket.put(f"{away}/part-0", f"{away}/part-1", new)
         let_die(database_url, dead)
-        assert [each.error for each in clean(client, name).locations if each.error] == []
+        assert [location.error for location in clean(client, name).locations if location.error] == []
         assert bucket.keys - before == {"ds=5/part-0", "ds=5/part-1"}

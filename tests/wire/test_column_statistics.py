@@ -151,7 +151,7 @@ def test_aggregated(hive_client: Any) -> None:
     request = PartitionsStatsRequest(database, name, ["A"], ["ds=1", "ds=2", "ds=3"])
     whole = hive_client.get_aggr_stats_for(request)
     assert whole.partsFound == 3
-    assert [(each.colName, each.statsData.longStats) for each in whole.colStats] == [
+    assert [(col_stat.colName, col_stat.statsData.longStats) for col_stat in whole.colStats] == [
         ("a", LongColumnStatsData(1, 30, 6, 3))
     ]
     request.partNames = ["ds=1", "ds=3"]
@@ -286,7 +286,7 @@ def test_all_or_nothing(hive_client: Any) -> None:
     with pytest.raises(MetaException, match="must not be mixed"):
         hive_client.set_aggr_stats_for(SetPartitionsStatsRequest(mixed))
     other, _ = partitioned(hive_client)
-    several = [of_partition(each, name, "ds=1", longs("a", 0, 1)) for each in (database, other)]
+    several = [of_partition(text, name, "ds=1", longs("a", 0, 1)) for text in (database, other)]
     with pytest.raises(MetaException, match="of one table"):
         hive_client.set_aggr_stats_for(SetPartitionsStatsRequest(several))
     assert hive_client.set_aggr_stats_for(SetPartitionsStatsRequest([])) is True
@@ -295,10 +295,10 @@ def test_all_or_nothing(hive_client: Any) -> None:
 
 def test_strange_names(hive_client: Any) -> None:
     names = ["é/'\"\n", "x" * 700, "日本"]
-    database, name = new_table(hive_client, sd=descriptor(cols=columns(*((each, "int") for each in names))))
+    database, name = new_table(hive_client, sd=descriptor(cols=columns(*((text, "int") for text in names))))
     hive_client.add_partitions([])
-    hive_client.update_table_column_statistics(of_table(database, name, *(longs(each, 0, 1) for each in names)))
-    assert set(read(hive_client, database, name, names)) == {each.strip() for each in names}
+    hive_client.update_table_column_statistics(of_table(database, name, *(longs(text, 0, 1) for text in names)))
+    assert set(read(hive_client, database, name, names)) == {text.strip() for text in names}
 
 
 def test_writers_of_one_table_lose_nothing(metastore_server: Server, hive_client: Any) -> None:
@@ -318,9 +318,9 @@ def test_writers_of_one_table_lose_nothing(metastore_server: Server, hive_client
                 client.set_aggr_stats_for(SetPartitionsStatsRequest(some, needMerge=True))
 
     threads = [threading.Thread(target=merge) for _ in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert read(hive_client, database, name)["a"].longStats.numNulls == 3_000
     assert read_partitions(hive_client, database, name, ["ds=1"])["ds=1"]["a"].longStats.numNulls == 3_000

@@ -108,12 +108,12 @@ def test_names_are_made_where_none_were_sent(hive_client: Any) -> None:
 def test_foreign_keys_by_parent_child_and_both(hive_client: Any) -> None:
     parent, child, other = (new_table(hive_client) for _ in range(3))
     hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(*parent, "a", pk_name="pk")]))
-    for each in (child, other):
-        key = foreign_key((f"@hive#{parent[0]}", "T"), each, fk_name="fk", pk_name="pk", update_rule=1)
+    for row in (child, other):
+        key = foreign_key((f"@hive#{parent[0]}", "T"), row, fk_name="fk", pk_name="pk", update_rule=1)
         hive_client.add_foreign_key(AddForeignKeyRequest([key]))
     expected = [
-        SQLForeignKey(*parent, "a", *each, "a", 1, 1, 0, "fk", "pk", False, False, False, "hive")
-        for each in sorted([child, other])
+        SQLForeignKey(*parent, "a", *row, "a", 1, 1, 0, "fk", "pk", False, False, False, "hive")
+        for row in sorted([child, other])
     ]
     assert foreign_keys(hive_client, parent, (None, None)) == expected
     assert foreign_keys(hive_client, (None, None), child) == [key for key in expected if key.fktable_db == child[0]]
@@ -130,10 +130,10 @@ def test_a_rename_is_followed(hive_client: Any) -> None:
     hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(*parent, "a", pk_name="pk")]))
     hive_client.add_foreign_key(AddForeignKeyRequest([foreign_key(parent, child, fk_name="fk")]))
     home = new_database(hive_client)
-    for each, name in ((parent, "p"), (child, "c")):
-        renamed = hive_client.get_table(*each)
+    for row, name in ((parent, "p"), (child, "c")):
+        renamed = hive_client.get_table(*row)
         renamed.dbName, renamed.tableName = home, name
-        hive_client.alter_table(*each, renamed)
+        hive_client.alter_table(*row, renamed)
     assert [(key.table_db, key.table_name) for key in primary_keys(hive_client, home, "p")] == [(home, "p")]
     (key,) = foreign_keys(hive_client, (home, "p"), (home, "c"))
     assert (key.pktable_db, key.pktable_name, key.fktable_db, key.fktable_name) == (home, "p", home, "c")
@@ -204,7 +204,7 @@ def test_refusals(hive_client: Any) -> None:
     loose = SQLForeignKey(database, name, "nope", database, name, "x")
     with pytest.raises(TApplicationException, match="parent column 'nope' not found"):
         hive_client.add_foreign_key(AddForeignKeyRequest([loose]))
-    for keys in ([], [primary_key(database, each, "a") for each in (name, "other")]):
+    for keys in ([], [primary_key(database, text, "a") for text in (name, "other")]):
         with pytest.raises(MetaException, match="of one table"):
             hive_client.add_primary_key(AddPrimaryKeyRequest(keys))
     with pytest.raises(MetaException, match="without its argument request"):
@@ -255,7 +255,7 @@ def test_a_table_with_constraints(hive_client: Any) -> None:
         ("fk", parent[0], database),
         ("own", database, database),
     ]
-    assert [each.nn_name for each in found.notNullConstraints] == ["n"]
+    assert [not_null_constraint.nn_name for not_null_constraint in found.notNullConstraints] == ["n"]
 
 
 def test_three_arguments_of_hive_2(hive_client: Any) -> None:
@@ -319,9 +319,9 @@ def test_one_primary_key_of_many(metastore_server: Server, hive_client: Any) -> 
                 won.append(False)
 
     threads = [threading.Thread(target=add) for _ in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert sorted(won) == [False] * 5 + [True]
     assert len(primary_keys(hive_client, database, name)) == 1

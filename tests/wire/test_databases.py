@@ -56,7 +56,7 @@ def test_the_catalog_prefix_is_stripped_everywhere(hive_client: Any) -> None:
     assert hive_client.get_database(f"@hive#{name.upper()}").name == name
     assert name in hive_client.get_databases("@hive#")
     assert hive_client.get_databases(f"@hive#{name[:8]}*") == [
-        each for each in hive_client.get_all_databases() if each.startswith(name[:8])
+        database for database in hive_client.get_all_databases() if database.startswith(name[:8])
     ]
     hive_client.create_table(table(f"@hive#{name}", "t"))
     assert hive_client.get_table(f"@hive#{name}", "t").dbName == name
@@ -70,7 +70,9 @@ def test_patterns(hive_client: Any) -> None:
         hive_client.create_database(Database(name=f"{mark}_{end}"))
 
     def found(pattern: str | None) -> list[str]:
-        return [each.removeprefix(f"{mark}_") for each in hive_client.get_databases(pattern) if mark in each]
+        return [
+            database.removeprefix(f"{mark}_") for database in hive_client.get_databases(pattern) if mark in database
+        ]
 
     assert found("*") == found(None) == found(".*") == ["a", "ab", "b"]
     assert found(f"{mark}_a*") == ["a", "ab"]
@@ -85,11 +87,13 @@ def test_whole_databases_by_a_pattern(hive_client: Any) -> None:
 
     def found(pattern: str | None, catalog: str | None = None) -> list[Database]:
         request = GetDatabaseObjectsRequest(catalogName=catalog, pattern=pattern)
-        return [each for each in hive_client.get_databases_req(request).databases if each.name.startswith(mark)]
+        return [
+            database for database in hive_client.get_databases_req(request).databases if database.name.startswith(mark)
+        ]
 
     both = [hive_client.get_database(f"{mark}_{end}") for end in "ab"]
     assert found(None) == found(f"{mark.upper()}*") == found("*", "HIVE") == found(f"@hive#{mark}*") == both
-    assert [each.parameters for each in found(f"{mark}_b")] == [{"end": "b"}]
+    assert [database.parameters for database in found(f"{mark}_b")] == [{"end": "b"}]
     assert found("nothing") == found(None, "no_catalog") == []
     assert found("") == []
 

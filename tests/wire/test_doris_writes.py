@@ -77,8 +77,8 @@ class Doris:
                 self.client.add_partitions(batch)
                 added += batch
         except AlreadyExistsException:
-            for each in added:
-                self.drop(table.tableName, each.values)
+            for partition in added:
+                self.drop(table.tableName, partition.values)
             raise
 
     def partition(self, table: Table, value: str, count: int) -> Partition:

@@ -96,16 +96,16 @@ class House:
     def rows(self, of: Table | Partition) -> set[str]:
         place = Path(of.sd.location.removeprefix("file:"))
         assert place.is_dir(), f"{place} is missing"
-        return {each.read_text() for each in place.iterdir() if each.is_file()}
+        return {path.read_text() for path in place.iterdir() if path.is_file()}
 
     def agrees(self) -> None:
         """Every object has its directory, every directory its object, and the journal is empty."""
-        places = {each.removeprefix("file:") for each in self.objects()}
-        assert {each for each in places if not Path(each).is_dir()} == set()
+        places = {value.removeprefix("file:") for value in self.objects()}
+        assert {place for place in places if not Path(place).is_dir()} == set()
         there = {
-            str(each) for each in self.warehouse.rglob("*") if each.is_dir() and ".metastore_trash" not in str(each)
+            str(path) for path in self.warehouse.rglob("*") if path.is_dir() and ".metastore_trash" not in str(path)
         }
-        above = {str(parent) for each in places for parent in Path(each).parents}
+        above = {str(parent) for place in places for parent in Path(place).parents}
         assert there - places - above == set()
         trash = self.warehouse.parent / ".metastore_trash"
         assert [*trash.glob("*"), *(self.warehouse / ".metastore_trash").glob("*")] == []
@@ -145,9 +145,9 @@ def published(house: House) -> None:
 def cleaned(house: House) -> None:
     if not house.is_published:
         published(house)
-    for each in house.call("clean", CleanRequest(graceMillis=0)).locations:
-        if each.error:
-            raise ConnectionLostError(each.error)
+    for location in house.call("clean", CleanRequest(graceMillis=0)).locations:
+        if location.error:
+            raise ConnectionLostError(location.error)
 
 
 CALLS: dict[str, Callable[[House], object]] = {

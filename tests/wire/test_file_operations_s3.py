@@ -53,7 +53,7 @@ def test_files_follow_the_catalog(bucket: Any, database_url: str, start_metastor
         for name in ("days", "more"):
             client.create_table(table("db", name, KEYS))
         client.create_table(table("db", "plain"))
-        client.add_partitions([partition("db", "days", [each]) for each in "123"])
+        client.add_partitions([partition("db", "days", [text]) for text in "123"])
         put(bucket, "plain/a", "plain/_staging/w/b", "days/ds=1/a", "days/ds=1/b", "days/ds=2/c", "days/ds=3/d")
 
         client.truncate_table("db", "plain", None)
@@ -82,7 +82,7 @@ def test_what_is_dropped_comes_back(bucket: Any, database_url: str, start_metast
         client.create_database(Database("db"))
         client.create_table(table("db", "days", KEYS))
         client.create_table(table("db", "plain"))
-        client.add_partitions([partition("db", "days", [each]) for each in "12"])
+        client.add_partitions([partition("db", "days", [text]) for text in "12"])
         there = {"plain/a", "plain/deep/b", "days/ds=1/a", "days/ds=2/c*?["}
         put(bucket, *there)
         for drop, wanted in (
@@ -92,7 +92,7 @@ def test_what_is_dropped_comes_back(bucket: Any, database_url: str, start_metast
             (lambda: client.drop_database("db", True, True), UndropRequest("db")),
         ):
             drop()
-            gone = {each for each in keys(bucket) if each.startswith("w/.metastore_trash/")}
+            gone = {key for key in keys(bucket) if key.startswith("w/.metastore_trash/")}
             assert gone
             assert len(keys(bucket)) == len(there)
             assert client.check_files(CheckFilesRequest()).problems == []

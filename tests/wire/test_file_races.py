@@ -43,10 +43,10 @@ class Pair:
                 outcomes[number] = error
 
         threads = [threading.Thread(target=run, args=(number,)) for number in range(len(calls))]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         return outcomes
 
     def unfinished(self) -> int:
@@ -55,7 +55,7 @@ class Pair:
             return int(connection.execute(text(query)).scalar_one())
 
     def trash(self) -> list[Path]:
-        return [each for each in self.warehouse.parent.rglob("*") if each.parent.name == ".metastore_trash"]
+        return [path for path in self.warehouse.parent.rglob("*") if path.parent.name == ".metastore_trash"]
 
 
 @pytest.fixture(params=["0", "86400"])

@@ -176,8 +176,8 @@ def test_one_of_many_creates_it(metastore_server: Server, hive_client: Any) -> N
                 won.append(False)
 
     threads = [threading.Thread(target=create) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert sorted(won) == [False] * 7 + [True]

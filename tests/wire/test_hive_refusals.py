@@ -274,16 +274,16 @@ def test_types_of_a_partition_are_taken_as_they_are(hive_client: Any) -> None:
 def test_of_an_archived_partition_the_original_directory_is_deleted(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     home = Path(hive_client.get_table(database, name).sd.location.removeprefix("file:"))
-    for each in ("original", "stranger"):
-        (home.parent / each).mkdir()
-        (home / each).mkdir()
+    for text in ("original", "stranger"):
+        (home.parent / text).mkdir()
+        (home / text).mkdir()
     archived = {"is_archived": "true", "original_location": f"file:{home}/original"}
     hive_client.add_partition(partition(database, name, ["a"], parameters=archived))
     outside = {"is_archived": "true", "original_location": f"file:{home.parent}/stranger"}
     hive_client.add_partition(partition(database, name, ["b"], parameters=outside))
     for value in "ab":
         hive_client.drop_partition(database, name, [value], True)
-    assert sorted(each.name for each in home.iterdir()) == ["ds=a", "ds=b", "stranger"]
+    assert sorted(path.name for path in home.iterdir()) == ["ds=a", "ds=b", "stranger"]
     assert (home.parent / "stranger").is_dir()  # what is not below the table is not its own
 
 
@@ -310,7 +310,7 @@ def test_partitions_without_a_first_value_are_not_listed(hive_client: Any) -> No
 
 def test_our_client_asks_for_any_first_value(hive_client: Any, metastore_server: Server) -> None:
     database, name = new_table(hive_client, KEYS)
-    hive_client.add_partitions([partition(database, name, [each]) for each in "ab"])
+    hive_client.add_partitions([partition(database, name, [text]) for text in "ab"])
     with connect(metastore_server.uri) as client:
         assert client.get_partition_names(database, name) == ("ds=a", "ds=b")
         assert client.get_partition_names(database, name, ["b"]) == ("ds=b",)

@@ -79,7 +79,7 @@ def client(confined: Server) -> Iterator[Any]:
 
 def below(folder: Path | str) -> list[str]:
     """All that is in a folder, with its size."""
-    return sorted(f"{each} {each.lstat().st_size}" for each in Path(folder).rglob("*") if each.is_file())
+    return sorted(f"{path} {path.lstat().st_size}" for path in Path(folder).rglob("*") if path.is_file())
 
 
 def hostile(warehouse: str, outside: Path, port: int) -> list[str]:
@@ -171,7 +171,7 @@ def test_what_is_external_elsewhere_is_never_touched(client: Any, tmp_path: Path
     client.create_table(table("db", "flat", parameters=dict(parameters), sd=descriptor(f"file:{place}")))
     client.create_table(table("db", "new", parameters=dict(parameters), sd=descriptor(f"file:{outside}/new")))
     client.create_table(table("db", "s3", parameters=dict(parameters), sd=descriptor("s3a://elsewhere/x")))
-    client.add_partitions([partition("db", "e", [each]) for each in ("1", "2")])
+    client.add_partitions([partition("db", "e", [text]) for text in ("1", "2")])
     found = [client.get_table("db", "flat"), client.get_partition("db", "e", ["1"])]
     assert not any("numFiles" in each.parameters for each in found)
     for name in ("flat", "e"):

@@ -76,9 +76,9 @@ class Model:
     def free(self, new: Held) -> bool:
         """Whether nothing is in the way of a request."""
         return not any(
-            self.in_the_way(new, each) and not self.waits_for(each, new.transaction)
-            for each in self.locks
-            if each.granted or each.number < new.number
+            self.in_the_way(new, held) and not self.waits_for(held, new.transaction)
+            for held in self.locks
+            if held.granted or held.number < new.number
         )
 
     def in_the_way(self, new: Held, old: Held) -> bool:
@@ -89,19 +89,19 @@ class Model:
         """Whether a lock waits, at whatever distance, for one of this transaction."""
         if lock.granted or transaction is None:
             return False
-        older = [each for each in self.locks if each.granted or each.number < lock.number]
+        older = [held for held in self.locks if held.granted or held.number < lock.number]
         return any(
-            self.in_the_way(lock, each)
-            and ((each.granted and each.transaction == transaction) or self.waits_for(each, transaction))
-            for each in older
-            if each.granted or each.transaction != transaction
+            self.in_the_way(lock, held)
+            and ((held.granted and held.transaction == transaction) or self.waits_for(held, transaction))
+            for held in older
+            if held.granted or held.transaction != transaction
         )
 
     def drop(self, *, number: int | None = None, transaction: int | None = None) -> None:
         gone = [
-            each for each in self.locks if each.number == number or (transaction and each.transaction == transaction)
+            held for held in self.locks if held.number == number or (transaction and held.transaction == transaction)
         ]
-        self.locks = [each for each in self.locks if each not in gone]
+        self.locks = [held for held in self.locks if held not in gone]
 
 
 def excludes(ask: Wanted, have: Wanted) -> bool:
@@ -217,17 +217,17 @@ class LockMachine(RuleBasedStateMachine):
     @invariant()
     def what_is_shown_is_what_is_there(self) -> None:
         found = {each.lockid: each.state == ACQUIRED for name in self.databases for each in shown(self.client, name)}
-        assert found == {each.number: each.granted for each in self.model.locks}
+        assert found == {held.number: held.granted for held in self.model.locks}
 
     @invariant()
     def what_is_granted_does_not_conflict(self) -> None:
-        granted = [each for each in self.model.locks if each.granted]
+        granted = [held for held in self.model.locks if held.granted]
         for place, later in enumerate(granted):
             for earlier in granted[:place]:
                 assert not (self.model.in_the_way(later, earlier) and self.model.in_the_way(earlier, later))
 
     def find(self, number: int) -> Held | None:
-        return next((each for each in self.model.locks if each.number == number), None)
+        return next((held for held in self.model.locks if held.number == number), None)
 
 
 def test_any_sequence_of_requests_agrees_with_the_model(metastore_server: Server) -> None:

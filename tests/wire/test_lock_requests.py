@@ -102,7 +102,7 @@ def test_locks_are_listed_and_broken(
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines() if db in line]
     assert rows[0][:6] == [str(held.lockid), "held", "EXCLUSIVE", f"{db}.t", "me@here", "Iceberg-7"]
     assert rows[1][:4] == [str(waits.lockid), f"waits for {held.lockid}", "SHARED_READ", f"{db}.t/p=1"]
-    assert all(re.fullmatch(r"\d+:\d\d:\d\d", each) for each in (*rows[0][6:], rows[1][7]))
+    assert all(re.fullmatch(r"\d+:\d\d:\d\d", row) for row in (*rows[0][6:], rows[1][7]))
     assert run(["locks", "break", str(held.lockid), *at]) == 0
     assert capsys.readouterr().out == f"lock {held.lockid} is broken\n"
     assert check(hive_client, waits.lockid) == ACQUIRED

@@ -21,8 +21,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 def database(hive_client: Any) -> str:
     """With tables a and b, and the view v of a."""
     name = new_database(hive_client)
-    for each in "ab":
-        hive_client.create_table(table(name, each))
+    for text in "ab":
+        hive_client.create_table(table(name, text))
     hive_client.create_table(view(name, "v", {f"hive.{name}.a"}))
     return name
 
@@ -46,7 +46,7 @@ def test_views_for_rewriting_are_listed(hive_client: Any, database: str) -> None
     assert hive_client.get_materialized_views_for_rewriting("nope") == []
     everywhere = hive_client.get_all_materialized_view_objects_for_rewriting()
     mine = [each for each in everywhere if each.dbName == database]
-    assert sorted(mine, key=lambda each: each.tableName) == [hive_client.get_table(database, each) for each in "uv"]
+    assert sorted(mine, key=lambda each: each.tableName) == [hive_client.get_table(database, text) for text in "uv"]
 
 
 @pytest.mark.parametrize("used", ["{0}.b", "hive.{0}.B", "b"])

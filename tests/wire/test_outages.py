@@ -54,9 +54,9 @@ def test_a_worker_that_dies_without_its_database_is_replaced(
     proxy.cut()
     with pytest.raises(MetaException, match="connection to PostgreSQL was lost"):
         names(server)
-    workers = [each for each in psutil.Process(server.process.pid).children() if each.status() != "zombie"]
-    for each in workers:
-        os.kill(each.pid, signal.SIGKILL)
+    workers = [child for child in psutil.Process(server.process.pid).children() if child.status() != "zombie"]
+    for worker in workers:
+        os.kill(worker.pid, signal.SIGKILL)
 
     def declares() -> bool:
         try:

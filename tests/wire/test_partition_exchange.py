@@ -25,12 +25,12 @@ def folder(location: str) -> Path:
 def database(hive_client: Any) -> str:
     """With two tables of one shape; the source has two days of two numbers, each with a file."""
     name = new_database(hive_client)
-    for each in ("source", "target"):
-        hive_client.create_table(table(name, each, KEYS))
+    for text in ("source", "target"):
+        hive_client.create_table(table(name, text, KEYS))
     new = [partition(name, "source", [day, str(n)], parameters={"k": day}) for day in "ab" for n in (1, 2)]
     hive_client.add_partitions(new)
-    for each in hive_client.get_partitions(name, "source", -1):
-        (folder(each.sd.location) / "part-0").write_text("-".join(each.values))
+    for text in hive_client.get_partitions(name, "source", -1):
+        (folder(text.sd.location) / "part-0").write_text("-".join(text.values))
     return name
 
 

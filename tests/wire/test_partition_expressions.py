@@ -28,7 +28,7 @@ KRYO = b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDe\xe3\x01\x0
 def filled(hive_client: Any) -> tuple[str, str]:
     database, name = new_table(hive_client, KEYS)
     values = (["a", "1"], ["a", "10"], ["a", "2"], ["b", "1"])
-    hive_client.add_partitions([partition(database, name, each) for each in values])
+    hive_client.add_partitions([partition(database, name, value) for value in values])
     return database, name
 
 
@@ -89,7 +89,7 @@ def test_names_in_an_order(hive_client: Any, filled: tuple[str, str]) -> None:
 
 
 def drop(client: Any, filled: tuple[str, str], *expressions: bytes | None, **fields: Any) -> list[list[str]]:
-    parts = RequestPartsSpec(exprs=[DropPartitionsExpr(each) for each in expressions])
+    parts = RequestPartsSpec(exprs=[DropPartitionsExpr(expression) for expression in expressions])
     result = client.drop_partitions_req(DropPartitionsRequest(*filled, parts, True, **fields))
     return [each.values for each in result.partitions]
 
@@ -154,7 +154,7 @@ def test_values_of_some_keys(
         fields = fields | {"partitionOrder": columns((fields["partitionOrder"], "int"))}
     asked = columns(*((key, "string") for key in keys.split()))
     found = hive_client.get_partition_values(PartitionValuesRequest(*filled, asked, **fields))
-    assert [each.row for each in found.partitionValues] == expected
+    assert [partition_value.row for partition_value in found.partitionValues] == expected
 
 
 def test_the_default_partition_has_its_name(hive_client: Any) -> None:

@@ -26,7 +26,7 @@ NOTHING = PrincipalPrivilegeSet({"bob": []}, {"staff": []}, {"public": []})
 def with_privileges(client: Any, level: str) -> tuple[str, str]:
     """A table with two partitions; on the first, bob may SELECT."""
     database, name = new_table(client, KEYS, parameters={"PARTITION_LEVEL_PRIVILEGE": level})
-    client.add_partitions([partition(database, name, [each]) for each in "ab"])
+    client.add_partitions([partition(database, name, [text]) for text in "ab"])
     ref = HiveObjectRef(HiveObjectType.PARTITION, database, name, ["a"])
     info = PrivilegeGrantInfo("SELECT", 0, "boss", PrincipalType.USER, False)
     client.grant_privileges(PrivilegeBag([HiveObjectPrivilege(ref, "bob", PrincipalType.USER, info)]))
@@ -44,7 +44,7 @@ def shown(client: Any, database: str, name: str, user: str | None, groups: list[
         client.get_partitions_ps_with_auth(database, name, [""], -1, user, groups),
         client.get_partitions_ps_with_auth_req(request).partitions,
         client.get_partitions_ps_with_auth_req(named).partitions,
-        [client.get_partition_with_auth(database, name, [each], user, groups) for each in "ab"],
+        [client.get_partition_with_auth(database, name, [text], user, groups) for text in "ab"],
     ]
 
 

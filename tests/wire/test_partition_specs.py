@@ -49,8 +49,8 @@ def restored(spec: PartitionSpec) -> dict[tuple[str, ...], tuple[str, Any]]:
     """Location and columns by values, as Hive's PartitionSpecProxy puts them together."""
     shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
     found = {tuple(each.values): (each.sd.location, each.sd.cols) for each in composed.partitions} if composed else {}
-    for each in shared.partitions if shared else []:
-        found[tuple(each.values)] = (spec.rootPath + each.relativePath, shared.sd.cols)
+    for without_sd in shared.partitions if shared else []:
+        found[tuple(without_sd.values)] = (spec.rootPath + without_sd.relativePath, shared.sd.cols)
     return found
 
 
@@ -126,7 +126,7 @@ def test_specs_that_make_no_sense_are_refused(hive_client: Any) -> None:
         hive_client.add_partitions_pspec([PartitionSpec()])
     with pytest.raises(InvalidObjectException, match="has no partitions"):
         hive_client.add_partitions_pspec([PartitionSpec(database, name)])
-    both = [hive_client.get_partitions_pspec(database, each, -1)[0] for each in (name, "other")]
+    both = [hive_client.get_partitions_pspec(database, value, -1)[0] for value in (name, "other")]
     with pytest.raises(MetaException, match="not added together"):
         hive_client.add_partitions_pspec(both)
     for call in (
@@ -153,14 +153,22 @@ def test_only_the_fields_that_are_asked_for(hive_client: Any, tmp_path: Path) ->
     (spec,) = parts(hive_client, database, name, ["values", "createTime"])
     shared = spec.sharedSDPartitionSpec
     assert shared.sd == StorageDescriptor()  # Hive's own client copies it
-    assert [each.values for each in shared.partitions] == [["a", "1"], ["a", "2"], ["b", "1"], ["b", "2"], ["c", "1"]]
-    assert {(each.parameters, each.lastAccessTime, each.relativePath) for each in shared.partitions} == {(None,) * 3}
+    assert [without_sd.values for without_sd in shared.partitions] == [
+        ["a", "1"],
+        ["a", "2"],
+        ["b", "1"],
+        ["b", "2"],
+        ["c", "1"],
+    ]
+    assert {
+        (without_sd.parameters, without_sd.lastAccessTime, without_sd.relativePath) for without_sd in shared.partitions
+    } == {(None,) * 3}
     found = parts(hive_client, database, name, ["values", "sd.location", "sd.serdeInfo.serializationLib"])
     sd = found[0].sharedSDPartitionSpec.sd
     assert (sd.cols, sd.serdeInfo.parameters) == (None, None)
     assert sd.serdeInfo.serializationLib == descriptor().serdeInfo.serializationLib
     names = parts(hive_client, database, name, ["sd.cols.name"])[0].sharedSDPartitionSpec.sd.cols
-    assert [(each.name, each.type) for each in names] == [("a", None), ("x", None)]
+    assert [(field.name, field.type) for field in names] == [("a", None), ("x", None)]
     for bad in ("nope", "sd.nope", "values.x", "sd.cols.name.x", ""):
         with pytest.raises(MetaException, match="Invalid projection field name"):
             parts(hive_client, database, name, [bad])

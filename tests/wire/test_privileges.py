@@ -90,7 +90,7 @@ def test_a_privilege_on_the_whole_metastore(hive_client: Any) -> None:
     (admin,) = hive_client.list_privileges("admin", ROLE, HiveObjectRef(GLOBAL))
     assert (admin.grantInfo.privilege, admin.grantInfo.grantOption, admin.authorizer) == ("All", True, "SQL")
     found = hive_client.get_privilege_set(HiveObjectRef(GLOBAL), user, ["g"])
-    assert [each.privilege for each in found.userPrivileges[user]] == ["CREATE"]
+    assert [user_privilege.privilege for user_privilege in found.userPrivileges[user]] == ["CREATE"]
     assert found.rolePrivileges is None
 
 
@@ -195,15 +195,15 @@ def test_lists_of_a_principal(hive_client: Any, refs: dict[str, HiveObjectRef]) 
 
 def test_a_set_holds_everybody_who_was_asked_for(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
     role, above, user = unique("role"), unique("role"), unique("user")
-    for each in (role, above):
-        hive_client.create_role(Role(each, 0, None))
+    for text in (role, above):
+        hive_client.create_role(Role(text, 0, None))
     hive_client.grant_role(role, user, USER, None, None, False)
     hive_client.grant_role(above, role, ROLE, None, None, False)
     grant(hive_client, privilege(refs["table"], "SELECT", user), privilege(refs["table"], "INSERT", above, ROLE))
     found = hive_client.get_privilege_set(refs["table"], user, ["g"])
-    assert [each.privilege for each in found.userPrivileges[user]] == ["SELECT"]
+    assert [user_privilege.privilege for user_privilege in found.userPrivileges[user]] == ["SELECT"]
     assert found.groupPrivileges == {"g": []}
-    assert {name: [each.privilege for each in infos] for name, infos in found.rolePrivileges.items()} == {
+    assert {name: [info.privilege for info in infos] for name, infos in found.rolePrivileges.items()} == {
         role: [],
         above: ["INSERT"],
         "public": [],
@@ -304,7 +304,7 @@ def test_grants_and_revocations_are_those_of_a_set(
     model: list[tuple[str, str, str | None]] = []
     for granting, principal, name, grantor in steps:
         one = privilege(ref, name, principal, grantor=grantor)
-        same = [each for each in model if each[:2] == (principal, name)]
+        same = [row for row in model if row[:2] == (principal, name)]
         fails = (principal, name, grantor) in model if granting else not same
         if fails:
             with pytest.raises(MetaException):
@@ -314,6 +314,6 @@ def test_grants_and_revocations_are_those_of_a_set(
             model.append((principal, name, grantor))
         else:
             assert revoke(hive_client, one)
-            model.remove(next((each for each in same if each[2] == grantor), same[0]))
+            model.remove(next((row for row in same if row[2] == grantor), same[0]))
     found = hive_client.list_privileges(None, None, ref)
     assert [(each.principalName, each.grantInfo.privilege, each.grantInfo.grantor) for each in found] == model

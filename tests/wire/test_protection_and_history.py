@@ -62,7 +62,7 @@ def test_a_definition_as_it_was(hive_client: Any, metastore_server: Server, caps
     database, name = new_table(hive_client)
     full = f"{database}.{name}"
     events = hive_client.get_next_notification(NotificationEventRequest(0, -1)).events
-    made = next(each for each in events if (each.dbName, each.tableName) == (database, name))
+    made = next(event for event in events if (event.dbName, event.tableName) == (database, name))
     for moment, status, text in (
         (made.eventTime + 60, 0, "column a\tint"),
         (made.eventTime - 60, 1, f"{full} was not there then"),

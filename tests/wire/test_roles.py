@@ -81,7 +81,7 @@ def test_a_role_is_granted_and_revoked(hive_client: Any, new_role: Callable[[], 
     grant.grantTime = 0
     assert grant == RolePrincipalGrant(role, user, USER, True, 0, "boss", USER)
     assert [each.roleName for each in hive_client.list_roles(user, USER)] == [role, "public"]
-    assert [each.roleName for each in grants_to(hive_client, user, USER)] == [role, "public"]
+    assert [principal_grant.roleName for principal_grant in grants_to(hive_client, user, USER)] == [role, "public"]
     with pytest.raises(MetaException, match=f"Principal {user} already has the role {role}"):
         hive_client.grant_role(role, user, USER, "boss", USER, False)
     assert hive_client.revoke_role(role, user, USER) is True
@@ -95,7 +95,7 @@ def test_only_the_right_to_grant_is_revoked(hive_client: Any, new_role: Callable
     assert hive_client.grant_revoke_role(grant).success is True
     revoke = GrantRevokeRoleRequest(GrantRevokeType.REVOKE, role, user, USER, grantOption=True)
     assert hive_client.grant_revoke_role(revoke).success is True
-    assert [each.grantOption for each in members(hive_client, role)] == [False]
+    assert [member.grantOption for member in members(hive_client, role)] == [False]
     with pytest.raises(MetaException, match=f"User {user} does not have grant option with role {role}"):
         hive_client.grant_revoke_role(revoke)
     with pytest.raises(MetaException, match="Unknown request type"):
@@ -108,7 +108,7 @@ def test_the_public_role_is_everybodys(hive_client: Any) -> None:
     with pytest.raises(MetaException, match="public role can't be revoked"):
         hive_client.revoke_role("public", "bob", USER)
     nobody = unique("user")
-    assert [each.roleName for each in hive_client.list_roles(nobody, USER)] == ["public"]
+    assert [role.roleName for role in hive_client.list_roles(nobody, USER)] == ["public"]
     assert hive_client.list_roles(nobody, GROUP) == []
     assert members(hive_client, "public") == []
 

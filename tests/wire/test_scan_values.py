@@ -47,7 +47,12 @@ def days(metastore_server: Server) -> Iterator[Any]:
     with connected(metastore_server) as client:
         database, name = new_table(client, KEYS)
         sd = [descriptor(f"file:/w/{database}/{number}") for number in range(len(ROWS))]
-        client.add_partitions([partition(database, name, row, sd=each) for row, each in zip(ROWS, sd, strict=True)])
+        client.add_partitions(
+            [
+                partition(database, name, row, sd=storage_descriptor)
+                for row, storage_descriptor in zip(ROWS, sd, strict=True)
+            ]
+        )
         yield client, database, name
 
 

@@ -269,7 +269,7 @@ def test_dropping_takes_along_what_overwrites_and_appends_have_spread(metastore_
         skew = [SkewedLocation(["1"], places[1])]
         publish(metastore_client, table, PublishPartition([str(month)], PublishMode.OVERWRITE, places[0], skew))
     metastore_client.drop_partition(*table, ["1"], True)
-    left = {str(each.relative_to(tmp_path / "t")) for each in (tmp_path / "t").rglob("*")}
+    left = {str(path.relative_to(tmp_path / "t")) for path in (tmp_path / "t").rglob("*")}
     assert left == {"_versions", "_versions/q1", "_versions/q1/month=2", "month=2", "month=2/x=1"}
     metastore_client.drop_table(*table, True)
     assert not (tmp_path / "t").exists()

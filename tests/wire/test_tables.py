@@ -153,11 +153,11 @@ def test_a_partition_column_may_be_a_column(hive_client: Any) -> None:
 def test_tables_are_sought_in_databases_by_a_pattern(hive_client: Any) -> None:
     """As Hive 4's client lists them, which names no tables."""
     prefix = unique("p")
-    for each in "ab":
-        hive_client.create_database(Database(name=f"{prefix}_{each}"))
-        hive_client.create_table(table(f"{prefix}_{each}", f"t_{each}"))
+    for text in "ab":
+        hive_client.create_database(Database(name=f"{prefix}_{text}"))
+        hive_client.create_table(table(f"{prefix}_{text}", f"t_{text}"))
     found = hive_client.get_table_objects_by_name_req(GetTablesRequest(f"{prefix}_*", tablesPattern="t_*")).tables
-    assert [(each.dbName, each.tableName) for each in found] == [(f"{prefix}_{each}", f"t_{each}") for each in "ab"]
+    assert [(each.dbName, each.tableName) for each in found] == [(f"{prefix}_{text}", f"t_{text}") for text in "ab"]
     assert found[0] == hive_client.get_table(f"{prefix}_a", "t_a")
     with pytest.raises(UnknownDBException, match=r"Could not find database hive\.nowhere"):
         hive_client.get_table_objects_by_name_req(GetTablesRequest("nowhere", tablesPattern="*"))
@@ -223,7 +223,7 @@ def test_listings(hive_client: Any) -> None:
     assert hive_client.get_all_tables(database) == ["a", "ab", "b"]
     assert hive_client.get_tables(database, "a*|x") == ["a", "ab"]
     metas = hive_client.get_table_meta(database, "*", [])
-    assert [(each.tableName, each.comments, each.tableType) for each in metas] == [
+    assert [(meta.tableName, meta.comments, meta.tableType) for meta in metas] == [
         (name, name, "MANAGED_TABLE") for name in ("a", "ab", "b")
     ]
     assert hive_client.get_table_meta(database, "a*", ["VIRTUAL_VIEW"]) == []

@@ -79,7 +79,7 @@ def test_a_snapshot_tells_open_and_aborted_transactions(fresh: Any) -> None:
 def test_who_opened_a_transaction_is_told(hive_client: Any) -> None:
     transaction = open_transaction(hive_client, agentInfo="Trino")
     hive_client.heartbeat(HeartbeatRequest(None, transaction))
-    (found,) = [each for each in hive_client.get_open_txns_info().open_txns if each.id == transaction]
+    (found,) = [txn for txn in hive_client.get_open_txns_info().open_txns if txn.id == transaction]
     assert (found.state, found.user, found.hostname) == (TxnState.OPEN, "me", "here")
     assert (found.agentInfo, found.heartbeatCount) == ("Trino", 1)
     assert found.startedTime <= found.lastHeartbeatTime
@@ -231,8 +231,8 @@ def test_updates_of_different_partitions_do_not_conflict(hive_client: Any, db: s
 def test_inserts_never_conflict(hive_client: Any, db: str) -> None:
     insert = component(SW, db, "t", operationType=DataOperationType.INSERT, isTransactional=True)
     first, second = open_transaction(hive_client), open_transaction(hive_client)
-    for each in (first, second):
-        lock(hive_client, insert, transaction=each)
+    for number in (first, second):
+        lock(hive_client, insert, transaction=number)
     update(hive_client, second, db, "u")
     commit(hive_client, first)
     commit(hive_client, second)
@@ -242,9 +242,9 @@ def test_dynamic_partitions_are_told_before_the_commit(hive_client: Any, db: str
     """Until then an update may be of any partition; after it, of those that were told."""
     first, second, third = (open_transaction(hive_client) for _ in range(3))
     dynamic = component(SW, db, "t", operationType=DataOperationType.UPDATE, isDynamicPartitionWrite=True)
-    for each, name in ((first, "p=1"), (second, "p=2"), (third, "p=1")):
-        lock(hive_client, dynamic, transaction=each)
-        told = AddDynamicPartitions(each, 1, db.upper(), "T", [name], DataOperationType.UPDATE)
+    for number, name in ((first, "p=1"), (second, "p=2"), (third, "p=1")):
+        lock(hive_client, dynamic, transaction=number)
+        told = AddDynamicPartitions(number, 1, db.upper(), "T", [name], DataOperationType.UPDATE)
         hive_client.add_dynamic_partitions(told)
     commit(hive_client, first)
     commit(hive_client, second)

@@ -306,5 +306,5 @@ def write_fields(protocol: Any, fields: list[tuple[int, int, Any]]) -> None:
 
 def write_texts(protocol: Any, texts: list[str]) -> None:
     protocol.writeListBegin(TType.STRING, len(texts))
-    for each in texts:
-        protocol.writeString(each)
+    for text in texts:
+        protocol.writeString(text)

@@ -67,8 +67,8 @@ DROPS: dict[str, tuple[Callable[[House], object], tuple[Any, ...]]] = {
 
 def comparable(state: dict[str, Any]) -> dict[str, Any]:
     """Without what says when something was changed last, and files of what has replaced it since."""
-    for each in state.values():
-        for one in each if isinstance(each, list) else [each]:
+    for row in state.values():
+        for one in row if isinstance(row, list) else [row]:
             getattr(one, "parameters", None) and one.parameters.pop("transient_lastDdlTime", None)
     state["disk"] = {place: text for place, text in state["disk"].items() if "_versions" not in place}
     return state
@@ -132,7 +132,7 @@ def test_its_name_is_free(house: House) -> None:
     old: Table = house.call("get_table", "db", "old").decode()
     assert old.sd.location == f"file:{house.warehouse}/db.db/old"
     found = house.call("get_partitions", "db", "old", -1).decode()
-    assert [each.sd.location for each in found] == [each.sd.location.replace("/days", "/old") for each in days]
+    assert [each.sd.location for each in found] == [day.sd.location.replace("/days", "/old") for day in days]
     heavy = [each.sd.skewedInfo.skewedColValueLocationMaps[("heavy",)] for each in found]
     assert heavy == [f"{each.sd.location}/x=heavy" for each in found]
     assert sum(place.startswith("db.db/old/") for place in house.disk()) == 8
@@ -148,7 +148,7 @@ def test_partitions_one_by_one(house: House) -> None:
     with pytest.raises(AlreadyExistsError, match=r"db\.days: Partition already exists: drop or rename that first"):
         house.undrop("db.days", "ds=1/hr=2")
     house.call("drop_partition_with_environment_context", "db", "days", ["1", "2"], True, PURGE)
-    assert [house.undrop("db.days", each).partitions for each in ("ds=1", "ds=1", "ds=2/hr=1")] == [1, 1, 1]
+    assert [house.undrop("db.days", text).partitions for text in ("ds=1", "ds=1", "ds=2/hr=1")] == [1, 1, 1]
     assert house.call("get_partitions", "db", "days", -1).decode() == before
     house.agrees()
 

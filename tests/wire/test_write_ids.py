@@ -47,7 +47,10 @@ def db() -> str:
 
 def allocate(client: Any, database: str, name: str, *transactions: int, **more: Any) -> list[tuple[int, int]]:
     request = AllocateTableWriteIdsRequest(database, name, list(transactions), **more)
-    return [(each.txnId, each.writeId) for each in client.allocate_table_write_ids(request).txnToWriteIds]
+    return [
+        (txn_to_write_id.txnId, txn_to_write_id.writeId)
+        for txn_to_write_id in client.allocate_table_write_ids(request).txnToWriteIds
+    ]
 
 
 def valid(client: Any, *names: str, **more: Any) -> list[TableValidWriteIds]:
@@ -125,10 +128,9 @@ def snapshot_text(client: Any) -> str:
     """As Hive's ValidReadTxnList writes one."""
     found = client.get_open_txns_info()
     lists = {
-        state: [each.id for each in found.open_txns if each.state == state]
-        for state in (TxnState.OPEN, TxnState.ABORTED)
+        state: [txn.id for txn in found.open_txns if txn.state == state] for state in (TxnState.OPEN, TxnState.ABORTED)
     }
-    opened, aborted = (",".join(map(str, each)) for each in lists.values())
+    opened, aborted = (",".join(map(str, row)) for row in lists.values())
     return f"{found.txn_high_water_mark}:{min(lists[TxnState.OPEN])}:{opened}:{aborted}"
 
 
@@ -138,8 +140,8 @@ def test_many_tables_in_one_call(hive_client: Any, db: str) -> None:
         allocate(hive_client, db, name, transaction)
     names = [f"{db}.{name}" for name in ("b", "nothing", "A", *(f"t{number}" for number in range(2_000)))]
     found = valid(hive_client, *names, names[0])
-    assert [each.fullTableName for each in found] == [*names, names[0]]
-    assert [each.writeIdHighWaterMark for each in found[:3]] == [1, 0, 1]
+    assert [ids.fullTableName for ids in found] == [*names, names[0]]
+    assert [ids.writeIdHighWaterMark for ids in found[:3]] == [1, 0, 1]
     assert valid(hive_client) == []
 
 

@@ -83,7 +83,7 @@ class Writes(RuleBasedStateMachine):
 
     @rule(writer=consumes(writers))
     def publish(self, writer: Writer) -> None:
-        entries = [day(self.root, each, PublishMode.OVERWRITE, location=at) for each, at in writer.places.items()]
+        entries = [day(self.root, text, PublishMode.OVERWRITE, location=at) for text, at in writer.places.items()]
         if writer not in self.open:
             with pytest.raises(NoSuchObjectException):
                 publish(self.client, self.name, writer.query_id, *entries)
@@ -119,21 +119,21 @@ class Writes(RuleBasedStateMachine):
     @rule(dry_run=st.booleans())
     def clean(self, dry_run: bool) -> None:
         result = clean(self.client, self.name, dryRun=dry_run)
-        assert [each.error for each in result.locations if each.error] == []
+        assert [location.error for location in result.locations if location.error] == []
         if dry_run:
             return
-        self.open = [each for each in self.open if not each.dead]
+        self.open = [writer for writer in self.open if not writer.dead]
         self.retired.clear()
-        own = {self.file(each, place) for each in self.open for place in each.places.values()}
+        own = {self.file(writer, place) for writer in self.open for place in writer.places.values()}
         published = set().union(*(files for _, files in self.days.values())) if self.days else set()
-        assert files_below(self.root) == published | {each.removeprefix(f"{self.root}/") for each in own}
+        assert files_below(self.root) == published | {text.removeprefix(f"{self.root}/") for text in own}
 
     @invariant()
     def plans_agree(self) -> None:
         plan = scanned(self.client, self.name)
-        numbers = sorted(int(each.query_id.rpartition("-")[2]) for each in self.open)
+        numbers = sorted(int(writer.query_id.rpartition("-")[2]) for writer in self.open)
         assert plan.openWrites == numbers
-        assert {each.values[0]: each.location for each in plan.partitions} == {
+        assert {partition.values[0]: partition.location for partition in plan.partitions} == {
             value: location for value, (location, _) in self.days.items()
         }
 

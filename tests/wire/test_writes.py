@@ -48,7 +48,11 @@ def test_a_write_is_open_from_begin_to_publish_or_end(metastore_client: Any, wri
     assert (plan.highestWrite, plan.openWrites) == (3, [1, 2, 3])
     publish(metastore_client, written, second, day(root, "1"))
     plan = scanned(metastore_client, written)
-    assert ([each.values for each in plan.partitions], plan.highestWrite, plan.openWrites) == ([["1"]], 3, [1, 3])
+    assert ([scan_partition.values for scan_partition in plan.partitions], plan.highestWrite, plan.openWrites) == (
+        [["1"]],
+        3,
+        [1, 3],
+    )
     metastore_client.end_write(third)
     assert scanned(metastore_client, written).openWrites == [1]
     for ended in (second, third):
@@ -232,7 +236,7 @@ def test_retired_locations_are_not_granted(metastore_client: Any, written: Name,
     elsewhere = day(root, "1", PublishMode.OVERWRITE, location=f"{root}/_versions/{write}/ds=1")
     result = publish(metastore_client, written, write, elsewhere, retired=[f"{root}/old"])
     assert result.replaced == [f"{root}/ds=1", f"{root}/old"]
-    asked = RenewWriteRequest(begin(metastore_client, written), [f"{root}/{each}" for each in ("ds=1", "old/x", "new")])
+    asked = RenewWriteRequest(begin(metastore_client, written), [f"{root}/{text}" for text in ("ds=1", "old/x", "new")])
     assert metastore_client.renew_write(asked).granted == [False, False, True]
 
 
@@ -305,17 +309,17 @@ def test_a_number_that_is_seen_has_all_smaller_ones_before_it(
             start.wait()
             while not done.is_set():
                 plan = scanned(client, written)
-                published = {int(each.values[0]) for each in plan.partitions}
+                published = {int(scan_partition.values[0]) for scan_partition in plan.partitions}
                 visible = set(range(1, plan.highestWrite + 1)) - set(plan.openWrites)
                 if published != visible:
                     broken.append(f"{sorted(published)} instead of {sorted(visible)}")
 
     writers = [threading.Thread(target=write) for _ in range(4)]
     reader = threading.Thread(target=read)
-    for each in (*writers, reader):
-        each.start()
-    for each in writers:
-        each.join()
+    for writer in (*writers, reader):
+        writer.start()
+    for writer in writers:
+        writer.join()
     done.set()
     reader.join()
     assert broken == []

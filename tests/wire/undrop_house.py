@@ -124,11 +124,11 @@ class House:
         return found
 
     def disk(self) -> dict[str, str]:
-        files = (each for each in self.warehouse.rglob("*") if each.is_file() and ".metastore_trash" not in str(each))
-        return {str(each.relative_to(self.warehouse)): each.read_text() for each in files}
+        files = (path for path in self.warehouse.rglob("*") if path.is_file() and ".metastore_trash" not in str(path))
+        return {str(file.relative_to(self.warehouse)): file.read_text() for file in files}
 
     def trash(self) -> list[Path]:
-        return [each for each in (self.warehouse / ".metastore_trash").rglob("*") if each.is_file()]
+        return [path for path in (self.warehouse / ".metastore_trash").rglob("*") if path.is_file()]
 
     def agrees(self) -> None:
         self.application.journal.recover()
@@ -154,9 +154,9 @@ class House:
         tables = ["drops", "dropped_tables", "dropped_partitions", "dropped_rows"]
         with self.application._store.read() as work:
             return {
-                each: count
-                for each in tables
-                if (count := work._connection.execute(text(f"SELECT count(*) FROM {each}")).scalar_one())
+                name: count
+                for name in tables
+                if (count := work._connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one())
             }
 
 

@@ -51,8 +51,8 @@ def clean(client: Any, name: Name, **options: Any) -> CleanResult:
 
 def told(result: CleanResult, root: str) -> list[tuple[str, str, int]]:
     """Places below the table's root, reasons and numbers of files. Fails where there was an error."""
-    assert [each.error for each in result.locations if each.error] == []
-    return [_row(each, root) for each in result.locations]
+    assert [location.error for location in result.locations if location.error] == []
+    return [_row(location, root) for location in result.locations]
 
 
 def _row(each: CleanedLocation, root: str) -> tuple[str, str, int]:
@@ -70,11 +70,11 @@ def local(location: str) -> Path:
 
 
 def files_below(root: str) -> set[str]:
-    return {str(each.relative_to(local(root))) for each in local(root).rglob("*") if each.is_file()}
+    return {str(path.relative_to(local(root))) for path in local(root).rglob("*") if path.is_file()}
 
 
 def everything_below(root: str) -> set[str]:
-    return {str(each.relative_to(local(root))) for each in local(root).rglob("*")}
+    return {str(path.relative_to(local(root))) for path in local(root).rglob("*")}
 
 
 def let_die(database_url: str, query_id: str) -> None:

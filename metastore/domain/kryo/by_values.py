@@ -45,7 +45,8 @@ class Key(Protocol):
 
 
 def answered(node: JavaObject, types: Mapping[str, str], rows: Iterable[Sequence[str]]) -> Expression:
-    """What an expression says of the columns of these types, whose texts partitions have together in the rows."""
+    """Returns what an expression says of the columns of these types, whose texts partitions have together in the
+    rows."""
     columns = list(types)
     try:
         keys = [hive_type(types[column]) for column in columns]
@@ -70,14 +71,14 @@ def _answer(node: JavaObject, columns: Sequence[str], keys: Sequence[HiveType], 
 
 
 def truth_of(value: Any) -> Constant:
-    """The predicate that a value of Hive's is."""
+    """Returns the predicate that a value of Hive's is."""
     if value is None:
         return NULL
     return (TRUE if value else FALSE) if isinstance(value, bool) else UNKNOWN
 
 
 def _with_texts(columns: Sequence[str], rows: Iterable[Sequence[str]], truth: Constant) -> list[Expression]:
-    """The truth for these texts, those of all columns but the last one by one."""
+    """Returns the truth for these texts, those of all columns but the last one by one."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for *firsts, last in rows:
         groups.setdefault(tuple(firsts), []).append(last)
@@ -89,7 +90,8 @@ def _with_texts(columns: Sequence[str], rows: Iterable[Sequence[str]], truth: Co
 
 
 def without_defaults(expression: Expression, keys: Sequence[Key]) -> Expression:
-    """The same where a partition has no value for a key: nothing is true of none, whose name would compare as a text.
+    """Returns the same where a partition has no value for a key: nothing is true of none, whose name would compare as a
+    text.
 
     What is NULL, Hive keeps unless a key of the partition has no value.
     """
@@ -101,7 +103,7 @@ def without_defaults(expression: Expression, keys: Sequence[Key]) -> Expression:
             case And(children=(*others, Constant(truth=Truth.NULL))) if any(map(_of_none, others)):
                 return FALSE
             case Or(children=(*others, Constant(truth=Truth.NULL))) if any(
-                isinstance(each, Not) and _of_none(each.child) for each in others
+                isinstance(other, Not) and _of_none(other.child) for other in others
             ):
                 return Or(tuple(others))
             case And(children=children):
@@ -120,5 +122,5 @@ def without_defaults(expression: Expression, keys: Sequence[Key]) -> Expression:
 
 
 def _of_none(part: Expression) -> bool:
-    """Whether it is of partitions only that have no value for a key."""
+    """Tells whether it is of partitions only that have no value for a key."""
     return isinstance(part, TextIn) and set(part.values) <= _NO_VALUE

@@ -23,7 +23,7 @@ _DOUBLE_DIGITS = 15
 
 
 def node_type(node: JavaObject) -> HiveType | None:
-    """The type that an expression says it has; None for one of several parts."""
+    """Returns the type that an expression says it has; None for one of several parts."""
     found = node.fields["typeInfo"]
     if not isinstance(found, JavaObject) or not isinstance(found.fields.get("typeName"), str):
         return None
@@ -32,7 +32,7 @@ def node_type(node: JavaObject) -> HiveType | None:
 
 
 def constant_value(node: JavaObject) -> Typed:
-    """The value of a constant. Raises UnclearError for what is not known here."""
+    """Returns the value of a constant. Raises UnclearError for what is not known here."""
     kind = node_type(node)
     if kind is None:
         raise UnclearError
@@ -40,7 +40,7 @@ def constant_value(node: JavaObject) -> Typed:
 
 
 def typed(kind: HiveType, value: Any) -> Typed:
-    """A value as Kryo wrote it. Raises UnclearError where it is not of the type."""
+    """Returns a value as Kryo wrote it. Raises UnclearError where it is not of the type."""
     if value is None:
         return Typed(kind if kind.name != "void" else _VOID, None)
     found = _value(kind, value)
@@ -96,7 +96,7 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 def _day_of(millis: int) -> datetime.date | None:
-    """The day whose midnight this is, in the zone of whoever wrote it, wherever that may be.
+    """Returns the day whose midnight this is, in the zone of whoever wrote it, wherever that may be.
 
     Zones are less than 10 hours behind UTC, or less than 12 before: of the few beyond (Auckland in summer is as far
     before as Pago Pago is behind) only the server's own is taken.
@@ -133,7 +133,7 @@ def _timestamp(value: Any) -> Instant | None:
 
 
 def literal(key: HiveType, kind: KeyKind, compared_as: HiveType, constant: Typed) -> str | None:
-    """The text that compares with keys of a type as the constant does in Hive; None where there is none.
+    """Returns the text that compares with keys of a type as the constant does in Hive; None where there is none.
 
     `compared_as`: the key's type, or a wider one that it is cast to. Hive compares two types as a third one: only what
     comes out the same when both are read as the key's type is given a text.
@@ -183,7 +183,7 @@ def _number(key: HiveType, compared_as: HiveType, of: str, value: float | Decima
 
 
 def _single(value: float | Decimal, of: str) -> str | None:
-    """A key of four bytes: with a double, only what it can be itself."""
+    """Returns a key of four bytes: with a double, only what it can be itself."""
     if of != "double":
         return repr(value) if isinstance(value, float) else str(value)
     try:

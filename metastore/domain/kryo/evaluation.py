@@ -18,7 +18,7 @@ _PLAIN = f"{HADOOP}hive.ql.udf.UDF"
 
 
 def evaluated(node: Any, row: Mapping[str, Typed]) -> Typed:
-    """The value of an expression, given those of the columns. Raises UnclearError."""
+    """Returns the value of an expression, given those of the columns. Raises UnclearError."""
     if not isinstance(node, JavaObject):
         raise UnclearError
     match node.name.removeprefix(EXPRESSIONS):

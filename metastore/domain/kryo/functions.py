@@ -49,7 +49,7 @@ _MAX_STEPS = 10_000
 
 
 def compared(name: str, left: Typed, right: Typed) -> bool | None:
-    """Two values as their common type."""
+    """Returns two values as their common type."""
     if left.value is None or right.value is None:
         return None
     return _COMPARED[name](*_alike(left, right))
@@ -82,13 +82,13 @@ def _comparison(name: str) -> Function:
 
 
 def _in(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
-    value, *candidates = (each() for each in arguments)
+    value, *candidates = (argument() for argument in arguments)
     if value.value is None:
         return None
-    given = [each for each in candidates if each.value is not None]
-    if len({is_text(each.kind) for each in (value, *given)}) > 1:
-        value, *given = (_as_day(each) for each in (value, *given))
-    if any(compared("OPEqual", value, each) for each in given):
+    given = [candidate for candidate in candidates if candidate.value is not None]
+    if len({is_text(typed.kind) for typed in (value, *given)}) > 1:
+        value, *given = (_as_day(typed) for typed in (value, *given))
+    if any(compared("OPEqual", value, typed) for typed in given):
         return True
     return False if len(given) == len(candidates) else None
 
@@ -119,15 +119,15 @@ def _negated(value: bool | None) -> bool | None:
 
 def _and(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
     found: bool | None = True
-    for each in arguments:
-        found = _both(found, _truth(each()))
+    for argument in arguments:
+        found = _both(found, _truth(argument()))
     return found
 
 
 def _or(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
     found: bool | None = False
-    for each in arguments:
-        found = _negated(_both(_negated(found), _negated(_truth(each()))))
+    for argument in arguments:
+        found = _negated(_both(_negated(found), _negated(_truth(argument()))))
     return found
 
 
@@ -143,15 +143,15 @@ def _cast(target: HiveType, arguments: Sequence[Argument]) -> Any:
 
 
 def _coalesce(target: HiveType, arguments: Sequence[Argument]) -> Any:
-    for each in arguments:
-        found = each()
+    for argument in arguments:
+        found = argument()
         if found.value is not None:
             return _of(target, found)
     return None
 
 
 def _of(target: HiveType, found: Typed) -> Any:
-    """A branch's value, which is of the function's type but for its size."""
+    """Returns a branch's value, which is of the function's type but for its size."""
     if found.value is not None and found.kind.name != target.name and not (is_text(found.kind) and is_text(target)):
         raise UnclearError
     return found.value
@@ -180,18 +180,18 @@ def _case(target: HiveType, arguments: Sequence[Argument]) -> Any:
 
 
 def _of_text(change: Callable[..., Any], least: int = 1, most: int = 1) -> Function:
-    """A function of texts, and whole numbers after the first one."""
+    """Returns a function of texts, and whole numbers after the first one."""
 
     def apply(_: HiveType, arguments: Sequence[Argument]) -> Any:
-        given = [each() for each in arguments]
+        given = [argument() for argument in arguments]
         if not least <= len(given) <= most or not all(
-            is_text(each.kind) or isinstance(each.value, int) for each in given if each.value is not None
+            is_text(typed.kind) or isinstance(typed.value, int) for typed in given if typed.value is not None
         ):
             raise UnclearError
-        values = [each.value for each in given]
+        values = [typed.value for typed in given]
         if not isinstance(values[0], str | None):
             raise UnclearError
-        if sum(len(each) for each in values if isinstance(each, str)) > _MAX_CHARACTERS:
+        if sum(len(value) for value in values if isinstance(value, str)) > _MAX_CHARACTERS:
             raise UnclearError
         return None if None in values else change(*values)
 
@@ -253,7 +253,7 @@ def _arithmetic(compute: Callable[[int, int], int]) -> Function:
 
     def apply(target: HiveType, arguments: Sequence[Argument]) -> Any:
         left, right = (each() for each in _exactly(2, arguments))
-        if not all(is_number(each.kind) and isinstance(each.value, int | None) for each in (left, right)):
+        if not all(is_number(typed.kind) and isinstance(typed.value, int | None) for typed in (left, right)):
             raise UnclearError
         if left.value is None or right.value is None:
             return None

@@ -42,7 +42,7 @@ class Input:
         return self.byte() == 1
 
     def varint(self, bits: int = 32) -> int:
-        """A number that is not negative: seven bits a byte, the lowest first, and of 64 eight in the last."""
+        """Returns a number that is not negative: seven bits a byte, the lowest first, and of 64 eight in the last."""
         value = shift = 0
         while shift < bits:
             byte = self.byte()
@@ -55,12 +55,12 @@ class Input:
         raise UnreadableError("a number is too long")
 
     def zigzag(self, bits: int = 32) -> int:
-        """A number of this many bits, the sign in the lowest."""
+        """Returns a number of this many bits, the sign in the lowest."""
         value = self.varint(bits)
         return (value >> 1) ^ -(value & 1)
 
     def flagged(self) -> tuple[bool, int]:
-        """The highest bit of the first byte, and a number whose first six bits follow it."""
+        """Returns the highest bit of the first byte, and a number whose first six bits follow it."""
         first = self.byte()
         value = first & 0x3F
         if first & 0x40:
@@ -68,7 +68,7 @@ class Input:
         return first >= 0x80, value
 
     def fixed(self, kind: str) -> int | float:
-        """A number of a fixed size, by the letter that `struct` has for it: h, i, q, f, d."""
+        """Returns a number of a fixed size, by the letter that `struct` has for it: h, i, q, f, d."""
         size = struct.calcsize(kind)
         return struct.unpack(self._order + kind, self._taken(size))[0]  # type: ignore[no-any-return] # by its letter
 
@@ -88,7 +88,7 @@ class Input:
             raise UnreadableError("a text has half a character") from None
 
     def count(self, length: int) -> int:
-        """The length, where as many elements can follow: each has a byte at least. Raises UnreadableError."""
+        """Returns the length, where as many elements can follow: each has a byte at least. Raises UnreadableError."""
         if not 0 <= length <= self.left:
             raise UnreadableError("a list is longer than what follows")
         return length

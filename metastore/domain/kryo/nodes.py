@@ -20,7 +20,7 @@ def arguments_of(node: JavaObject) -> list[Any]:
 
 
 def struct_of(node: Any) -> list[Any] | None:
-    """The members of a struct that is put together."""
+    """Returns the members of a struct that is put together."""
     if not isinstance(node, JavaObject) or node.name != f"{EXPRESSIONS}GenericFuncDesc":
         return None
     function = node.fields["genericUDF"]
@@ -30,7 +30,7 @@ def struct_of(node: Any) -> list[Any] | None:
 
 
 def struct_constants(node: Any) -> list[Typed] | None:
-    """The members of a struct that is a constant."""
+    """Returns the members of a struct that is a constant."""
     if not isinstance(node, JavaObject) or node.name != f"{EXPRESSIONS}ConstantDesc":
         return None
     found, values = node.fields["typeInfo"], node.fields["value"]

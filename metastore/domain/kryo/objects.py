@@ -63,7 +63,7 @@ _REGISTERED = {
 
 
 def expression_object(data: bytes) -> JavaObject:
-    """The expression that Hive 2.3, 3.1 or 4 serialized. Raises UnreadableError."""
+    """Returns the expression that Hive 2.3, 3.1 or 4 serialized. Raises UnreadableError."""
     if data[:2] == b"\x01\x00":
         return _Reader(Input(data, 5)).whole()
     return _Reader(Input(data, 3)).whole()
@@ -127,7 +127,7 @@ class _Reader:
         return self._classes[number]
 
     def _instance(self, name: str, *, nullable: bool = False) -> Any:
-        """An object of a class: one that was there before, or what follows. `nullable`: whether null may be."""
+        """Returns an object of a class: one that was there before, or what follows. `nullable`: whether null may be."""
         if name in _WRAPPERS:
             return None if nullable and self._input.varint() == 0 else self._primitive(_WRAPPERS[name])
         reference = self._input.varint()
@@ -147,7 +147,7 @@ class _Reader:
         return made
 
     def _begun(self, name: str, value: Any = _UNFINISHED) -> int:
-        """The number by which references call the next object."""
+        """Returns the number by which references call the next object."""
         if len(self._objects) >= MAX_OBJECTS:
             raise UnreadableError(f"it has more than {MAX_OBJECTS:,} objects")
         self._objects.append((name, value))
@@ -208,7 +208,7 @@ class _Reader:
         return self._input.fixed({"s": "h"}.get(kind, kind))
 
     def _enumerated(self) -> int | None:
-        """The position of a constant of an enumeration, from 1."""
+        """Returns the position of a constant of an enumeration, from 1."""
         reference = self._input.varint()
         if reference == 0:
             return None
@@ -253,7 +253,7 @@ class _Reader:
         return [self._object() for _ in range(length)]
 
     def _texts(self) -> Any:
-        """A list of texts, whose elements need no class."""
+        """Returns a list of texts, whose elements need no class."""
         name = self._class()
         if name != _LIST:
             return None if name is None else self._instance(name)

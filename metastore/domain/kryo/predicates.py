@@ -68,7 +68,7 @@ _CASTS |= {f"{FUNCTIONS}{kind}" for kind in ("ToDecimal", "ToVarchar", "ToString
 
 
 def parse_serialized(data: bytes, keys: Sequence[Key], values_of: ValuesOf) -> Expression:
-    """The predicate on the keys that Hive's bytes hold, true for a partition where Hive finds it true.
+    """Returns the predicate on the keys that Hive's bytes hold, true for a partition where Hive finds it true.
 
     UNKNOWN stands in it where Hive might find anything. `values_of` is asked for the values of keys on which there is
     more than comparisons. Raises UnreadableError for bytes of another kind.
@@ -135,7 +135,7 @@ class _Translation:
     # --- values
 
     def _value(self, node: Any) -> Column | Typed | None:
-        """A key, or a constant; None for anything else."""
+        """Returns a key, or a constant; None for anything else."""
         self._count()
         if not isinstance(node, JavaObject):
             raise UnreadableError("a value is none")
@@ -218,7 +218,7 @@ class _Translation:
         if structure is not None:
             return self._struct_in([self._value(each) for each in structure], children[1:])
         column = self._value(children[0])
-        constants = [self._value(each) for each in children[1:]]
+        constants = [self._value(child) for child in children[1:]]
         if not isinstance(column, Column):
             return None
         values: list[str] = []
@@ -273,7 +273,7 @@ class _Translation:
     # --- what no index answers
 
     def _columns(self, node: Any) -> set[str]:
-        """The columns that an expression speaks of."""
+        """Returns the columns that an expression speaks of."""
         self._count()
         if not isinstance(node, JavaObject):
             return set()
@@ -283,7 +283,7 @@ class _Translation:
         return set().union(*map(self._columns, children)) if isinstance(children, list) else set()
 
     def _evaluated(self, node: JavaObject) -> Expression:
-        """An expression answered for each value of its keys; UNKNOWN where that is not possible."""
+        """Returns an expression answered for each value of its keys; UNKNOWN where that is not possible."""
         before = self._nodes
         columns = sorted(self._columns(node))
         if not columns:
@@ -311,7 +311,7 @@ def _negated(expression: Expression | None) -> Expression | None:
 
 
 def _widens(source: HiveType, target: HiveType) -> bool:
-    """Whether every value of one type is the same value of the other."""
+    """Tells whether every value of one type is the same value of the other."""
     if source.name == target.name:
         return source.name in ("string", "date", "timestamp", *_WIDTHS)
     if source.name in _WIDTHS:

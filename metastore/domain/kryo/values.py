@@ -49,7 +49,7 @@ _TYPE = re.compile(r"([a-z]+)(?:\(([0-9]{1,5})(?:,([0-9]{1,2}))?\))?")
 
 
 def hive_type(text: str) -> HiveType:
-    """The type of a partition key. Raises UnclearError for one that has none here."""
+    """Returns the type of a partition key. Raises UnclearError for one that has none here."""
     found = _TYPE.fullmatch(text)
     if found is None:
         raise UnclearError
@@ -65,7 +65,7 @@ def is_text(kind: HiveType) -> bool:
 
 
 def fits(kind: HiveType, value: Any) -> bool:
-    """Whether a value is one of the type: what was sent may say so of any."""
+    """Tells whether a value is one of the type: what was sent may say so of any."""
     if value is None:
         return True
     if kind.name in _BITS:
@@ -79,7 +79,7 @@ def fits(kind: HiveType, value: Any) -> bool:
 
 
 def read(kind: HiveType, text: str) -> Any:
-    """The value of a partition. Raises UnclearError for a text that is no value of the type."""
+    """Returns the value of a partition. Raises UnclearError for a text that is no value of the type."""
     if is_text(kind):
         return _cut(kind, text)
     if kind.name == "boolean":
@@ -167,7 +167,7 @@ def _floating(target: HiveType, value: float) -> float:
 
 
 def _parsed(target: HiveType, text: str) -> Any:
-    """A number in a text; NULL where there is none."""
+    """Returns a number in a text; NULL where there is none."""
     if target.name in _BITS:
         found = _INTEGER.fullmatch(text) or _TRUNCATED.fullmatch(text)
         if found:
@@ -231,7 +231,7 @@ def _as_timestamp(source: HiveType, value: Any) -> Instant | None:
 
 
 def common(left: HiveType, right: HiveType) -> HiveType:
-    """The type as which two values are compared. Raises UnclearError."""
+    """Returns the type as which two values are compared. Raises UnclearError."""
     if left.name == right.name:
         return HiveType(left.name, 0, 0) if left.name != "decimal" else HiveType("decimal", 38, 18)
     if is_number(left) and is_number(right):

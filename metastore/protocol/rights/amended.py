@@ -62,8 +62,8 @@ def granted_by_caller(bag_of: Callable[[Given], Any]) -> Amend:
 
     def amend(standing: Standing, given: Given) -> None:
         bag = bag_of(given)
-        for each in (bag.privileges if bag else None) or ():
-            if each is not None and each.grantInfo is not None and not standing.is_admin:
-                each.grantInfo.grantor, each.grantInfo.grantorType = standing.user, int(PrincipalKind.USER)
+        for privilege in (bag.privileges if bag else None) or ():
+            if privilege is not None and privilege.grantInfo is not None and not standing.is_admin:
+                privilege.grantInfo.grantor, privilege.grantInfo.grantorType = standing.user, int(PrincipalKind.USER)
 
     return amend

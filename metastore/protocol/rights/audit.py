@@ -67,7 +67,7 @@ def _objects(rule: Rule, given: Given) -> list[str]:
         found = [_object(need) for needs in rule.needs for need in needs(given)]
     except (MetastoreError, AttributeError, TypeError):  # what the handler refuses, too
         return []
-    return list(dict.fromkeys(each for each in found if each))
+    return list(dict.fromkeys(text for text in found if text))
 
 
 def _object(need: AnyNeed) -> str | None:

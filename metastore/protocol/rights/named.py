@@ -69,16 +69,16 @@ def request_of(method: Method) -> Callable[[Given], Any]:
 
 def tables_of_all(structs: Iterable[Any]) -> Iterator[TableName]:
     """Yields the tables that structs name: partitions, partition specs, tables, constraints, requests of ours."""
-    for each in structs:
-        if each is not None:
-            yield table_of_struct(each)
+    for struct in structs:
+        if struct is not None:
+            yield table_of_struct(struct)
 
 
 def table_of_struct(struct: Any) -> TableName:
     """Returns the table that a struct names."""
     names = struct.__slots__
     fields = (_field(names, some) for some in (_DATABASE[:-2], _TABLE[:-1], _CATALOG))
-    return table_name(*(_value(struct, each) for each in fields))
+    return table_name(*(_value(struct, field) for field in fields))
 
 
 def full_name(name: str) -> TableName:
@@ -109,7 +109,7 @@ def _held(given: Given, holder: str | None) -> Any:
 
 def _field(fields: Iterable[str], candidates: tuple[str, ...]) -> str | None:
     known = set(fields)
-    return next((each for each in candidates if each in known), None)
+    return next((candidate for candidate in candidates if candidate in known), None)
 
 
 def _value(values: Any, name: str | None) -> Any:

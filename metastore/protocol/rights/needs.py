@@ -64,12 +64,12 @@ def admin(_: Method) -> NeedsOf:
 
 
 def given(needs: Callable[[Any], Iterable[AnyNeed]]) -> Bound:
-    """What follows from the arguments."""
+    """Returns what follows from the arguments."""
     return lambda _method: needs
 
 
 def request(needs: Callable[[Any], Iterable[AnyNeed]]) -> Bound:
-    """What follows from the one struct that is the call's argument."""
+    """Returns what follows from the one struct that is the call's argument."""
 
     def bound(method: Method) -> NeedsOf:
         read = request_of(method)
@@ -89,7 +89,9 @@ def structs_in(field: str, *any_of: Right) -> Bound:
 
 
 def _of_structs(found: Iterable[Any], any_of: tuple[Right, ...]) -> list[AnyNeed]:
-    return [Need(each, any_of) for each in dict.fromkeys(table_of_struct(one) for one in found if one is not None)]
+    return [
+        Need(fromkey, any_of) for fromkey in dict.fromkeys(table_of_struct(one) for one in found if one is not None)
+    ]
 
 
 def _many(given: Given, field: str) -> list[Any]:
@@ -147,15 +149,18 @@ def sources(metadata: Any, home: DatabaseName) -> Iterator[AnyNeed]:
     if metadata is None:
         return
     catalog = metadata.catName or home.catalog
-    for each in metadata.sourceTables or ():
-        if each is not None and each.table is not None:
+    for source_table in metadata.sourceTables or ():
+        if source_table is not None and source_table.table is not None:
             yield Need(
-                table_name(each.table.dbName, each.table.tableName, each.table.catName or catalog), (Right.SELECT,)
+                table_name(
+                    source_table.table.dbName, source_table.table.tableName, source_table.table.catName or catalog
+                ),
+                (Right.SELECT,),
             )
     for text in metadata.tablesUsed or ():
         parts = (text or "").split(".")
         full = (catalog, metadata.dbName or home.name)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]
-        yield Need(TableName(*(fold(each) for each in full)), (Right.SELECT,))
+        yield Need(TableName(*(fold(name) for name in full)), (Right.SELECT,))
 
 
 def new_constraints(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
@@ -179,21 +184,21 @@ def parents(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
 
 
 def partition_places(partitions: Iterable[Any], name: TableName | None = None) -> list[AnyNeed]:
-    """Where partitions are to lie."""
+    """Tells where partitions are to lie."""
     found: dict[TableName, list[Any]] = {}
-    for each in partitions or ():
-        if each is not None:
-            found.setdefault(name or table_of_struct(each), []).append(each.sd)
+    for partition in partitions or ():
+        if partition is not None:
+            found.setdefault(name or table_of_struct(partition), []).append(partition.sd)
     return [PlaceNeed(of.parent, of, places) for of, sds in found.items() if (places := _places(sds))]
 
 
 def partition_specs(specs: Iterable[Any]) -> list[AnyNeed]:
     """Where partitions of partition specs are to lie, and INSERT on their tables."""
     needs: list[AnyNeed] = []
-    for each in specs or ():
-        of = table_of_struct(each)
-        places = [each.rootPath]
-        shared, listed = each.sharedSDPartitionSpec, each.partitionList
+    for spec in specs or ():
+        of = table_of_struct(spec)
+        places = [spec.rootPath]
+        shared, listed = spec.sharedSDPartitionSpec, spec.partitionList
         if shared is not None:
             root = shared.sd.location if shared.sd else ""
             places += [root, *(f"{root or ''}{one.relativePath or ''}" for one in shared.partitions or ())]
@@ -247,11 +252,11 @@ def locked(asked: Any) -> Iterator[AnyNeed]:
 
 
 def own_locks(*ids: int | None) -> OwnNeed:
-    return OwnNeed(Held.LOCK, tuple(each for each in ids if each))
+    return OwnNeed(Held.LOCK, tuple(number for number in ids if number))
 
 
 def own_transactions(*ids: int | None) -> OwnNeed:
-    return OwnNeed(Held.TRANSACTION, tuple(each for each in ids if each))
+    return OwnNeed(Held.TRANSACTION, tuple(number for number in ids if number))
 
 
 def own_range(asked: Any) -> list[AnyNeed]:
@@ -266,7 +271,7 @@ def heartbeat(asked: Any) -> list[AnyNeed]:
 
 
 def full_names(names: Iterable[str]) -> list[AnyNeed]:
-    return [Need(full_name(each)) for each in names or ()]
+    return [Need(full_name(name)) for name in names or ()]
 
 
 # Writes of ours, dependent tables, cleaning
@@ -316,12 +321,12 @@ def cleaned(asked: Any) -> Iterator[AnyNeed]:
 
 
 def dropped(asked: Any) -> Iterator[AnyNeed]:
-    """What can be taken back of one database, or of all."""
+    """Returns what can be taken back of one database, or of all."""
     yield Need(database_name(asked.dbName, asked.catName), (Right.ALTER,)) if asked.dbName else AdminNeed()
 
 
 def undropped(asked: Any) -> Iterator[AnyNeed]:
-    """A database, a table, or what was in one."""
+    """Returns a database, a table, or what was in one."""
     name = table_name(asked.dbName, asked.tableName, asked.catName)
     if not name.name:
         yield Need(CatalogName(name.catalog), (Right.CREATE,))
@@ -343,10 +348,10 @@ def privilege_object(ref: Any) -> TableName | DatabaseName | Everything:
 
 
 def granted(bag: Any) -> Iterator[AnyNeed]:
-    for each in (bag.privileges if bag else None) or ():
-        if each is not None and each.hiveObject is not None:
-            names = (each.grantInfo.privilege or "").split(",") if each.grantInfo else ()
-            yield GrantNeed(privilege_object(each.hiveObject), tuple(one.strip() for one in names if one.strip()))
+    for privilege in (bag.privileges if bag else None) or ():
+        if privilege is not None and privilege.hiveObject is not None:
+            names = (privilege.grantInfo.privilege or "").split(",") if privilege.grantInfo else ()
+            yield GrantNeed(privilege_object(privilege.hiveObject), tuple(one.strip() for one in names if one.strip()))
 
 
 def role(name: str | None) -> list[AnyNeed]:
@@ -380,7 +385,7 @@ def _places(sds: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _texts(*texts: str | None) -> tuple[str, ...]:
-    return tuple(each for each in texts if each)
+    return tuple(text for text in texts if text)
 
 
 # What the declarations say in passing

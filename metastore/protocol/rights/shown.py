@@ -52,7 +52,7 @@ def databases(catalog_of: Callable[[Given], str], field: str | None = None) -> S
     def shown(sees: Sees, given: Given, answer: Any) -> Any:
         found = _list_in(answer, field) or []
         catalog = catalog_of(given)
-        names = [DatabaseName(catalog, each if isinstance(each, str) else each.name) for each in found]
+        names = [DatabaseName(catalog, text if isinstance(text, str) else text.name) for text in found]
         seen = sees.seen_databases(names)
         return _with(answer, field, [each for each, name in zip(found, names, strict=True) if name in seen])
 
@@ -62,7 +62,7 @@ def databases(catalog_of: Callable[[Given], str], field: str | None = None) -> S
 def catalogs(sees: Sees, _given: Given, answer: Any) -> Any:
     """Keeps catalogs in which something is seen."""
     seen = sees.seen_catalogs(answer.names)
-    answer.names = [each for each in answer.names if each in seen]
+    answer.names = [name for name in answer.names if name in seen]
     return answer
 
 
@@ -112,8 +112,8 @@ def dependencies(sees: Sees, given: Given, answer: Any) -> Any:
     """A hidden base shows as hidden; what is hidden and depends on something is not there."""
     catalog = folded_catalog(given.request.catName)
     edges = [*answer.tables, *answer.partitions]
-    names = {table_name(each.dbName, each.tableName, catalog) for each in edges}
-    names |= {table_name(each.baseDbName, each.baseTableName, catalog) for each in edges}
+    names = {table_name(edge.dbName, edge.tableName, catalog) for edge in edges}
+    names |= {table_name(edge.baseDbName, edge.baseTableName, catalog) for edge in edges}
     seen = sees.seen_tables(names)
     answer.tables, answer.partitions = (
         [_edge(each, catalog, seen) for each in some if table_name(each.dbName, each.tableName, catalog) in seen]
@@ -136,13 +136,16 @@ def _edge(edge: Any, catalog: str, seen: Iterable[TableName]) -> Any:
 def locks(sees: Sees, _given: Given, answer: Any) -> Any:
     """Keeps the caller's own, and those on what is seen."""
     standing = sees.standing()
-    on_tables = [table_name(each.dbname, each.tablename) for each in answer.locks]
+    on_tables = [table_name(lock.dbname, lock.tablename) for lock in answer.locks]
     seen: set[Any] = set(sees.seen_tables(name for name in on_tables if name.name))
-    seen |= {each.table("") for each in sees.seen_databases(name.parent for name in on_tables if not name.name)}
+    seen |= {
+        seen_database.table("")
+        for seen_database in sees.seen_databases(name.parent for name in on_tables if not name.name)
+    }
     answer.locks = [
-        each
-        for each, name in zip(answer.locks, on_tables, strict=True)
-        if name in seen or each.user == (standing.user or "")
+        lock
+        for lock, name in zip(answer.locks, on_tables, strict=True)
+        if name in seen or lock.user == (standing.user or "")
     ]
     return answer
 
@@ -150,10 +153,10 @@ def locks(sees: Sees, _given: Given, answer: Any) -> Any:
 def transactions(sees: Sees, _given: Given, answer: Any) -> Any:
     """Does not tell who opened others' transactions."""
     standing = sees.standing()
-    for each in answer.open_txns:
-        if not standing.is_admin and each.user != (standing.user or ""):
-            each.user = each.hostname = HIDDEN
-            each.agentInfo = None
+    for txn in answer.open_txns:
+        if not standing.is_admin and txn.user != (standing.user or ""):
+            txn.user = txn.hostname = HIDDEN
+            txn.agentInfo = None
     return answer
 
 
@@ -211,7 +214,7 @@ def list_of_roles(sees: Sees, given: Given, answer: Any) -> Any:
 def role_grants(sees: Sees, given: Given, answer: Any) -> Any:
     """As `list_of_roles`, with who granted them."""
     standing, asked = sees.standing(), given.request
-    grants = [each for each in answer.principalGrants if each.roleName != ADMIN]
+    grants = [principal_grant for principal_grant in answer.principalGrants if principal_grant.roleName != ADMIN]
     if standing.is_admin and asked.principal_type == PrincipalType.USER and asked.principal_name == standing.user:
         grants.append(RolePrincipalGrant(ADMIN, standing.user, PrincipalType.USER, grantOption=False, grantTime=0))
     answer.principalGrants = grants
@@ -263,13 +266,13 @@ def foreign_keys(sees: Sees, _given: Given, answer: Any) -> Any:
 def _foreign_keys(sees: Sees, keys: Iterable[Any]) -> list[Any]:
     ends = [
         (
-            table_name(each.pktable_db, each.pktable_name, each.catName),
-            table_name(each.fktable_db, each.fktable_name, each.catName),
+            table_name(key.pktable_db, key.pktable_name, key.catName),
+            table_name(key.fktable_db, key.fktable_name, key.catName),
         )
-        for each in keys
+        for key in keys
     ]
     seen = sees.seen_tables(name for pair in ends for name in pair)
-    return [each for each, pair in zip(keys, ends, strict=True) if seen >= set(pair)]
+    return [key for key, pair in zip(keys, ends, strict=True) if seen >= set(pair)]
 
 
 def no_functions(answer: Any) -> Any:

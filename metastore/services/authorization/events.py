@@ -36,20 +36,22 @@ def seen_filter(rights: Authorization, wanted: EventFilter) -> EventFilter | Non
     home = DatabaseName(wanted.catalog or DEFAULT_CATALOG, wanted.database)
     if not rights.seen_databases([home]):
         return None
-    tables = rights.seen_tables(home.table(each) for each in wanted.tables)
+    tables = rights.seen_tables(home.table(table) for table in wanted.tables)
     if wanted.tables and not tables:
         return None
-    return wanted._replace(catalog=home.catalog, tables=sorted(each.name for each in tables))
+    return wanted._replace(catalog=home.catalog, tables=sorted(table.name for table in tables))
 
 
 def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[NotificationEvent]:
     """Events of tables are as old as the table at most: what another one of its name was, is told to nobody."""
-    named = [each for each in events if each.dbName is not None]
-    homes = {_database(each) for each in named}
+    named = [event for event in events if event.dbName is not None]
+    homes = {_database(event) for event in named}
     whole = rights.databases_seen_through(homes)
-    tables = rights.seen_tables_since(_table(each) for each in named if each.tableName and _database(each) not in whole)
+    tables = rights.seen_tables_since(
+        _table(event) for event in named if event.tableName and _database(event) not in whole
+    )
     databases = rights.seen_databases(homes)
-    catalogs = rights.seen_catalogs(each.catName for each in events if each.dbName is None and each.catName)
+    catalogs = rights.seen_catalogs(event.catName for event in events if event.dbName is None and event.catName)
 
     def is_seen(each: NotificationEvent) -> bool:
         if each.dbName is None:
@@ -61,18 +63,18 @@ def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[Not
         since = tables.get(_table(each))
         return since is not None and each.eventTime >= since
 
-    shown = [each if is_seen(each) else _blank(each) for each in events]
-    _redact(rights, [each for each in shown if each.message and may_hold_secrets(each.message.encode())])
+    shown = [event if is_seen(event) else _blank(event) for event in events]
+    _redact(rights, [event for event in shown if event.message and may_hold_secrets(event.message.encode())])
     return shown
 
 
 def _redact(rights: Authorization, events: list[NotificationEvent]) -> None:
     """Takes secrets out of events of what the caller does not own."""
-    names = [_table(each) if each.tableName else _database(each) for each in events if each.dbName]
+    names = [_table(event) if event.tableName else _database(event) for event in events if event.dbName]
     owned = rights.owned(names) if names else set()
-    for each in events:
-        if each.dbName and (_table(each) if each.tableName else _database(each)) not in owned:
-            each.message = redacted_json(each.message)
+    for event in events:
+        if event.dbName and (_table(event) if event.tableName else _database(event)) not in owned:
+            event.message = redacted_json(event.message)
 
 
 def _blank(event: NotificationEvent) -> NotificationEvent:

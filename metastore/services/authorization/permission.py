@@ -76,7 +76,7 @@ class Permission:
             _CHECKS[type(need)](self, need)
 
     def _look_up(self, names: Iterable[Named]) -> None:
-        new = [each for each in dict.fromkeys(names) if each not in self._found]
+        new = [fromkey for fromkey in dict.fromkeys(names) if fromkey not in self._found]
         self._found |= zip(new, self._work.access.find(new, self._standing), strict=True)
 
     def _is_seen(self, name: TableName) -> bool:
@@ -143,11 +143,11 @@ class Permission:
     def check_own(self, need: OwnNeed) -> None:
         access, me = self._work.access, self._standing.user or ""
         if need.kind is Held.LOCK:
-            others = [each for each, user in access.owners_of_locks(need.ids).items() if user != me]
+            others = [number for number, user in access.owners_of_locks(need.ids).items() if user != me]
             if others:
                 raise _hidden(LockNotFoundError(f"No such lock lockid:{min(others)}"))
             return
-        others = [each for each, user in access.owners_of_transactions(need.ids).items() if user != me]
+        others = [number for number, user in access.owners_of_transactions(need.ids).items() if user != me]
         if others:
             raise _hidden(TransactionNotFoundError(f"No such transaction txnid:{min(others)}"))
 
@@ -168,8 +168,8 @@ class Permission:
         edges = self._work.dependencies.downwards([found.table_id], transitive=True)
         dependents = {TableName(need.table.catalog, edge.database, edge.table) for edge in edges}
         self._look_up(dependents)
-        for each in dependents:
-            dependent = self._found[each]
+        for name in dependents:
+            dependent = self._found[name]
             if dependent is not None and not rights(self._standing, dependent) & frozenset(need.any_of):
                 raise self._denied(need.any_of[0], f"all that depends on {need.table.database}/{need.table.name}")
 
@@ -183,7 +183,7 @@ class Permission:
     def check_grant(self, need: GrantNeed) -> None:
         found = self._seen(need.what) if isinstance(need.what, TableName | DatabaseName) else None
         if not may_grant(self._standing, found, need.privileges):
-            held = [each for each in need.privileges if not may_grant(self._standing, found, [each])]
+            held = [privilege for privilege in need.privileges if not may_grant(self._standing, found, [privilege])]
             raise self._denied(f"{', '.join(held)} WITH GRANT OPTION", need.what)
 
     def check_principal(self, need: PrincipalNeed) -> None:

@@ -32,7 +32,7 @@ def check_places(work: UnitOfWork, standing: Standing, roots: Roots, need: Place
     left = {place: text for place, text in left.items() if text not in kept}
     home = roots.canonical(_homes(work, need.database)).values() if need.table is not None else []
     if is_home and need.database.name != DEFAULT_DATABASE:  # in whose place all others lie
-        left = {place: text for place, text in left.items() if not any(paths.is_below(place, each) for each in home)}
+        left = {place: text for place, text in left.items() if not any(paths.is_below(place, name) for name in home)}
     free = _free(work, left, home, table_id)
     strange = next((text for place, text in left.items() if place not in free), None)
     if strange is not None:
@@ -62,19 +62,19 @@ def _free(work: UnitOfWork, places: Iterable[str], homes: Collection[str], table
     inside = {place: _between(place, home) for place in places for home in homes if paths.is_below(place, home)}
     if not inside:
         return set()
-    asked = {each for place, above in inside.items() for each in (place, *above)}
+    asked = {text for place, above in inside.items() for text in (place, *above)}
     uses = work.locations.others(asked, table_id or 0, None)
     return {
         place
         for place, above in inside.items()
         if uses.get(paths.canonical(place), UNUSED) == UNUSED
-        and not any(uses.get(paths.canonical(each), UNUSED).itself for each in above)
+        and not any(uses.get(paths.canonical(text), UNUSED).itself for text in above)
     }
 
 
 def _between(place: str, home: str) -> list[str]:
-    return [each for each in paths.ancestors(place) if paths.is_below(each, home)]
+    return [ancestor for ancestor in paths.ancestors(place) if paths.is_below(ancestor, home)]
 
 
 def _is_in(place: str, others: Iterable[str]) -> bool:
-    return any(place == each or paths.is_below(place, each) for each in others)
+    return any(place == other or paths.is_below(place, other) for other in others)

@@ -37,7 +37,7 @@ def check_bucketing_columns(old: Table, new: Table) -> None:
     Raises InvalidOperationError.
     """
     before, after = (
-        {fold(each.name): fold(each.type).partition("(")[0] for each in table.sd.cols} for table in (old, new)
+        {fold(col.name): fold(col.type).partition("(")[0] for col in table.sd.cols} for table in (old, new)
     )
     for name in sorted(_columns(old.sd) & _columns(new.sd) & before.keys() & after.keys()):
         if before[name] != after[name]:

@@ -53,8 +53,8 @@ def follow_added(
     if not is_dependent(table) or not ids:
         return
     keys = columns_of(table.partitionKeys)
-    for each in values:
-        check_values(_name(table), keys, each)
+    for value in values:
+        check_values(_name(table), keys, value)
     work.dependencies.lock([stored.ref.id])
     current = next(edge.base_id for edge in work.dependencies.upwards([stored.ref.id]) if edge.current)
     work.dependencies.publish(stored.ref, current, ids)
@@ -146,8 +146,10 @@ def _columns_after(
     ids = list(dict.fromkeys(edge.dependent_id for edge in reversed(dependents)))[::-1]  # after all their bases
     above = _used(work.dependencies.upwards(ids, transitive=True))
     edges = [edge for edge in above if edge.dependent_id in ids]
-    known = {each.ref.id: each.encoded.decode() for each in work.tables.find_ids(sorted({e.base_id for e in edges}))}
-    own = {each.ref.id: each.encoded.decode() for each in work.tables.find_ids(sorted(ids))}
+    known = {
+        stored.ref.id: stored.encoded.decode() for stored in work.tables.find_ids(sorted({e.base_id for e in edges}))
+    }
+    own = {stored.ref.id: stored.encoded.decode() for stored in work.tables.find_ids(sorted(ids))}
     columns = {table.id: list(new.sd.cols)}
     for id_ in ids:
         bases = [edge for edge in edges if edge.dependent_id == id_]
@@ -156,7 +158,7 @@ def _columns_after(
         for edge in bases:
             others = columns.get(edge.base_id) or known[edge.base_id].sd.cols
             there, here = columns_of(others), columns_of(found)
-            if lost := [each for each in columns_of(own[id_].sd.cols) if each in there and each not in here]:
+            if lost := [column for column in columns_of(own[id_].sd.cols) if column in there and column not in here]:
                 raise InvalidOperationError(
                     f"{_name(new)} cannot change its columns: {_name(own[id_])} depends on "
                     f"{_name(known[edge.base_id])} as well, which has {lost[0].name} {lost[0].type}; "

@@ -67,7 +67,7 @@ def forget_hidden(work: UnitOfWork, catalog: str, table_id: int) -> None:
 
 
 def _hidden(table: Table, table_id: int) -> Table:
-    """What keeps the rows of a dropped table: no table has such a name."""
+    """Returns what keeps the rows of a dropped table: no table has such a name."""
     name = _hidden_name(key_of(table).catalog, table_id)
     return Table(catName=name.catalog, dbName=name.database, tableName=name.name, parameters=table.parameters)
 

@@ -37,7 +37,7 @@ def keep_table_skew(old: Table, new: Table, context: Mapping[str, str]) -> None:
 
 def _check_columns(old: Table, new: Table) -> None:
     """Refuses (InvalidOperationError) what Hive's AlterTableChangeColumnAnalyzer does."""
-    before, after = ({fold(column.name): fold(column.type) for column in each.sd.cols or []} for each in (old, new))
+    before, after = ({fold(column.name): fold(column.type) for column in table.sd.cols or []} for table in (old, new))
     still = {fold(name) for name in new.sd.skewedInfo.skewedColNames or []} if new.sd.skewedInfo else set()
     for name in old.sd.skewedInfo.skewedColNames:
         if name in still and name in before and after.get(name) != before[name]:

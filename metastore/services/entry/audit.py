@@ -32,10 +32,10 @@ class AuditService:
         while True:
             with self._store.transaction(of_call=False) as work:
                 lines = work.audit.untold(_BATCH) if work.claim("audit") else []
-                for each in lines:
-                    log.info("%s", _Line(_fields(each)))
+                for line in lines:
+                    log.info("%s", _Line(_fields(line)))
                 if lines:
-                    work.audit.tell([each.number for each in lines], keep=self._keep > 0)
+                    work.audit.tell([line.number for line in lines], keep=self._keep > 0)
                 elif self._keep > 0:
                     work.audit.delete_older(self._keep)
             if len(lines) < _BATCH:

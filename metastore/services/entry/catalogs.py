@@ -121,7 +121,7 @@ class CatalogService:
             return work.catalogs.identity()
 
     def _located(self, location: str) -> str:
-        """The location, normalised but for the scheme, which Hive does not add to a catalog's."""
+        """Returns the location, normalised but for the scheme, which Hive does not add to a catalog's."""
         try:
             normal = self._warehouse.roots.admit(location, managed=True)
         except InvalidInputError as error:

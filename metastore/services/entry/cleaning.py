@@ -35,11 +35,17 @@ class CleaningService:
 
     def run(self) -> None:
         """The background's share, on each server."""
-        for each in self._clean(None, self._grace, dry_run=False, kept=False):
-            if each.error:
-                log.warning("%s (%s) is left: %s", each.location, each.reason, each.error)
+        for location in self._clean(None, self._grace, dry_run=False, kept=False):
+            if location.error:
+                log.warning("%s (%s) is left: %s", location.location, location.reason, location.error)
             else:
-                log.info("%s (%s): %s files, %s bytes removed", each.location, each.reason, each.files, each.bytes)
+                log.info(
+                    "%s (%s): %s files, %s bytes removed",
+                    location.location,
+                    location.reason,
+                    location.files,
+                    location.bytes,
+                )
 
     def clean(
         self,
@@ -73,22 +79,22 @@ class CleaningService:
         with self._store.read() as work:
             dead = work.dead_writes.find(table_ids)
         clean_up = self._dead.shown if dry_run else self._dead.removed
-        cleaned = [each for query_id in dead for each in clean_up(query_id, grace)]
+        cleaned = [location for query_id in dead for location in clean_up(query_id, grace)]
         cleaned += self._dropped(table_ids, dry_run=dry_run)
         with self._store.read() as work:
             retired = work.retired_locations.due(table_ids, grace, kept=kept)
         return [*cleaned, *self._retired.clean(retired, dry_run=dry_run)]
 
     def _dropped(self, table_ids: Sequence[int] | None, *, dry_run: bool) -> list[CleanedLocation]:
-        """What was dropped by who died before its files were gone."""
+        """Returns what was dropped by who died before its files were gone."""
         cleaned = []
-        for each in self._journal.overdue(table_ids):
-            files = self._warehouse.files(each.location)
-            failed = {} if dry_run else self._journal.carry_out([each.id], mine=False)
+        for operation in self._journal.overdue(table_ids):
+            files = self._warehouse.files(operation.location)
+            failed = {} if dry_run else self._journal.carry_out([operation.id], mine=False)
             size = sum(file.bytes for file in files)
-            place = each.origin or each.location
+            place = operation.origin or operation.location
             error = next(iter(failed.values()), None)
-            cleaned.append(CleanedLocation(place, each.reason, len(files), size, None, error))
+            cleaned.append(CleanedLocation(place, operation.reason, len(files), size, None, error))
         return cleaned
 
     def _scope(self, table: TableName) -> list[int] | None:

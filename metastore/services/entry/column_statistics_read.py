@@ -57,8 +57,8 @@ class ColumnStatisticsReadService:
         positions = {name: position for position, name in enumerate(wanted)}
         groups: dict[tuple[str, str, str], list[tuple[int, ColumnStatisticsObj]]] = {}
         for name, analyzed in by_name.items():
-            for each in analyzed.columns.decode():
-                groups.setdefault((each.colName, each.colType, kind_of(each)), []).append((positions[name], each))
+            for obj in analyzed.columns.decode():
+                groups.setdefault((obj.colName, obj.colType, kind_of(obj)), []).append((positions[name], obj))
         asked = len({fold(column) for column in columns})
         complete = sum(len(analyzed.columns) == asked for analyzed in by_name.values())
         return AggrStats([combined(groups[key], len(wanted)) for key in sorted(groups)], complete)
@@ -72,7 +72,7 @@ class ColumnStatisticsReadService:
                 found = next(iter(self.of_partitions(table, [partition], None, engine).values()), None)
         except NotFoundError:
             return []
-        return [each.colName for each in found.columns.decode()] if found else []
+        return [obj.colName for obj in found.columns.decode()] if found else []
 
 
 def _folded(columns: Sequence[str] | None) -> list[str] | None:

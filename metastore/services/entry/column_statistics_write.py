@@ -84,7 +84,9 @@ class ColumnStatisticsWriteService:
                 }
             by_id = {there[name].id: list(columns.values()) for name, columns in new.items()}
             work.column_statistics.put(stored.ref.id, by_id, engine, self._clock())
-            states = {name: with_accurate(each.partition.parameters, new[name]) for name, each in there.items()}
+            states = {
+                name: with_accurate(partition.partition.parameters, new[name]) for name, partition in there.items()
+            }
             _update(work, stored.ref, there, states)
 
     def delete(
@@ -127,8 +129,8 @@ def _delete_of_partitions(
     engine: str | None,
 ) -> None:
     there = _locked(work, table, names)
-    _delete(work, table, [each.id for each in there.values()], columns, engine)
-    states = {name: without_accurate(each.partition.parameters, columns) for name, each in there.items()}
+    _delete(work, table, [partition.id for partition in there.values()], columns, engine)
+    states = {name: without_accurate(partition.partition.parameters, columns) for name, partition in there.items()}
     _update(work, table, there, states)
 
 
@@ -173,7 +175,7 @@ def _locked(work: UnitOfWork, table: TableRef, names: Iterable[str] | None) -> d
     """
     wanted = list(names or ())
     chosen = None if names is None else named(wanted)
-    there = {each.name: each for each in work.partitions.select_stored(table, chosen, lock=True)}
+    there = {partition.name: partition for partition in work.partitions.select_stored(table, chosen, lock=True)}
     missing = [name for name in wanted if name not in there]
     if missing:
         raise NotFoundError(f"partition {missing[0]} of {table.name} not found")
@@ -184,9 +186,11 @@ def _update(
     work: UnitOfWork, table: TableRef, there: dict[str, StoredPartition], parameters: dict[str, dict[str, str]]
 ) -> None:
     """Gives partitions new parameters, where they are others."""
-    changed = [each for name, each in there.items() if _changed(each.partition, parameters[name])]
-    keep_fresh(work, table, [each.id for each in changed])
-    work.partitions_write.update(table, [NamedPartition(each.name, each.partition, each.id) for each in changed])
+    changed = [partition for name, partition in there.items() if _changed(partition.partition, parameters[name])]
+    keep_fresh(work, table, [partition.id for partition in changed])
+    work.partitions_write.update(
+        table, [NamedPartition(partition.name, partition.partition, partition.id) for partition in changed]
+    )
 
 
 def _changed(struct: Table | Partition, parameters: dict[str, str]) -> bool:

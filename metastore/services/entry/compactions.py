@@ -83,7 +83,9 @@ class CompactionService:
         }
         limit = request.limit if (request.limit or 0) > 0 else None
         with self._store.read() as work:
-            return [_element(each) for each in work.compactions.select(wanted, _order(request.order), limit)]
+            return [
+                _element(compaction) for compaction in work.compactions.select(wanted, _order(request.order), limit)
+            ]
 
     def next(self, pool: str | None, worker: str | None, version: str | None) -> CompactionInfoStruct | None:
         """Gives the oldest request to a worker, if there is one."""
@@ -144,14 +146,19 @@ class CompactionService:
         with self._store.transaction() as work:
             states = work.compactions.states(ids)
             aborted = set(work.compactions.abort(ids, _ABORTED))
-        return {each: _aborted(each, states.get(each), done=each in aborted) for each in ids}
+        return {number: _aborted(number, states.get(number), done=number in aborted) for number in ids}
 
     def latest(self, table: TableName, partitions: Sequence[str], after: int | None) -> list[CompactionInfoStruct]:
         """Returns the last compaction that went well, of the table or each partition, if it is newer than `after`."""
-        names = [lower_keys(each) or "" for each in partitions]
+        names = [lower_keys(partition) or "" for partition in partitions]
         with self._store.read() as work:
             found = work.compactions.latest(table, names, after)
-        return [CompactionInfoStruct(each.id, each.database, each.table, each.partition, each.type) for each in found]
+        return [
+            CompactionInfoStruct(
+                compaction.id, compaction.database, compaction.table, compaction.partition, compaction.type
+            )
+            for compaction in found
+        ]
 
 
 def _missing(compaction: int | None) -> NotFoundError:
@@ -161,14 +168,14 @@ def _missing(compaction: int | None) -> NotFoundError:
 def _order(text: str | None) -> list[tuple[str, bool]]:
     """Lists (column, descending) of each term."""
     terms = []
-    for each in (text or "").split(","):
-        found = _ORDER_TERM.fullmatch(each)
+    for part in (text or "").split(","):
+        found = _ORDER_TERM.fullmatch(part)
         column = _ORDER_COLUMNS.get(found[1].lower()) if found else None
         if found and column:
             terms.append((column, (found[2] or "").lower() == "desc"))
-        elif each.strip():
+        elif part.strip():
             known = ", ".join(_ORDER_COLUMNS)
-            raise InvalidInputError(f"Compactions are not ordered by {each.strip()[:100]!r}; write one of {known}")
+            raise InvalidInputError(f"Compactions are not ordered by {part.strip()[:100]!r}; write one of {known}")
     return terms
 
 

@@ -31,7 +31,7 @@ class ConstraintService:
             InvalidObjectError: a name is taken, a column is missing, or there is a primary key already.
             InvalidInputError: no constraint was given, or such of several tables.
         """
-        owners = {owner_of(each) for each in constraints}
+        owners = {owner_of(constraint) for constraint in constraints}
         if len(owners) != 1:
             raise InvalidInputError(f"Constraints of one table must be given, these are of {len(owners)}")
         table = owners.pop()

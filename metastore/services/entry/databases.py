@@ -179,5 +179,5 @@ class DatabaseService:
 
 def _purging(work: UnitOfWork, tables: Sequence[StoredTable]) -> set[int]:
     """Returns those of which nothing is kept, by id: as they want it, and what depends on such."""
-    purging = [each.ref.id for each in tables if auto_purged(each.encoded.decode())]
+    purging = [table.ref.id for table in tables if auto_purged(table.encoded.decode())]
     return {*purging, *(edge.dependent_id for edge in work.dependencies.downwards(purging, transitive=True))}

@@ -83,7 +83,7 @@ class DelegationService:
             work.issued_tokens.delete(identifier)
 
     def secret(self, identifier: bytes) -> tuple[bytes, Identity]:
-        """What checks the password of an identifier, and whose it is. Raises RefusedError."""
+        """Returns what checks the password of an identifier, and whose it is. Raises RefusedError."""
         with self._store.read() as work:
             found = work.issued_tokens.find(identifier)
         if found is None:

@@ -107,15 +107,21 @@ class DependencyService:
         rules = PartitionRules(table)
         names = [rules.name(values) for values in partitions]
         there = work.partitions.select_stored(stored.ref, named(names), lock=True)
-        missing = sorted(set(names) - {each.name for each in there})
+        missing = sorted(set(names) - {partition.name for partition in there})
         if missing:
             raise InvalidOperationError(f"{_named_ref(stored.ref)} has no partition {missing[0]}: add it first")
-        bases = work.dependencies.bases_of([each.id for each in there])
+        bases = work.dependencies.bases_of([partition.id for partition in there])
         named_bases = {each.ref.id: _named_ref(each.ref) for each in work.tables.find_ids(sorted(set(bases.values())))}
-        before = befores([each._replace(partition=_reading(each, named_bases[bases[each.id]])) for each in there])
-        work.partitions_write.update(stored.ref, [NamedPartition(each.name, each.partition, each.id) for each in there])
-        work.dependencies.publish(stored.ref, base.id, [each.id for each in there])
-        after = [NamedPartition(each.name, _reading(each, _named_ref(base)), each.id) for each in there]
+        before = befores(
+            [partition._replace(partition=_reading(partition, named_bases[bases[partition.id]])) for partition in there]
+        )
+        work.partitions_write.update(
+            stored.ref, [NamedPartition(partition.name, partition.partition, partition.id) for partition in there]
+        )
+        work.dependencies.publish(stored.ref, base.id, [partition.id for partition in there])
+        after = [
+            NamedPartition(partition.name, _reading(partition, _named_ref(base)), partition.id) for partition in there
+        ]
         work.record(*alter_partitions(table_text(table), before, after))
         work.partitions_write.announce()
 
@@ -133,7 +139,7 @@ class DependencyService:
             level = work.dependencies.edges_above([_spec(stored.ref, values or ())], named=True)
             while level:
                 edges |= {edge.partition_id: edge for edge in level}
-                below = {each for edge in level for each in edge.base_partition_ids} - edges.keys()
+                below = {number for edge in level for number in edge.base_partition_ids} - edges.keys()
                 level = work.dependencies.edges(sorted(below), named=True) if transitive and below else []
         return _answer(tables, list(edges.values()), base_partitions=base_partitions)
 

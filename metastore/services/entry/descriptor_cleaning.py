@@ -35,36 +35,38 @@ class DescriptorCleaningService:
         """Does the work, unless another server is at it. Returns how many rows were removed."""
         with self._store.read() as work:
             underway = work.shared_descriptors.underway()
-        ready = {each for each, before in self._retired.items() if not before & underway}
+        ready = {row for row, before in self._retired.items() if not before & underway}
         removed = 0
         for kind in SHARED:
             unused = self._unused(kind)
             with self._store.transaction() as work:
                 if not work.claim("descriptors"):
                     return removed
-                removed += work.shared_descriptors.delete(kind, [each for each in unused if (kind, each) in ready])
+                removed += work.shared_descriptors.delete(
+                    kind, [number for number in unused if (kind, number) in ready]
+                )
                 work.shared_descriptors.restore(kind, unused)
                 work.shared_descriptors.retire(kind, unused)
         with self._store.read() as work:
             underway = work.shared_descriptors.underway()
             retired = work.shared_descriptors.retired()
-        self._retired = {each: self._retired.get(each, underway) for each in retired}
+        self._retired = {row: self._retired.get(row, underway) for row in retired}
         if removed:
             log.info("descriptors that nothing refers to, and their parts, were removed: %s", removed)
         return removed
 
     def _unused(self, kind: str) -> list[int]:
-        """Those to which nothing refers. Whether partitions have a descriptor is looked for among all of them, unless
-        that was done lately.
+        """Returns those to which nothing refers. Whether partitions have a descriptor is looked for among all of them,
+        unless that was done lately.
         """
         with self._store.read() as work:
             unused = work.shared_descriptors.unused(kind, _MOST)
             if kind != DESCRIPTORS:
                 return unused
             now = time.monotonic()
-            self._used = {each: until for each, until in self._used.items() if until > now}
-            doubtful = [each for each in unused if each not in self._used]
+            self._used = {number: until for number, until in self._used.items() if until > now}
+            doubtful = [number for number in unused if number not in self._used]
             found = work.shared_descriptors.of_partitions(doubtful)
         took = time.monotonic() - now
         self._used |= dict.fromkeys(found, now + max(_LEAST, _SHARE * took))
-        return [each for each in doubtful if each not in found]
+        return [number for number in doubtful if number not in found]

@@ -56,7 +56,7 @@ class FileCheckService:
             below = self._warehouse.children(location)[1]
             looked += len(below)
             problems += self._missing(database, [location] if self._warehouse.is_missing(location) else [], repair)
-            problems += self._unowned(database, [each for each in below if not _is_hidden(each)], repair)
+            problems += self._unowned(database, [text for text in below if not _is_hidden(text)], repair)
         return CheckFilesResult(problems, looked)
 
     def _tables(self, name: TableName) -> Iterator[StoredTable]:
@@ -68,23 +68,23 @@ class FileCheckService:
                 ids = work.tables.ids(DatabaseName(name.catalog, name.database))
             else:
                 ids = work.tables.ids()
-        for each in ids:
+        for number in ids:
             with self._store.read() as work:
-                yield from work.tables.find_ids([each])
+                yield from work.tables.find_ids([number])
 
     def _databases(self, name: TableName) -> list[tuple[str, str]]:
         with self._store.read() as work:
             catalogs = [name.catalog] if name.database else work.catalogs.names()
             names = [
-                DatabaseName(catalog, each)
+                DatabaseName(catalog, text)
                 for catalog in catalogs
-                for each in ([name.database] if name.database else work.databases.names(catalog, None))
+                for text in ([name.database] if name.database else work.databases.names(catalog, None))
             ]
-            found = [(str(each), work.databases.find(each)) for each in names]
+            found = [(str(database_name), work.databases.find(database_name)) for database_name in names]
         return [(owner, stored.encoded.decode().locationUri) for owner, stored in found if stored]
 
     def _places(self, stored: StoredTable) -> list[str]:
-        """Where the table's data lie by the catalog, inside of the roots; none of a view."""
+        """Tells where the table's data lie by the catalog, inside of the roots; none of a view."""
         struct = stored.encoded.decode()
         if is_view(struct) or not struct.sd.location:
             return []
@@ -96,33 +96,34 @@ class FileCheckService:
         """What is still so: the table may have changed while its directories were listed."""
         with self._store.read() as work:
             there = work.tables.find_ids([stored.ref.id])
-        now = {paths.canonical(each) for each in self._places(there[0])} if there else set()
-        missing = [each for each in found.missing if paths.canonical(each) in now and self._warehouse.is_missing(each)]
+        now = {paths.canonical(place) for place in self._places(there[0])} if there else set()
+        missing = [text for text in found.missing if paths.canonical(text) in now and self._warehouse.is_missing(text)]
         return [*self._missing(owner, missing, repair), *self._unowned(owner, found.unowned, repair)]
 
     def _missing(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
         if repair and places:
             with self._journal.making(places) as intent, self._store.transaction() as work:
                 intent.settle(work)
-        return [FileProblem(each, MISSING, owner, 0, 0, mendable=True, mended=repair) for each in places]
+        return [FileProblem(place, MISSING, owner, 0, 0, mendable=True, mended=repair) for place in places]
 
     def _unowned(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
-        """Those of the directories that nobody refers to, writes, waits to have removed, or is about to make."""
+        """Returns those of the directories that nobody refers to, writes, waits to have removed, or is about to
+        make."""
         with self._store.read() as work:
             free = _unused(work, places)
         problems = []
-        for each in free:
-            files = self._warehouse.files(each)
-            if not files and not self._warehouse.exists(each):
+        for text in free:
+            files = self._warehouse.files(text)
+            if not files and not self._warehouse.exists(text):
                 continue
             if repair and not files:
-                self._journal.remove_empty([each, *self._folders(each)])
-            problems.append(_problem(each, UNOWNED, owner, files, mendable=not files, mended=repair and not files))
+                self._journal.remove_empty([text, *self._folders(text)])
+            problems.append(_problem(text, UNOWNED, owner, files, mendable=not files, mended=repair and not files))
         return problems
 
     def _folders(self, location: str) -> list[str]:
         below = self._warehouse.children(location)[1]
-        return [*below, *(deeper for each in below for deeper in self._folders(each))]
+        return [*below, *(deeper for text in below for deeper in self._folders(text))]
 
     def _unfinished(self, repair: bool) -> list[FileProblem]:
         with self._store.read() as work:
@@ -131,19 +132,21 @@ class FileCheckService:
             self._journal.recover()
         with self._store.read() as work:
             left = {
-                each.id for each in work.file_operations.read([each.id for each in overdue]) if each.kind != "moved"
+                operation.id
+                for operation in work.file_operations.read([operation.id for operation in overdue])
+                if operation.kind != "moved"
             }
         return [
             FileProblem(
-                each.location,
-                f"{UNFINISHED}: {each.reason}",
+                operation.location,
+                f"{UNFINISHED}: {operation.reason}",
                 "",
                 0,
                 0,
                 mendable=True,
-                mended=repair and each.id not in left,
+                mended=repair and operation.id not in left,
             )
-            for each in overdue
+            for operation in overdue
         ]
 
     def _remains(self, repair: bool) -> list[FileProblem]:
@@ -155,13 +158,13 @@ class FileCheckService:
                 found += self._warehouse.children(paths.join(root, TRASH))[1]
             except UnavailableError as error:
                 problems.append(FileProblem(root, str(error), "", 0, 0, mendable=False, mended=False))
-        numbers = {int(paths.name(each)): each for each in found if paths.name(each).isdecimal()}
+        numbers = {int(paths.name(text)): text for text in found if paths.name(text).isdecimal()}
         with self._store.read() as work:
-            known = {numbers[each.id] for each in work.file_operations.read(list(numbers))}
-        for each in (place for place in found if place not in known):
-            problems.append(_problem(each, REMAINS, "", self._warehouse.files(each), mendable=True, mended=repair))
+            known = {numbers[operation.id] for operation in work.file_operations.read(list(numbers))}
+        for text in (place for place in found if place not in known):
+            problems.append(_problem(text, REMAINS, "", self._warehouse.files(text), mendable=True, mended=repair))
             if repair:
-                self._warehouse.delete_directory(each)
+                self._warehouse.delete_directory(text)
         return problems
 
 
@@ -173,8 +176,8 @@ class _Walk:
         self.owner = str(stored.ref.name)
         self.looked = 0
         self.unowned: list[str] = []
-        self._places = {paths.canonical(each): each for each in places}
-        self._above = {above for each in self._places for above in paths.ancestors(each)}
+        self._places = {paths.canonical(text): text for text in places}
+        self._above = {above for text in self._places for above in paths.ancestors(text)}
         self._seen: set[str] = set()
         struct = stored.encoded.decode()
         if places:
@@ -183,18 +186,18 @@ class _Walk:
                 self._walk(root)
         left = [place for key, place in self._places.items() if key not in self._seen]
         self.looked += len(left)
-        self.missing = [each for each in left if warehouse.is_missing(each)]
+        self.missing = [text for text in left if warehouse.is_missing(text)]
 
     def _walk(self, folder: str) -> None:
-        for each in self._warehouse.children(folder)[1]:
-            key = paths.canonical(each)
+        for child in self._warehouse.children(folder)[1]:
+            key = paths.canonical(child)
             self.looked += 1
             if key in self._places:
                 self._seen.add(key)
             if key in self._above:
-                self._walk(each)
-            elif key not in self._places and not _is_hidden(each) and paths.name(each) != DEFAULT_DIRECTORY:
-                self.unowned.append(each)
+                self._walk(child)
+            elif key not in self._places and not _is_hidden(child) and paths.name(child) != DEFAULT_DIRECTORY:
+                self.unowned.append(child)
 
 
 def _has_directories(sd: StorageDescriptor) -> bool:
@@ -202,7 +205,7 @@ def _has_directories(sd: StorageDescriptor) -> bool:
 
 
 def _unused(work: UnitOfWork, places: Sequence[str]) -> list[str]:
-    keys = {paths.canonical(each): each for each in places}
+    keys = {paths.canonical(place): place for place in places}
     uses = [of(keys) for of in (work.locations.referred, work.locations.written, work.locations.retired)]
     made = work.file_operations.being_made(list(keys))
     free = [key for key in keys if key not in made and all(use.get(key, UNUSED) == UNUSED for use in uses)]
@@ -210,12 +213,12 @@ def _unused(work: UnitOfWork, places: Sequence[str]) -> list[str]:
 
 
 def _is_hidden(location: str) -> bool:
-    """Whether engines overlook it."""
+    """Tells whether engines overlook it."""
     return paths.name(location).startswith(("_", "."))
 
 
 def _problem(
     location: str, problem: str, owner: str, files: Sequence[FoundFile], *, mendable: bool, mended: bool
 ) -> FileProblem:
-    size = sum(each.bytes for each in files)
+    size = sum(file.bytes for file in files)
     return FileProblem(location, problem, owner, len(files), size, mendable=mendable, mended=mended)

@@ -94,7 +94,7 @@ def _prepared(function: Function, database: DatabaseName) -> Function:
         raise InvalidObjectError("Function class name cannot be null")
     if function.ownerType is None or function.functionType is None:
         raise InvalidInputError("Function type and owner type cannot be null.")
-    function.resourceUris = [each for each in function.resourceUris or [] if each is not None]
+    function.resourceUris = [uri for uri in function.resourceUris or [] if uri is not None]
     return function
 
 

@@ -111,7 +111,7 @@ class LockService:
                 partition_name=lower_keys(request.partname),
                 transaction_id=request.txnid or None,
             )
-        return [_element(each) for each in sorted(shown, key=_place)]
+        return [_element(lock) for lock in sorted(shown, key=_place)]
 
     def _blocker(
         self, work: UnitOfWork, wanted: Sequence[Component], transaction: int | None, lock: int | None

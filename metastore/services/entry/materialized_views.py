@@ -44,4 +44,4 @@ class MaterializedViewService:
         with self._store.read() as work:
             names = work.materialized_views.for_rewriting(DEFAULT_CATALOG)
             stored = work.tables.find_named(names)
-        return [with_id(each.encoded, each.ref.id).decode() for each in stored]
+        return [with_id(table.encoded, table.ref.id).decode() for table in stored]

@@ -149,7 +149,9 @@ def _partitions(
     keys = table.ref.key_names
     names = [checked_name(keys, values) if values else None for values in places]
     stored = work.partitions.select_stored(table.ref, named([name for name in names if name]))
-    texts: dict[str | None, PartitionText | None] = {each.name: partition_text(each.partition) for each in stored}
+    texts: dict[str | None, PartitionText | None] = {
+        partition.name: partition_text(partition.partition) for partition in stored
+    }
     texts[None] = None
     missing = next((name for name in names if name not in texts), None)
     if missing is not None:
@@ -171,7 +173,7 @@ def _files(insert: InsertEventRequestData) -> list[str]:
         raise InvalidInputError(
             f"{len(files)} files come with {len(checksums)} checksums and {len(directories)} sub-directories"
         )
-    return [encoded_file(*each) for each in zip(files, checksums, directories, strict=True)]
+    return [encoded_file(*row) for row in zip(files, checksums, directories, strict=True)]
 
 
 def _write(table: TableText, partition: PartitionText | None, request: WriteNotificationLogRequest) -> Write:

@@ -63,18 +63,18 @@ class PartitionExchangeService:
             for owner in owners:
                 check_writable(owner, "Cannot exchange partitions")
             _check_columns(*owners)
-            pairs = [(each, _successor(each, *owners)) for each in chosen]
-            work.partitions_write.delete(old.ref, [each.name for each in chosen])
-            arrived = [NamedPartition(each.name, after) for each, after in pairs]
+            pairs = [(partition, _successor(partition, *owners)) for partition in chosen]
+            work.partitions_write.delete(old.ref, [partition.name for partition in chosen])
+            arrived = [NamedPartition(partition.name, after) for partition, after in pairs]
             work.partitions_write.insert(new.ref, arrived)
-            gone = [each.partition.values for each in chosen]
+            gone = [partition.partition.values for partition in chosen]
             work.record(
                 *table_events.add_partitions(table_text(owners[1]), gone, objects(arrived)),
                 *table_events.drop_partitions(table_text(owners[0]), gone),
             )
-            moves = [move for each, after in pairs if (move := _move(each.partition, after))]
+            moves = [move for partition, after in pairs if (move := _move(partition.partition, after))]
             moving = decide_moves(work, looked, moves, new.ref.id, owners[0].sd.location)
-            return [each.partition for each in arrived], moving
+            return [partition.partition for partition in arrived], moving
 
     def _check_directories(self, source: TableName, values: Mapping[str, str]) -> None:
         """Of partitions that are there; nothing is locked while file systems are asked."""
@@ -82,10 +82,10 @@ class PartitionExchangeService:
             table = work.tables.find(source)
             condition = _condition(table, values) if table else None
             found = work.partitions.select_stored(table.ref, condition) if table and condition else []
-        for each in found:
-            if each.partition.sd.location and self._warehouse.is_missing(each.partition.sd.location):
+        for partition in found:
+            if partition.partition.sd.location and self._warehouse.is_missing(partition.partition.sd.location):
                 raise InvalidInputError(
-                    f"The directory of partition {each.name} is missing: {each.partition.sd.location}"
+                    f"The directory of partition {partition.name} is missing: {partition.partition.sd.location}"
                 )
 
 
@@ -136,7 +136,7 @@ def _columns(columns: Sequence[FieldSchema]) -> list[tuple[str, str]]:
 
 
 def _successor(stored: StoredPartition, source: Table, target: Table) -> Partition:
-    """The partition as it is in the target. Raises InvalidInputError for one that has a place of its own."""
+    """Returns the partition as it is in the target. Raises InvalidInputError for one that has a place of its own."""
     after = copy.deepcopy(stored.partition)
     after.catName, after.dbName, after.tableName = target.catName, target.dbName, target.tableName
     location = after.sd.location

@@ -44,7 +44,7 @@ class PartitionExpressionService:
         self._store = store
 
     def select(self, table: TableName, expression: bytes | None, limit: int | None) -> Selected:
-        """Those that may satisfy the expression; where they need not, whatever the limit."""
+        """Returns those that may satisfy the expression; where they need not, whatever the limit."""
         with self._store.read() as work:
             stored = get_table(work, table)
             try:
@@ -76,7 +76,7 @@ class PartitionExpressionService:
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             names: set[str] = set()
-            for condition in [_required(work, reference, each) for each in expressions]:
+            for condition in [_required(work, reference, expression) for expression in expressions]:
                 chosen = work.partitions.names(reference, condition).decode()
                 if not chosen and not if_exists:
                     raise NotFoundError(f"Some partitions to drop are missing from {table}")
@@ -106,7 +106,7 @@ def _judged(work: UnitOfWork, table: TableRef, expression: bytes | None) -> _Jud
 
 
 def _values(work: UnitOfWork, table: TableRef, keys: Sequence[str]) -> list[list[str]]:
-    """The texts of these keys together, each once."""
+    """Returns the texts of these keys together, each once."""
     positions = [table.key_names.index(key) for key in keys]
     texts = work.partitions.values(table, None, positions).decode()
     return [texts[start : start + len(keys)] for start in range(0, len(texts), len(keys))]

@@ -40,8 +40,8 @@ class PartitionValueService:
             reference = get_table_ref(work, table)
             if not columns:
                 raise InvalidInputError("The partition columns to list must be given")
-            positions = [_position(reference, each) for each in columns]
-            sorting = [(_position(reference, each), not ascending) for each in order or columns]
+            positions = [_position(reference, column) for column in columns]
+            sorting = [(_position(reference, text), not ascending) for text in order or columns]
             read = work.partition_values.distinct_rows if distinct else work.partition_values.rows
             return read(reference, by_filter(reference, filter_text), positions, sorting, limit)
 
@@ -59,7 +59,7 @@ class PartitionValueService:
             reference = get_table_ref(work, table)
             if not columns:
                 raise InvalidInputError("The partition columns to list must be given")
-            positions = [_position(reference, each) for each in columns]
+            positions = [_position(reference, column) for column in columns]
             state = work.partition_values.state(reference)
             return work.partitions.values(reference, scan_condition(predicate, reference.keys), positions), state
 

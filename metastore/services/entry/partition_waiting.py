@@ -71,5 +71,5 @@ class PartitionWaitingService:
                 edges = work.dependencies.edges(level, named=True)
                 if any(not edge.total for edge in edges):
                     return False
-                level = sorted({each for edge in edges for each in edge.base_partition_ids} - seen)
+                level = sorted({number for edge in edges for number in edge.base_partition_ids} - seen)
         return bool(there)

@@ -86,17 +86,31 @@ class PartitionAlterService:
             changed = [self._successor(rules, there[name], partition, name, moves) for name, partition in pairs]
             check_distinct(changed)
             staying = {place for each in there.values() for place in places_of(each.partition.sd)}
-            admit_descriptors(self._warehouse.roots, rules.table, [each.partition.sd for each in changed], staying)
-            kept = leaves_data([(there[each.name].partition, each.partition) for each in changed], context)
+            admit_descriptors(
+                self._warehouse.roots,
+                rules.table,
+                [named_partition.partition.sd for named_partition in changed],
+                staying,
+            )
+            kept = leaves_data(
+                [(there[named_partition.name].partition, named_partition.partition) for named_partition in changed],
+                context,
+            )
             if updates_statistics(context):
-                self._recount([(there[each.name], each) for each in changed], counted)
-            forget_columns_of_partitions(work, stored.ref, [(there[each.name], each) for each in changed])
+                self._recount([(there[named_partition.name], named_partition) for named_partition in changed], counted)
+            forget_columns_of_partitions(
+                work, stored.ref, [(there[named_partition.name], named_partition) for named_partition in changed]
+            )
             if kept:
                 keep_fresh(work, stored.ref, [each.id for each in there.values()])
             work.partitions_write.update(stored.ref, changed)
             work.record(*alter_partitions(table_text(rules.table), before, changed))
-            placed = [each.partition.sd.location for each in changed if each.partition.sd.location]
-            if new_places := [each for each in placed if each not in staying]:
+            placed = [
+                named_partition.partition.sd.location
+                for named_partition in changed
+                if named_partition.partition.sd.location
+            ]
+            if new_places := [text for text in placed if text not in staying]:
                 refer(work, new_places)
 
     def rename(self, table: TableName, values: Sequence[str], new: Partition) -> None:
@@ -138,20 +152,21 @@ class PartitionAlterService:
             return decide_moves(work, looked, [move] if move else [], stored.ref.id, rules.table.sd.location)
 
     def _count(self, table: TableName, new: Sequence[Partition]) -> dict[str, DirectoryStatistics]:
-        """The files of those whose statistics are missing, or differ: nothing is locked while they are asked for."""
-        placed = [each for each in new if each.sd and paths.absolute([each.sd.location])]
-        told = [each for each in placed if has_statistics(each.parameters or {})]
+        """Returns the files of those whose statistics are missing, or differ: nothing is locked while they are asked
+        for."""
+        placed = [partition for partition in new if partition.sd and paths.absolute([partition.sd.location])]
+        told = [partition for partition in placed if has_statistics(partition.parameters or {})]
         same: list[Partition] = []
         if told:
             with self._store.read() as work:
                 stored = get_table(work, table)
                 rules = PartitionRules(stored.encoded.decode())
-                names = {rules.name(each.values): each for each in told}
+                names = {rules.name(partition.values): partition for partition in told}
                 there = work.partitions.select_stored(stored.ref, named(list(names)))
             same = [names[old.name] for old in there if not _differ(names[old.name], old.partition)]
         known = set(map(id, same))
         return self._warehouse.statistics(
-            sorted({paths.normalise(each.sd.location) for each in placed if id(each) not in known})
+            sorted({paths.normalise(partition.sd.location) for partition in placed if id(partition) not in known})
         )
 
     def _recount(
@@ -199,7 +214,7 @@ class PartitionAlterService:
 
 
 def _differ(new: Partition, old: Partition) -> bool:
-    """Whether basic statistics are missing, or others than before (Hive's MetaStoreUtils.requireCalStats)."""
+    """Tells whether basic statistics are missing, or others than before (Hive's MetaStoreUtils.requireCalStats)."""
     said = new.parameters or {}
     return not has_statistics(said) or any(said[key] != old.parameters.get(key) for key in BASIC)
 

@@ -56,11 +56,14 @@ class PartitionWriteService:
             AlreadyExistsError: one is there, and not `if_not_exists`.
             InvalidInputError: wrong values, or one partition twice.
         """
-        given = [(each, each.sd, each.sd and each.sd.location, dict(each.parameters or {})) for each in new]
+        given = [
+            (partition, partition.sd, partition.sd and partition.sd.location, dict(partition.parameters or {}))
+            for partition in new
+        ]
 
         def action(_: object) -> list[Partition]:
-            for each, sd, location, parameters in given:  # as they came, whatever an attempt has made of them
-                each.sd, each.parameters = sd, dict(parameters)
+            for partition, sd, location, parameters in given:  # as they came, whatever an attempt has made of them
+                partition.sd, partition.parameters = sd, dict(parameters)
                 if sd:
                     sd.location = location
             return self._add(table, new, if_not_exists=if_not_exists, count_files=updates_statistics(context or {}))
@@ -73,7 +76,7 @@ class PartitionWriteService:
         with self._store.read() as work:
             seen = _found(work, table)
             adding = self._prepared(work, seen, new, if_not_exists=if_not_exists)
-        added = [each.partition for each in adding]
+        added = [named_partition.partition for named_partition in adding]
         places = [each.sd.location for each in added if each.sd.location]
         try:
             with self._journal.making(places) as intent:
@@ -100,10 +103,10 @@ class PartitionWriteService:
         struct = stored.encoded.decode()
         rules, now = PartitionRules(struct), self._clock()
         adding = [rules.prepare(partition, now) for partition in new]
-        admit_descriptors(self._warehouse.roots, struct, [each.partition.sd for each in adding])
+        admit_descriptors(self._warehouse.roots, struct, [named_partition.partition.sd for named_partition in adding])
         check_distinct(adding)
         there = _there(work, stored, adding) if if_not_exists else ()
-        return [each for each in adding if each.name not in there]
+        return [named_partition for named_partition in adding if named_partition.name not in there]
 
     def append(self, table: TableName, values: Sequence[str] | None = None, name: str | None = None) -> Partition:
         """Adds the partition of these values, or this name, with all that it has from its table.
@@ -170,7 +173,9 @@ class PartitionWriteService:
             removing: list[int] = []
             if delete_data and owns_data(struct):
                 partitions = dropped.encoded.decode()
-                doomed = [place for each in partitions for place in places_of_partition(each, struct.sd.location)]
+                doomed = [
+                    place for partition in partitions for place in places_of_partition(partition, struct.sd.location)
+                ]
                 of, root = stored.ref.id, root_of(stored)
                 replaced = replaced_by(work, stored, dropped.names)
                 removing = decide_removal(work, self._warehouse, replaced, table_id=of, root=root)
@@ -190,10 +195,10 @@ def _found(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None 
 
 
 def _there(work: UnitOfWork, stored: StoredTable, some: Sequence[NamedPartition]) -> set[str]:
-    """The names of those that are there."""
-    return set(work.partitions.names(stored.ref, named([each.name for each in some])).decode())
+    """Returns the names of those that are there."""
+    return set(work.partitions.names(stored.ref, named([partition.name for partition in some])).decode())
 
 
 def _names(named_partitions: Sequence[NamedPartition]) -> str:
-    names = [each.name for each in named_partitions]
+    names = [partition.name for partition in named_partitions]
     return ", ".join(names[:3]) + (f" or one of {len(names) - 3} more" if len(names) > 3 else "")

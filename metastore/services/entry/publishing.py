@@ -71,8 +71,8 @@ class PublishingService:
             AlreadyExistsError: a partition that was to be created is there.
             InvalidInputError, InvalidObjectError: an entry is not well formed.
         """
-        for each in publications:
-            for entry in each.entries:
+        for publication in publications:
+            for entry in publication.entries:
                 _check_complete(entry)
         # By the names of the tables, so that two statements about the same ones wait for each other instead of dying.
         order = sorted(range(len(publications)), key=lambda number: publications[number].table)
@@ -80,7 +80,7 @@ class PublishingService:
         def action(_: object) -> dict[int, PublishResult]:
             with self._store.transaction() as work:
                 results = {number: self._publish(work, publications[number]) for number in order}
-                refer(work, [place for each in publications for place in _places(each.entries)])
+                refer(work, [place for publication in publications for place in _places(publication.entries)])
             return results
 
         published = self._journal.attempt(action)
@@ -116,9 +116,12 @@ class PublishingService:
     ) -> tuple[PublishResult, int | None]:
         rules = PartitionRules(table)
         names = [rules.name(entry.values) for entry in entries]
-        there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
+        there = {
+            partition.name: partition
+            for partition in work.partitions.select_stored(stored.ref, named(names), lock=True)
+        }
         before = befores(list(there.values()))
-        kept = {place for each in there.values() for place in places_of(each.partition.sd)}
+        kept = {place for partition in there.values() for place in places_of(partition.partition.sd)}
         replaced: list[str] = []
         overwritten: list[int] = []
         published: list[NamedPartition] = []
@@ -130,15 +133,15 @@ class PublishingService:
                 overwritten.append(old.id)
                 replaced += replaced_places(old.partition.sd, published[-1].partition.sd)
         check_distinct(published)
-        admit_descriptors(self._roots, table, [each.partition.sd for each in published], kept)
-        new = sorted(each.name for each in published if each.id is None)
-        ids = work.partitions_write.insert(stored.ref, [each for each in published if each.id is None])
+        admit_descriptors(self._roots, table, [partition.partition.sd for partition in published], kept)
+        new = sorted(partition.name for partition in published if partition.id is None)
+        ids = work.partitions_write.insert(stored.ref, [partition for partition in published if partition.id is None])
         versions = {name: first_version(own_id) for name, own_id in zip(new, ids, strict=True)}
-        versions |= {name: each.version + 1 for name, each in there.items()}
+        versions |= {name: partition.version + 1 for name, partition in there.items()}
         drop_id = self._keep(work, stored, overwritten) if overwritten else None
-        work.partitions_write.update(stored.ref, [each for each in published if each.id is not None])
+        work.partitions_write.update(stored.ref, [partition for partition in published if partition.id is not None])
         work.column_statistics.delete(stored.ref.id, overwritten, None, None)
-        written = [(each, _replaces(entry)) for each, entry in zip(published, entries, strict=True)]
+        written = [(partition, _replaces(entry)) for partition, entry in zip(published, entries, strict=True)]
         work.record(*write_partitions(table_text(table), before, written))
         return PublishResult(versions=[versions[name] for name in names], replaced=replaced), drop_id
 
@@ -196,7 +199,9 @@ def _check_layout(table: Table, seen: FileLayout | None) -> None:
 def _check_complete(entry: PublishPartition) -> None:
     if None in (entry.values, entry.mode, entry.location, entry.skewedLocations):
         raise InvalidInputError("An entry of publish lacks its values, its mode, its location or its skewed locations")
-    if any(each.value is None or each.location is None for each in entry.skewedLocations):
+    if any(
+        skewed_location.value is None or skewed_location.location is None for skewed_location in entry.skewedLocations
+    ):
         raise InvalidInputError("A skewed location of publish lacks its value or its location")
 
 
@@ -262,11 +267,13 @@ def _place(sd: StorageDescriptor, entry: PublishPartition) -> None:
 
 
 def _locations(entry: PublishPartition) -> dict[tuple[str, ...], str]:
-    return {tuple(each.value): each.location for each in entry.skewedLocations}
+    return {tuple(skewed_location.value): skewed_location.location for skewed_location in entry.skewedLocations}
 
 
 def _places(entries: Sequence[PublishPartition]) -> list[str]:
-    return [place for each in entries for place in (each.location, *(skew.location for skew in each.skewedLocations))]
+    return [
+        place for entry in entries for place in (entry.location, *(skew.location for skew in entry.skewedLocations))
+    ]
 
 
 def _sum(old: str, new: str) -> str:

@@ -118,14 +118,16 @@ class TableService:
         """Returns those that are there; unknown names are left out."""
         with self._store.read() as work:
             stored = work.tables.find_many(database, [fold(name) for name in names])
-        return [with_id(each.encoded, each.ref.id).decode() for each in stored]
+        return [with_id(table.encoded, table.ref.id).decode() for table in stored]
 
     def matching(self, catalog: str, databases: str | None, pattern: str | None) -> list[Table]:
         """Returns the tables of these names, both regular expressions (None: all), by database and name."""
         with self._store.read() as work:
             metas = work.tables.metas(catalog, databases, pattern, [])
-            stored = work.tables.find_named([TableName(catalog, each.database, each.name) for each in metas])
-        return [with_id(each.encoded, each.ref.id).decode() for each in sorted(stored, key=lambda each: each.ref.name)]
+            stored = work.tables.find_named([TableName(catalog, meta.database, meta.name) for meta in metas])
+        return [
+            with_id(table.encoded, table.ref.id).decode() for table in sorted(stored, key=lambda each: each.ref.name)
+        ]
 
     def check_database(self, database: DatabaseName) -> None:
         """Raises NotFoundError, in Hive's words, for an unknown database."""

@@ -242,10 +242,10 @@ def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Mov
         return
     # Locations are part of what is stored encoded, and sort keys depend on the type: such rows are written anew.
     changed = []
-    for each in work.partitions.select_stored(table, lock=True):
+    for partition in work.partitions.select_stored(table, lock=True):
         if move:
-            relocate(each.partition.sd, move)
-        changed.append(NamedPartition(each.name, each.partition, each.id))
+            relocate(partition.partition.sd, move)
+        changed.append(NamedPartition(partition.name, partition.partition, partition.id))
     keep_fresh(work, table)
     work.partitions_write.update(table.with_keys([(key.name, key.type) for key in new.partitionKeys]), changed)
 

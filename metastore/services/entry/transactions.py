@@ -105,19 +105,19 @@ class TransactionService:
         """Lists what a reader must not see: open and aborted transactions, but for those that write nothing."""
         with self._store.read() as work:
             last, unfinished = work.transactions.unfinished()
-        listed = [each for each in unfinished if each.type not in excluded]
+        listed = [transaction for transaction in unfinished if transaction.type not in excluded]
         return GetOpenTxnsResponse(
             txn_high_water_mark=last,
-            open_txns=[each.id for each in listed],
-            min_open_txn=min((each.id for each in unfinished if each.state == OPEN), default=None),
-            abortedBits=bit_set(place for place, each in enumerate(listed) if each.state == ABORTED),
+            open_txns=[transaction.id for transaction in listed],
+            min_open_txn=min((transaction.id for transaction in unfinished if transaction.state == OPEN), default=None),
+            abortedBits=bit_set(place for place, transaction in enumerate(listed) if transaction.state == ABORTED),
         )
 
     def info(self) -> GetOpenTxnsInfoResponse:
         """Returns the open and the aborted transactions, with who opened them."""
         with self._store.read() as work:
             last, unfinished = work.transactions.unfinished()
-        return GetOpenTxnsInfoResponse(last, [_info(each) for each in unfinished])
+        return GetOpenTxnsInfoResponse(last, [_info(transaction) for transaction in unfinished])
 
     def heartbeat_range(self, first: int | None, last: int | None) -> HeartbeatTxnRangeResponse:
         """Renews all from the first to the last; tells which of them are aborted, and which are not there any more.
@@ -129,8 +129,8 @@ class TransactionService:
         with self._store.transaction() as work:
             renewed = set(work.transactions.heartbeat(first, last, self._timeout))
             states = work.transactions.states(first, last, self._timeout) if len(renewed) <= last - first else {}
-        aborted = {each for each, state in states.items() if state == ABORTED}
-        standing = renewed | {each for each, state in states.items() if state != COMMITTED}
+        aborted = {number for number, state in states.items() if state == ABORTED}
+        standing = renewed | {number for number, state in states.items() if state != COMMITTED}
         return HeartbeatTxnRangeResponse(aborted, set(range(first, last + 1)) - standing)
 
     def add_partitions(
@@ -146,7 +146,7 @@ class TransactionService:
         kind = Operation.UPDATE if operation in (None, Operation.UNSET) else operation_of(operation)
         with self._store.transaction() as work:
             open_ones(work, [transaction], self._timeout)
-            work.transaction_writes.add(transaction, [Written(table, each, kind) for each in partitions])
+            work.transaction_writes.add(transaction, [Written(table, partition, kind) for partition in partitions])
             work.transaction_writes.forget_whole_table(transaction, table)
 
     def latest_conflict(self, transaction: int) -> int:

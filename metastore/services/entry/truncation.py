@@ -82,21 +82,21 @@ class TruncationService:
                 )
             whole = partitions is None and not table.partitionKeys
             chosen = [] if whole else _chosen(work, stored, partitions)
-            owners = [table.sd] if whole else [each.partition.sd for each in chosen]
+            owners = [table.sd] if whole else [partition.partition.sd for partition in chosen]
             doomed = [place for sd in owners for place in _directories(sd)] if inside is not None else []
-            self._check_alone(work, stored, doomed, None if whole else [each.id for each in chosen])
-            if inside is not None and (unknown := [each for each in doomed if each not in inside]):
+            self._check_alone(work, stored, doomed, None if whole else [partition.id for partition in chosen])
+            if inside is not None and (unknown := [text for text in doomed if text not in inside]):
                 raise _NotListedError(unknown)
             drop_id = self._keeping.begin(work, TRUNCATED, name, stored, purge=purge, partitions=len(chosen))
             if drop_id is not None:
-                work.drops.keep(drop_id, stored.ref.id, None if whole else [each.id for each in chosen])
+                work.drops.keep(drop_id, stored.ref.id, None if whole else [partition.id for partition in chosen])
             work.record(*(self._table(work, stored, table) if whole else self._partitions(work, stored, table, chosen)))
-            return decide_truncation(work, {each: inside[each] for each in doomed if inside}, stored.ref.id, drop_id)
+            return decide_truncation(work, {text: inside[text] for text in doomed if inside}, stored.ref.id, drop_id)
 
     def _inside(self, place: str) -> list[str]:
         """What writers have in there is not the table's yet: they publish, or fail, as if they came later."""
         files, folders = self._warehouse.children(place)
-        return [paths.canonical(each) for each in [*(file.location for file in files), *folders] if not _is_own(each)]
+        return [paths.canonical(text) for text in [*(file.location for file in files), *folders] if not _is_own(text)]
 
     def _check_alone(
         self, work: UnitOfWork, stored: StoredTable, places: Sequence[str], partition_ids: Sequence[int] | None
@@ -120,11 +120,11 @@ class TruncationService:
         self, work: UnitOfWork, stored: StoredTable, table: Table, chosen: Sequence[StoredPartition]
     ) -> Iterable[Event]:
         before = befores(chosen)
-        for each in chosen:
-            _empty(each.partition)
-        changed = [NamedPartition(each.name, each.partition, each.id) for each in chosen]
+        for partition in chosen:
+            _empty(partition.partition)
+        changed = [NamedPartition(partition.name, partition.partition, partition.id) for partition in chosen]
         work.partitions_write.update(stored.ref, changed)
-        work.column_statistics.delete(stored.ref.id, [each.id for each in chosen], None, None)
+        work.column_statistics.delete(stored.ref.id, [partition.id for partition in chosen], None, None)
         return alter_partitions(table_text(table), before, changed, truncated=True)
 
 
@@ -137,7 +137,7 @@ class _NotListedError(Exception):
 
 
 def _chosen(work: UnitOfWork, stored: StoredTable, names: Sequence[str] | None) -> list[StoredPartition]:
-    """The named partitions (None: all). As in Hive, those that are not there are passed over."""
+    """Returns the named partitions (None: all). As in Hive, those that are not there are passed over."""
     return work.partitions.select_stored(stored.ref, None if names is None else named(names), lock=True)
 
 
@@ -148,8 +148,8 @@ def _is_own(location: str) -> bool:
 def _directories(sd: StorageDescriptor) -> list[str]:
     """Where rows lie: the directory, and skewed ones elsewhere."""
     skewed = paths.absolute(sd.skewedInfo.skewedColValueLocationMaps.values())
-    elsewhere = [each for each in skewed if each != sd.location]
-    return [sd.location, *(each for each in elsewhere if not paths.is_below(each, sd.location))] if sd.location else []
+    elsewhere = [text for text in skewed if text != sd.location]
+    return [sd.location, *(text for text in elsewhere if not paths.is_below(text, sd.location))] if sd.location else []
 
 
 def _empty(owner: Table | Partition) -> None:

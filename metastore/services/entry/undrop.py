@@ -62,12 +62,12 @@ class UndropService:
         """Lists what can be taken back, the newest first, with the files and bytes that are kept for it."""
         with self._store.read() as work:
             drops = work.drops.find(catalog, database)
-            places = work.file_operations.kept_for([each.id for each in drops])
+            places = work.file_operations.kept_for([drop.id for drop in drops])
         counted = {}
-        for each in drops:
-            files = [file for place in places.get(each.id, ()) for file in self._warehouse.files(place)]
-            counted[each.id] = len(files), sum(file.bytes for file in files)
-        return [(each, *counted[each.id]) for each in drops]
+        for drop in drops:
+            files = [file for place in places.get(drop.id, ()) for file in self._warehouse.files(place)]
+            counted[drop.id] = len(files), sum(file.bytes for file in files)
+        return [(drop, *counted[drop.id]) for drop in drops]
 
     def undrop(self, wanted: Wanted) -> Returned:
         """Takes back the newest of what was dropped of this name, all that one call dropped or truncated.
@@ -133,28 +133,28 @@ class UndropService:
             raise NotFoundError(f"catalog {drop.catalog}, of database {name}, is gone")
         work.record(events.create_database(database_text(stored.encoded.decode())))
         hidden = work.drops.hidden(drop.id)
-        self._show(work, drop, [each.id for each in hidden], stored.id)
+        self._show(work, drop, [table.id for table in hidden], stored.id)
         moving = decide_return(work, looked, drop.id, only(None))
         work.drops.end(drop.id)
         return Returned(DATABASE, name.table(""), 0), moving
 
     def _table(self, work: UnitOfWork, looked: Looked, drop: Drop, wanted: Wanted) -> tuple[Returned, list[int]]:
-        """One table of a database, or a table with its dependents, which were dropped with it."""
+        """Returns one table of a database, or a table with its dependents, which were dropped with it."""
         database = work.databases.find(wanted.table.parent)
         if database is None:
             raise NotFoundError(
                 f"database {wanted.table.database} is gone: undrop it first (metastore undrop DATABASE)"
             )
         hidden = work.drops.hidden(drop.id)
-        own = next(each.id for each in hidden if each.name == wanted.table.name)
-        ids = [own] if drop.kind == DATABASE else [each.id for each in hidden]
+        own = next(table.id for table in hidden if table.name == wanted.table.name)
+        ids = [own] if drop.kind == DATABASE else [table.id for table in hidden]
         name = wanted.table.parent.table(wanted.new_name or wanted.table.name)
         if work.tables.reference(name):
             raise _TakenError(
                 f"{name} is there already: take it back under another name, with --as NAME (UNDROP TABLE … AS name)"
             )
         shown = self._show(work, drop, ids, database.id, own, name)
-        stored = next(each for each in shown if each.ref.id == own)
+        stored = next(table for table in shown if table.ref.id == own)
         mine = data_of(work, stored) if drop.kind == DATABASE else None
         move = self._rename(work, stored, name, str(database.encoded.decode().locationUri)) if wanted.new_name else None
         moving = decide_return(work, looked, drop.id, only(mine, move), own)
@@ -186,7 +186,7 @@ class UndropService:
         return shown
 
     def _rename(self, work: UnitOfWork, stored: StoredTable, name: TableName, home: str) -> Move | None:
-        """A table comes back under another name, in the place of that name if it has one of its own."""
+        """Returns a table comes back under another name, in the place of that name if it has one of its own."""
         table: Table = stored.encoded.decode()
         own = data_of(work, stored)
         move = Move(own[0], paths.table_location(home, name.name)) if own else None
@@ -198,9 +198,9 @@ class UndropService:
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         if move:
             partitions = work.partitions.select_stored(stored.ref, lock=True)
-            for each in partitions:
-                relocate(each.partition.sd, move)
-            changed = [NamedPartition(each.name, each.partition, each.id) for each in partitions]
+            for partition in partitions:
+                relocate(partition.partition.sd, move)
+            changed = [NamedPartition(partition.name, partition.partition, partition.id) for partition in partitions]
             work.partitions_write.update(stored.ref, changed)
         return move
 
@@ -214,7 +214,7 @@ class UndropService:
             rewrite(work, [live.ref.id])
         work.record(table_events.reload(table_text(table), None, refresh=True))
         chosen = work.partitions.select_stored(live.ref, named(names)) if names is not None else ()
-        mine = [each for one in chosen for each in places_of_partition(one.partition, str(table.sd.location))]
+        mine = [place for one in chosen for place in places_of_partition(one.partition, str(table.sd.location))]
         moving = decide_return(work, looked, drop.id, only(None if names is None else mine), live.ref.id)
         if not work.drops.left(drop.id):
             work.drops.end(drop.id)
@@ -245,10 +245,10 @@ def _chosen(work: UnitOfWork, wanted: Wanted, live: StoredTable | None) -> Drop:
 
 
 def _beginning(names: Sequence[str], wanted: Wanted) -> list[str] | None:
-    """Those of the names that begin as is wanted; None for all."""
+    """Returns those of the names that begin as is wanted; None for all."""
     if not wanted.partition:
         return None
-    return [each for each in names if f"{each}/".startswith(f"{wanted.partition.strip('/')}/")]
+    return [name for name in names if f"{name}/".startswith(f"{wanted.partition.strip('/')}/")]
 
 
 def _nothing(wanted: Wanted) -> NotFoundError:

@@ -55,15 +55,15 @@ class WriteIdService:
             raise InvalidOperationError("Write ids of another warehouse are not replayed: that is Hive's replication")
         transactions = sorted(set(request.txnIds or []))
         with self._store.transaction() as work:
-            for each, state in open_ones(work, transactions, self._timeout).items():
+            for number, state in open_ones(work, transactions, self._timeout).items():
                 if state.type == TransactionType.READ_ONLY:
                     raise InvalidInputError(
-                        f"Transaction txnid:{each} is read-only and gets no write id of {table.name}"
+                        f"Transaction txnid:{number} is read-only and gets no write id of {table.name}"
                     )
             if request.reallocate:
                 work.write_ids.delete(table, transactions)
             numbers = _allocated(work, table, transactions)
-        return [TxnToWriteId(*each) for each in numbers]
+        return [TxnToWriteId(*number) for number in numbers]
 
     def valid(self, request: GetValidWriteIdsRequest) -> list[TableValidWriteIds]:
         """Returns what a reader sees of each table: with the snapshot that it brings, else of now.
@@ -104,14 +104,14 @@ class WriteIdService:
         write id, and an aborted transaction for each aborted write id. Raises InvalidInputError."""
         check_named(table)
         last, aborted = parse_write_ids(request.validWriteIdlist or "")
-        if len(aborted) > _MOST or not 0 <= last <= LARGEST_SEED or not all(0 < each <= last for each in aborted):
+        if len(aborted) > _MOST or not 0 <= last <= LARGEST_SEED or not all(0 < number <= last for number in aborted):
             raise InvalidInputError(f"Write ids up to {last}, {len(aborted)} of them aborted, are no state of a table")
         with self._store.transaction() as work:
             if not work.write_ids.seed(table, last) or not aborted:
                 return
             holder = (request.user or "", request.hostName or "", "replication")
             opened = work.transactions.open(len(aborted), TransactionType.DEFAULT, *holder)
-            work.write_ids.insert(table, [WriteId(*each) for each in zip(opened, aborted, strict=True)])
+            work.write_ids.insert(table, [WriteId(*row) for row in zip(opened, aborted, strict=True)])
             abort(work, opened)
             for partition in request.partNames or [None]:
                 whole = CompactionRequest(table.database, table.name, partition, CompactionType.MAJOR)
@@ -121,8 +121,8 @@ class WriteIdService:
         if request.validTxnList is not None:
             return parse_snapshot(request.validTxnList)
         last, unfinished = work.transactions.unfinished()
-        aborted = frozenset(each.id for each in unfinished if each.state == ABORTED)
-        now = Snapshot(last, frozenset(each.id for each in unfinished) - aborted, aborted)
+        aborted = frozenset(transaction.id for transaction in unfinished if transaction.state == ABORTED)
+        now = Snapshot(last, frozenset(transaction.id for transaction in unfinished) - aborted, aborted)
         if request.writeId is None:
             return now
         writer = work.write_ids.transaction_of(keys[0], request.writeId) if keys else None
@@ -136,11 +136,11 @@ class WriteIdService:
 def _allocated(work: UnitOfWork, table: TableName, transactions: Sequence[int]) -> list[WriteId]:
     """Returns old and new write ids of transactions that are locked; the new ones in the order of the transactions."""
     known = work.write_ids.of_transactions(table, transactions)
-    fresh = [each for each in transactions if each not in {write.transaction for write in known}]
+    fresh = [transaction for transaction in transactions if transaction not in {write.transaction for write in known}]
     if not fresh:
         return known
     first = work.write_ids.count(table, len(fresh)) - len(fresh) + 1
-    new = [WriteId(each, first + place) for place, each in enumerate(fresh)]
+    new = [WriteId(number, first + place) for place, number in enumerate(fresh)]
     work.write_ids.insert(table, new)
     work.record(events.allocate_write_ids(table, new))
     return known + new

@@ -47,8 +47,8 @@ class WriteService:
             ConflictError: another write is about to rename the same.
             InvalidInputError: a location is not one, or a rename not from or to a path that names the write.
         """
-        wanted, others = ([_place(each) for each in given] for given in (locations, shared))
-        renamed = [_rename(query_id, *each) for each in renames]
+        wanted, others = ([_place(text) for text in given] for given in (locations, shared))
+        renamed = [_rename(query_id, *rename) for rename in renames]
         with self._store.transaction() as work:
             write = work.writes.renew(query_id)
             if write is None:
@@ -59,7 +59,7 @@ class WriteService:
             work.writes.add_locations(query_id, sorted(granted), owned=True)
             work.writes.add_locations(query_id, others, owned=False)
             _add_renames(work, query_id, renamed)
-        return [each in granted for each in wanted]
+        return [text in granted for text in wanted]
 
     def end(self, query_id: str) -> None:
         """Gives a write up. Raises NotFoundError where it has ended, or was aborted."""
@@ -69,13 +69,14 @@ class WriteService:
 
 
 def _granted(work: UnitOfWork, query_id: str, wanted: Sequence[str], root: str) -> set[str]:
-    """Those that are its own already, and those where nothing lies that the metastore knows of, at any depth."""
+    """Returns those that are its own already, and those where nothing lies that the metastore knows of, at any
+    depth."""
     if not wanted:
         return set()
     own = work.writes.owned(query_id)
     new = set(wanted) - own
     # The table's root, and what that lies in, are above all of its locations.
-    above = {each: set(paths.ancestors(each)) - {root, *paths.ancestors(root)} for each in new}
+    above = {text: set(paths.ancestors(text)) - {root, *paths.ancestors(root)} for text in new}
     places = new.union(*above.values())
     uses = (
         work.locations.referred(places),
@@ -83,10 +84,10 @@ def _granted(work: UnitOfWork, query_id: str, wanted: Sequence[str], root: str) 
         work.locations.retired(places),
     )
     free = {
-        each
-        for each in new
-        if all(use.get(each, UNUSED) == UNUSED for use in uses)
-        and not any(use.get(place, UNUSED).itself for use in uses for place in above[each])
+        text
+        for text in new
+        if all(use.get(text, UNUSED) == UNUSED for use in uses)
+        and not any(use.get(place, UNUSED).itself for use in uses for place in above[text])
     }
     return free | (own & set(wanted))
 
@@ -99,13 +100,13 @@ def _add_renames(work: UnitOfWork, query_id: str, renames: Sequence[RenamedPath]
     if other:
         raise ConflictError(f"Write {other[0]} renames {other[1]}; try again when it has ended")
     known = set(work.writes.renames(query_id))
-    work.writes.add_renames(query_id, [each for each in dict.fromkeys(renames) if each not in known])
+    work.writes.add_renames(query_id, [fromkey for fromkey in dict.fromkeys(renames) if fromkey not in known])
 
 
 def _rename(query_id: str, source: str, target: str) -> RenamedPath:
     """Only what names its write can be told from others' when the rename is undone."""
     rename = RenamedPath(_place(source), _place(target))
-    if not any(names_write(each, query_id) for each in rename):
+    if not any(names_write(text, query_id) for text in rename):
         raise InvalidInputError(f"Neither {source} nor {target} names the write {query_id}: it could not be undone")
     return rename
 

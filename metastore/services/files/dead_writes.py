@@ -43,7 +43,7 @@ class DeadWriteCleaning:
         self._warehouse = warehouse
 
     def shown(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
-        """What `removed` would say now."""
+        """Returns what `removed` would say now."""
         try:
             dead = self._read(query_id, grace)
             return _told(dead, self._remains(dead)) if dead else []
@@ -51,7 +51,7 @@ class DeadWriteCleaning:
             return [_failure(query_id, error)]
 
     def removed(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
-        """What was removed. With an error in it, the write stays, and cleaning it is tried again."""
+        """Returns what was removed. With an error in it, the write stays, and cleaning it is tried again."""
         try:
             with self._store.transaction(of_call=False) as work:
                 work.dead_writes.abort(query_id)
@@ -80,27 +80,27 @@ class DeadWriteCleaning:
         return _told(dead, remains)
 
     def _read(self, query_id: str, grace: timedelta) -> DeadWrite | None:
-        """A dead write, if it is due: what was cleaned once is cleaned again at the end of its grace time."""
+        """Returns a dead write, if it is due: what was cleaned once is cleaned again at the end of its grace time."""
         with self._store.read() as work:
             dead = work.dead_writes.read(query_id, grace)
         return None if dead is None or (dead.swept and dead.within_grace) else dead
 
     def _remains(self, dead: DeadWrite) -> Remains:
         """Raises InvalidOperationError where something new is at the old place of what was renamed."""
-        away = [each for each in _renamed_away(dead) if self._warehouse.exists(each[1])]
+        away = [row for row in _renamed_away(dead) if self._warehouse.exists(row[1])]
         staying = [target for _, target in away]
         own = [paths.join(root, folder, dead.query_id) for root in dead.roots for folder in OWN_DIRECTORIES]
         with self._store.read() as work:
             used = work.locations.referred(own)
-        there = [each for each in own if each not in used and self._warehouse.exists(each)]
+        there = [text for text in own if text not in used and self._warehouse.exists(text)]
         directories = {
-            each: [file for file in self._warehouse.files(each) if not _is_in(file.location, staying)] for each in there
+            text: [file for file in self._warehouse.files(text) if not _is_in(file.location, staying)] for text in there
         }
         shared = [*_shared(dead), *(source for source, _ in away)]
         files = {}
         for place in dict.fromkeys(shared):
             found = self._warehouse.files(place)
-            files[place] = [each for each in found if holds(paths.name(each.location), dead.query_id)]
+            files[place] = [found_file for found_file in found if holds(paths.name(found_file.location), dead.query_id)]
             target = dict(away).get(place)
             if target and len(files[place]) < len(found):
                 raise InvalidOperationError(
@@ -116,9 +116,9 @@ class DeadWriteCleaning:
         """
         files = [file.location for found in remains.files.values() for file in found]
         steps = [
-            [NewOperation("remove", paths.canonical(each), DROPPED) for each in files],
+            [NewOperation("remove", paths.canonical(text), DROPPED) for text in files],
             *([_back(source, target)] for source, target in reversed(remains.away)),
-            [NewOperation("remove", paths.canonical(each), DROPPED) for each in remains.directories],
+            [NewOperation("remove", paths.canonical(directory), DROPPED) for directory in remains.directories],
         ]
         with self._store.transaction(of_call=False) as work:
             decided = decide_cleaning(work, steps, dead.table_id)
@@ -128,14 +128,19 @@ class DeadWriteCleaning:
 
     def _remove_emptied(self, dead: DeadWrite, remains: Remains) -> None:
         shared = [*_shared(dead), *(source for source, _ in remains.away)]
-        emptied = [each for place in shared for each in self._folders(place)]
+        emptied = [folder for place in shared for folder in self._folders(place)]
         above = [paths.parent(target) for _, target in remains.away]
-        own = [each for each in above if names_write(each, dead.query_id)]
-        self._journal.remove_empty([*own, *(each for root in dead.roots for each in with_empty_parents(emptied, root))])
+        own = [text for text in above if names_write(text, dead.query_id)]
+        self._journal.remove_empty(
+            [
+                *own,
+                *(with_empty_parent for root in dead.roots for with_empty_parent in with_empty_parents(emptied, root)),
+            ]
+        )
 
     def _folders(self, place: str) -> list[str]:
-        """A directory and those in it, at any depth."""
-        return [place, *(deeper for each in self._warehouse.children(place)[1] for deeper in self._folders(each))]
+        """Returns a directory and those in it, at any depth."""
+        return [place, *(deeper for child in self._warehouse.children(place)[1] for deeper in self._folders(child))]
 
 
 def _back(source: str, target: str) -> NewOperation:
@@ -146,7 +151,7 @@ def _told(dead: DeadWrite, remains: Remains) -> list[CleanedLocation]:
     back = [CleanedLocation(source, _PUT_BACK, 0, 0, dead.query_id) for source, _ in reversed(remains.away)]
     left = {**remains.directories, **remains.files}
     return back + [
-        CleanedLocation(place, _LEFT, len(files), sum(each.bytes for each in files), dead.query_id)
+        CleanedLocation(place, _LEFT, len(files), sum(file.bytes for file in files), dead.query_id)
         for place, files in left.items()
     ]
 
@@ -154,21 +159,23 @@ def _told(dead: DeadWrite, remains: Remains) -> list[CleanedLocation]:
 def _renamed_away(dead: DeadWrite) -> list[tuple[str, str]]:
     """Renames of what was others', to where only this write has something."""
     return [
-        each for each in dead.renames if names_write(each[1], dead.query_id) and not names_write(each[0], dead.query_id)
+        rename
+        for rename in dead.renames
+        if names_write(rename[1], dead.query_id) and not names_write(rename[0], dead.query_id)
     ]
 
 
 def _shared(dead: DeadWrite) -> list[str]:
-    """Where its files may be among others': registered, or brought there by a rename."""
+    """Tells where its files may be among others': registered, or brought there by a rename."""
     ends = (target for source, target in dead.renames if names_write(source, dead.query_id))
-    brought = (paths.parent(each) if holds(paths.name(each), dead.query_id) else each for each in ends)
+    brought = (paths.parent(end) if holds(paths.name(end), dead.query_id) else end for end in ends)
     places = dict.fromkeys([*dead.locations, *brought])
     own = [paths.join(root, folder, dead.query_id) for root in dead.roots for folder in OWN_DIRECTORIES]
-    return [each for each in places if not _is_in(each, own)]
+    return [place for place in places if not _is_in(place, own)]
 
 
 def _is_in(location: str, places: Iterable[str]) -> bool:
-    return any(paths.same(location, each) or paths.is_below(location, each) for each in places)
+    return any(paths.same(location, place) or paths.is_below(location, place) for place in places)
 
 
 def _failure(query_id: str, error: MetastoreError) -> CleanedLocation:

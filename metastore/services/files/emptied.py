@@ -12,11 +12,13 @@ OWN_DIRECTORIES: Final = (STAGING, paths.VERSIONS)
 
 
 def with_empty_parents(places: Iterable[str], root: str) -> list[str]:
-    """The places and what lies over them, below `root`, where the table lies."""
-    staying = {paths.canonical(each) for each in (root, *(paths.join(root, each) for each in OWN_DIRECTORIES))}
+    """Returns the places and what lies over them, below `root`, where the table lies."""
+    staying = {
+        paths.canonical(text) for text in (root, *(paths.join(root, directory) for directory in OWN_DIRECTORIES))
+    }
     found = (above for place in places for above in (place, *paths.ancestors(place)))
     return [
-        each
-        for each in dict.fromkeys(map(paths.canonical, found))
-        if each not in staying and paths.is_below(each, root)
+        fromkey
+        for fromkey in dict.fromkeys(map(paths.canonical, found))
+        if fromkey not in staying and paths.is_below(fromkey, root)
     ]

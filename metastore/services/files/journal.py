@@ -54,7 +54,7 @@ class Looked(set[Move]):
 
     def require(self, moves: Sequence[Move]) -> None:
         """Raises InTheWayError for those that it does not know."""
-        if new := [each for each in moves if each not in self]:
+        if new := [move for move in moves if move not in self]:
             raise InTheWayError(moves=new)
 
 
@@ -67,9 +67,9 @@ class Intent:
         self.made: list[str] = []
 
     def there_before(self, owners: Iterable[Owner]) -> list[Owner]:
-        """Those of tables or partitions whose directories were not made for them: there may be files."""
+        """Returns those of tables or partitions whose directories were not made for them: there may be files."""
         made = set(map(paths.canonical, self.made))
-        return [each for each in owners if each.sd.location and paths.canonical(each.sd.location) not in made]
+        return [owner for owner in owners if owner.sd.location and paths.canonical(owner.sd.location) not in made]
 
     def settle(self, work: UnitOfWork) -> None:
         """Gives them to the catalog with this transaction, of which this is the last. Raises InTheWayError."""
@@ -96,7 +96,7 @@ class Journal:
         return LEASE
 
     def attempt(self, action: Callable[[Looked], T]) -> T:
-        """What the action returns, once nothing is in its way.
+        """Returns what the action returns, once nothing is in its way.
 
         Raises ConflictError where that takes too long, InvalidOperationError where something is where a move goes.
         """
@@ -121,7 +121,7 @@ class Journal:
         if not canonical:
             yield Intent(None, [])
             return
-        canonical = [paths.canonical(each) for each in canonical]
+        canonical = [paths.canonical(text) for text in canonical]
         with self._store.transaction(of_call=False) as work:
             refer(work, canonical)
             number = work.file_operations.intend(canonical[0], canonical, LEASE)
@@ -148,7 +148,7 @@ class Journal:
             self._step("committed")
             claimed = self._in_transaction(lambda work: self._claimed(work, ids, mine=mine))
             self._step("claimed")
-            with self._held([each.id for each in claimed]):
+            with self._held([operation.id for operation in claimed]):
                 done = self._performed(claimed, failed)
             self._in_transaction(lambda work: work.file_operations.end(done, failed))
             self._step("done")
@@ -158,26 +158,30 @@ class Journal:
         return failed
 
     def overdue(self, table_ids: Sequence[int] | None) -> list[FileOperation]:
-        """What was dropped or truncated, of these tables or of all, whose files are there and nobody is at."""
+        """Returns what was dropped or truncated, of these tables or of all, whose files are there and nobody is at."""
         with self._store.read() as work:
-            return [each for each in work.file_operations.overdue(table_ids) if each.kind == "remove"]
+            return [operation for operation in work.file_operations.overdue(table_ids) if operation.kind == "remove"]
 
     def recover(self) -> None:
         """Goes on with what others have left, or back: what was made for a transaction that was never committed."""
         with self._store.transaction(of_call=False) as work:
             work.file_operations.forget_moves(_REMEMBERED)
             overdue = work.file_operations.overdue()
-        for each in overdue:
-            if each.kind == "make":
-                self._undo(each.id, self._with_empty_parents(each.places))
-        self.carry_out([each.id for each in overdue if each.kind != "make"], mine=False)
+        for operation in overdue:
+            if operation.kind == "make":
+                self._undo(operation.id, self._with_empty_parents(operation.places))
+        self.carry_out([operation.id for operation in overdue if operation.kind != "make"], mine=False)
 
     def _clear(self, ids: Sequence[int], deadline: float) -> None:
         """Does what is in the way, or waits until it is done. Raises ConflictError."""
         while True:
             self.carry_out(ids, mine=False)
             with self._store.read() as work:
-                ids = [each.id for each in work.file_operations.read(ids) if each.kind != "moved" and not each.origin]
+                ids = [
+                    operation.id
+                    for operation in work.file_operations.read(ids)
+                    if operation.kind != "moved" and not operation.origin
+                ]
             if monotonic() > deadline:
                 raise InTheWayError(ids)
             if not ids:
@@ -188,18 +192,22 @@ class Journal:
         """What is to be done. A place to which something refers again is left as it is."""
         work.file_operations.alone()
         claimed = work.file_operations.claim(ids, LEASE, mine=mine)
-        vacated = [each for each in claimed if each.kind == "remove" and each.reason != TRUNCATED and not each.origin]
-        led = self._warehouse.roots.canonical([each.location for each in vacated])
+        vacated = [
+            operation
+            for operation in claimed
+            if operation.kind == "remove" and operation.reason != TRUNCATED and not operation.origin
+        ]
+        led = self._warehouse.roots.canonical([operation.location for operation in vacated])
         used = work.locations.referred([*led, *led.values()])
         kept = []
-        for each in vacated:
-            uses = [used.get(place, UNUSED) for place in (each.location, led[each.location])]
-            if any(use.itself or (use.below and each.reason != UNDONE) for use in uses):
-                log.info("%s is not deleted: other objects of the catalog lie there", each.location)
-                kept.append(each.id)
+        for operation in vacated:
+            uses = [used.get(place, UNUSED) for place in (operation.location, led[operation.location])]
+            if any(use.itself or (use.below and operation.reason != UNDONE) for use in uses):
+                log.info("%s is not deleted: other objects of the catalog lie there", operation.location)
+                kept.append(operation.id)
         work.file_operations.done(kept)
-        claimed = [each for each in claimed if each.id not in kept]
-        work.file_operations.spoil([each.location for each in claimed if each.reason != TRUNCATED])
+        claimed = [operation for operation in claimed if operation.id not in kept]
+        work.file_operations.spoil([operation.location for operation in claimed if operation.reason != TRUNCATED])
         return claimed
 
     def _performed(self, claimed: Sequence[FileOperation], failed: dict[int, str]) -> list[int]:
@@ -208,10 +216,14 @@ class Journal:
         Returns the ids of what is done.
         """
         there = self._each(claimed, self._perform.take_away, failed)
-        if away := {each.id: there[each.id] for each in claimed if there.get(each.id, each.location) != each.location}:
+        if away := {
+            operation.id: there[operation.id]
+            for operation in claimed
+            if there.get(operation.id, operation.location) != operation.location
+        }:
             self._in_transaction(lambda work: work.file_operations.put_away(away))
             self._step("put away")
-        left = [each for each in claimed if each.id in there]
+        left = [operation for operation in claimed if operation.id in there]
         finished = self._each(left, lambda each: self._perform.finish(each, there[each.id]), failed)
         return [number for number, ended in finished.items() if ended]
 
@@ -219,12 +231,12 @@ class Journal:
         self, operations: Sequence[FileOperation], action: Callable[[FileOperation], T], failed: dict[int, str]
     ) -> dict[int, T]:
         results = {}
-        for each in operations:
+        for operation in operations:
             try:
-                results[each.id] = action(each)
+                results[operation.id] = action(operation)
             except MetastoreError as error:
-                log.warning("%s of %s will be tried again: %s", each.kind, each.location, error)
-                failed[each.id] = str(error)
+                log.warning("%s of %s will be tried again: %s", operation.kind, operation.location, error)
+                failed[operation.id] = str(error)
         return results
 
     def remove_empty(self, places: Sequence[str]) -> None:
@@ -239,17 +251,17 @@ class Journal:
             work.file_operations.done([number])
             moves = work.file_operations.moves_of(made)
             places = list(
-                dict.fromkeys(paths.canonical(each) for place in made for each in (place, follow(place, moves)))
+                dict.fromkeys(paths.canonical(text) for place in made for text in (place, follow(place, moves)))
             )
             others = (work.locations.referred, work.locations.written, work.file_operations.being_made)
             waiting = [place for place, use in work.locations.retired(places).items() if use.itself]
             used = {*waiting, *(place for of in others for place in of(places))}
-            free = [each for each in dict.fromkeys(places) if each not in used]
-            return work.file_operations.decide([NewOperation("remove", each, UNDONE) for each in free], LEASE)
+            free = [fromkey for fromkey in dict.fromkeys(places) if fromkey not in used]
+            return work.file_operations.decide([NewOperation("remove", text, UNDONE) for text in free], LEASE)
 
         try:
             with self._store.read() as work:
-                moving = work.file_operations.in_the_way([paths.canonical(each) for each in made])
+                moving = work.file_operations.in_the_way([paths.canonical(text) for text in made])
             self._clear(moving, monotonic() + _PATIENCE)  # what was made may move along
             self.carry_out(self._in_transaction(decide))
         except MetastoreError as error:
@@ -282,9 +294,9 @@ class Journal:
             ended.set()
 
     def _with_empty_parents(self, places: Sequence[str]) -> list[str]:
-        """What a call that died may have made above its places."""
-        above = [each for place in places for each in paths.ancestors(place)]
-        inside = [each for each in self._warehouse.roots.holding(dict.fromkeys(above)) if not self._is_root(each)]
+        """Returns what a call that died may have made above its places."""
+        above = [ancestor for place in places for ancestor in paths.ancestors(place)]
+        inside = [text for text in self._warehouse.roots.holding(dict.fromkeys(above)) if not self._is_root(text)]
         return [*places, *inside]
 
     def _is_root(self, place: str) -> bool:
@@ -301,8 +313,8 @@ def decide_moves(
     if not moves:
         return []
     looked.require(moves)
-    refer(work, [place for each in moves for place in each])
-    places = [(paths.canonical(each.source), paths.canonical(each.target)) for each in moves]
+    refer(work, [place for move in moves for place in move])
+    places = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
     new = [NewOperation("move", source, "renamed", target) for source, target in places]
     return work.file_operations.decide(new, LEASE, table_id, paths.canonical(root) if root else "")
 
@@ -312,7 +324,7 @@ def decide_truncation(
 ) -> list[int]:
     """Decides, as `decide_moves`, that what is `inside` of directories goes, by directory."""
     refer(work, list(inside))
-    new = [NewOperation("remove", paths.canonical(each), TRUNCATED, places=found) for each, found in inside.items()]
+    new = [NewOperation("remove", paths.canonical(text), TRUNCATED, places=found) for text, found in inside.items()]
     return work.file_operations.decide(new, LEASE, table_id, drop_id=drop_id)
 
 
@@ -324,14 +336,14 @@ def decide_dooms(work: UnitOfWork, dooms: Sequence[Doom]) -> dict[str, int]:
 def decide_cleaning(work: UnitOfWork, steps: Sequence[Sequence[NewOperation]], table_id: int | None) -> list[list[int]]:
     """Decides what cleaning up takes, step by step; the ids of each. Raises InTheWayError where somebody is there."""
     work.file_operations.alone()  # who refers to one from now on waits until it is done
-    refer(work, [each.location for step in steps for each in step])
+    refer(work, [operation.location for step in steps for operation in step])
     return [work.file_operations.decide(step, LEASE, table_id) for step in steps]
 
 
 def refer(work: UnitOfWork, places: Sequence[str], but: Sequence[int] = ()) -> None:
     """This transaction refers to these places from now on; nothing but the commit comes after. Raises InTheWayError."""
     work.file_operations.share_places()
-    if found := work.file_operations.in_the_way([paths.canonical(each) for each in places], but):
+    if found := work.file_operations.in_the_way([paths.canonical(place) for place in places], but):
         raise InTheWayError(found)
 
 
@@ -350,8 +362,8 @@ def decide_removal(
     `reason`: of what is UNDONE, only empty directories go. `drop_id`: it is put away, and can be taken back. Outside of
     the roots, nothing goes. Returns the ids of the operations, to be carried out after the commit.
     """
-    inside = [paths.canonical(each) for each in warehouse.roots.holding(places)]
-    new = [NewOperation("remove", each, reason) for each in inside]
+    inside = [paths.canonical(text) for text in warehouse.roots.holding(places)]
+    new = [NewOperation("remove", text, reason) for text in inside]
     work.file_operations.swallow(inside, drop_id)
     return work.file_operations.decide(new, LEASE, table_id, paths.canonical(root) if root else "", drop_id)
 
@@ -365,24 +377,30 @@ def decide_return(
     InvalidOperationError where another object of the catalog lies there now.
     """
     away = work.file_operations.of_drop(drop_id)
-    if late := [each.id for each in away if each.origin is None]:
+    if late := [operation.id for operation in away if operation.origin is None]:
         raise InTheWayError(late)
-    origins = {each.id: each.origin or "" for each in away}
-    back = {each.id: Move(each.location, to) for each in away if (to := place(origins[each.id])) is not None}
+    origins = {operation.id: operation.origin or "" for operation in away}
+    back = {
+        operation.id: Move(operation.location, to)
+        for operation in away
+        if (to := place(origins[operation.id])) is not None
+    }
     places = [move.target for move in back.values()]
     work.file_operations.alone()
     if table_id is not None and (used := work.locations.others(places, table_id, None)):
         raise InvalidOperationError(f"{next(iter(used))} has been given to another object of the catalog")
     if work.file_operations.being_made(places):
         raise InTheWayError
-    looked.require([move for each in away if each.id in back for move in _moves(each, back[each.id])])
+    looked.require(
+        [move for operation in away if operation.id in back for move in _moves(operation, back[operation.id])]
+    )
     refer(work, places)
     work.file_operations.release(drop_id, [origins[number] for number in back])
     return work.file_operations.take_back({number: move.target for number, move in back.items()}, LEASE)
 
 
 def _moves(away: FileOperation, back: Move) -> list[Move]:
-    """What comes back, one by one where its directory has stayed."""
+    """Returns what comes back, one by one where its directory has stayed."""
     if away.reason != TRUNCATED:
         return [back]
     names = map(paths.name, away.places)

@@ -33,7 +33,7 @@ def relocate(sd: StorageDescriptor, move: Move) -> None:
 
 
 def follow(location: str, moves: Iterable[tuple[str, str]]) -> str:
-    """Where something lies now that lay there before these moves, in their order."""
+    """Tells where something lies now that lay there before these moves, in their order."""
     for source, target in moves:
         if paths.same(location, source) or paths.is_below(location, source):
             location = target + paths.canonical(location)[len(paths.canonical(source)) :]

@@ -38,7 +38,7 @@ def ended(query_id: str, to: str = "") -> NotFoundError:
 
 
 def root_of(stored: StoredTable) -> str:
-    """The directory that the table was made with, canonical. Raises InvalidOperationError where it has none."""
+    """Returns the directory that the table was made with, canonical. Raises InvalidOperationError where it has none."""
     location = stored.encoded.decode().sd.location
     if not location:
         raise InvalidOperationError(f"{stored.ref.name} has no location: it holds no files")

@@ -30,7 +30,7 @@ _ANALYZED: Final = "spark.sql.statistics."
 
 def only(places: Iterable[str] | None, move: Move | None = None) -> Callable[[str], str | None]:
     """Returns what says where something comes back that lay at a place: there, along a move; None: not of `places`."""
-    mine = None if places is None else {paths.canonical(each) for each in places}
+    mine = None if places is None else {paths.canonical(place) for place in places}
 
     def target(origin: str) -> str | None:
         if mine is not None and origin not in mine:
@@ -65,23 +65,29 @@ def _partitions(
 ) -> list[tuple[StorageDescriptor, StorageDescriptor]]:
     """Returns what was, and what is now, of each."""
     was = {
-        each.id: each
-        for each in work.partitions.select_dropped(live.ref, drop.id)
-        if names is None or each.name in names
+        partition.id: partition
+        for partition in work.partitions.select_dropped(live.ref, drop.id)
+        if names is None or partition.name in names
     }
-    there = work.partitions.select_stored(live.ref, named([each.name for each in was.values()]), lock=True)
-    gone = sorted(was[each].name for each in was.keys() - {each.id for each in there})
+    there = work.partitions.select_stored(live.ref, named([partition.name for partition in was.values()]), lock=True)
+    gone = sorted(was[number].name for number in was.keys() - {partition.id for partition in there})
     if gone:
         raise NotFoundError(f"partition {gone[0]} of {live.ref.name} is gone: undrop it first")
     before = befores(there)
     state, exact = [], []
-    for each in there:
-        old = was[each.id]
-        state.append((each.partition.sd, old.partition.sd))
-        if each.version == old.version + 1:
-            exact.append(each.id)
-        _restore(each.partition, old.partition, drop, f"{live.ref.name} partition {each.name}", each.id in exact)
-    changed = [NamedPartition(each.name, each.partition, each.id) for each in there]
+    for partition in there:
+        old = was[partition.id]
+        state.append((partition.partition.sd, old.partition.sd))
+        if partition.version == old.version + 1:
+            exact.append(partition.id)
+        _restore(
+            partition.partition,
+            old.partition,
+            drop,
+            f"{live.ref.name} partition {partition.name}",
+            partition.id in exact,
+        )
+    changed = [NamedPartition(partition.name, partition.partition, partition.id) for partition in there]
     work.partitions_write.update(live.ref, changed)
     work.column_statistics.delete(live.ref.id, list(was), None, None)
     work.record(*alter_partitions(table_text(live.encoded.decode()), before, changed))
@@ -130,7 +136,7 @@ def _retire(
 ) -> None:
     """What is current is replaced by what was. Raises InvalidOperationError where that is gone."""
     back = [place for now, was in state for place in replaced_places(was, now)]
-    wanted = {paths.canonical(each) for each in warehouse.roots.holding(back)}
+    wanted = {paths.canonical(text) for text in warehouse.roots.holding(back)}
     gone = wanted - set(work.retired_locations.forget(list(wanted)))
     if gone:
         raise InvalidOperationError(f"{min(gone)} was cleaned: what {live.ref.name} was overwritten with must stay")

@@ -45,17 +45,17 @@ class RetiredCleaning:
         self._warehouse = warehouse
 
     def clean(self, due: Iterable[RetiredLocation], *, dry_run: bool) -> list[CleanedLocation]:
-        """What was, or would be, removed; nothing of what is in use, or that another cleaner is at."""
+        """Returns what was, or would be, removed; nothing of what is in use, or that another cleaner is at."""
         cleaned: list[CleanedLocation] = []
         for some in _portions(due):
             try:
                 looked, failures = self._look(some)
                 cleaned += failures
-                cleaned += [entry for each in looked for entry in _entry(*each)] if dry_run else self._remove(looked)
+                cleaned += [entry for row in looked for entry in _entry(*row)] if dry_run else self._remove(looked)
                 if not dry_run:
                     self._settle(some)
             except MetastoreError as error:
-                cleaned += [_failure(each, str(error)) for each in some]
+                cleaned += [_failure(location, str(error)) for location in some]
         return cleaned
 
     def _look(
@@ -67,35 +67,39 @@ class RetiredCleaning:
             uses = _uses(work, some)
         partitioned = not table or bool(table[0].ref.keys)
         looked, failures = [], []
-        for each in some:
-            use = uses.get(each.location, UNUSED)
+        for location in some:
+            use = uses.get(location.location, UNUSED)
             try:
                 if not use.itself:
-                    looked.append((each, self._doomed(each, use, partitioned)))
+                    looked.append((location, self._doomed(location, use, partitioned)))
             except MetastoreError as error:
-                failures.append(_failure(each, str(error)))
+                failures.append(_failure(location, str(error)))
         return looked, failures
 
     def _settle(self, some: Sequence[RetiredLocation]) -> None:
         """What others refer to again is theirs."""
         with self._store.transaction(of_call=False) as work:
-            uses = work.locations.referred([each.location for each in some])
+            uses = work.locations.referred([retired_location.location for retired_location in some])
             work.retired_locations.forget([location for location, use in uses.items() if use.itself])
 
     def _remove(self, looked: Sequence[tuple[RetiredLocation, Doomed]]) -> list[CleanedLocation]:
         with self._store.transaction(of_call=False) as work:
             work.file_operations.alone()  # who refers to one from now on waits until it is gone
             free = _still_free(work, looked)
-            ids = decide_dooms(work, [_doom(*each) for each in free if each[1].acts])
+            ids = decide_dooms(work, [_doom(*row) for row in free if row[1].acts])
             settled = work.retired_locations.forget([retired.location for retired, doomed in free if not doomed.acts])
         failed = self._journal.carry_out(list(ids.values()))
         errors = {location: failed[number] for location, number in ids.items() if number in failed}
-        gone = [each for each in free if each[0].location in {*ids, *settled} - errors.keys()]
+        gone = [row for row in free if row[0].location in {*ids, *settled} - errors.keys()]
         for root in {retired.root for retired, _ in gone}:
             places = [retired.location for retired, _ in gone if retired.root == root]
             self._journal.remove_empty(with_empty_parents(places, root))
-        cleaned = [entry for each in gone for entry in _entry(*each)]
-        return cleaned + [_failure(each, errors[each.location]) for each, _ in free if each.location in errors]
+        cleaned = [entry for row in gone for entry in _entry(*row)]
+        return cleaned + [
+            _failure(retired_location, errors[retired_location.location])
+            for retired_location, _ in free
+            if retired_location.location in errors
+        ]
 
     def _doomed(self, retired: RetiredLocation, use: Use, partitioned: bool) -> Doomed:
         place = retired.location
@@ -103,21 +107,23 @@ class RetiredCleaning:
         if not (paths.same(place, retired.root) or paths.is_below(place, retired.root)):
             files = inside if use.below else self._warehouse.files(place)
             token = token_of(retired.query_id)
-            own = [each for each in files if token and holds_token(paths.name(each.location), token)]
-            return Doomed(whole=False, places=[each.location for each in own], files=own, left=len(files) - len(own))
+            own = [found_file for found_file in files if token and holds_token(paths.name(found_file.location), token)]
+            return Doomed(
+                whole=False, places=[found_file.location for found_file in own], files=own, left=len(files) - len(own)
+            )
         if not use.below and not paths.same(place, retired.root):
             there = bool(inside or below or self._warehouse.exists(place))
             return Doomed(whole=True, places=[], files=self._warehouse.files(place), there=there)
         # Others lie in it, too: of a table without partitions, all that engines would read there was the table's.
-        visible = [each for each in inside if is_visible(each.location)]
+        visible = [found_file for found_file in inside if is_visible(found_file.location)]
         with self._store.read() as work:
-            folders = [] if partitioned else _unused(work, [each for each in below if is_visible(each)])
-        files = [*visible, *(file for each in folders for file in self._warehouse.files(each))]
-        return Doomed(whole=False, places=[*(each.location for each in visible), *folders], files=files)
+            folders = [] if partitioned else _unused(work, [text for text in below if is_visible(text)])
+        files = [*visible, *(file for folder in folders for file in self._warehouse.files(folder))]
+        return Doomed(whole=False, places=[*(found_file.location for found_file in visible), *folders], files=files)
 
 
 def is_visible(location: str) -> bool:
-    """Whether engines read it: Hive hides names that begin with an underscore or a dot."""
+    """Tells whether engines read it: Hive hides names that begin with an underscore or a dot."""
     return not paths.name(location).startswith(("_", "."))
 
 
@@ -132,7 +138,7 @@ def _portions(due: Iterable[RetiredLocation]) -> Iterator[list[RetiredLocation]]
 
 def _uses(work: UnitOfWork, some: Sequence[RetiredLocation]) -> dict[str, Use]:
     """By whom they are referred to; where open writes have files, or below, as if they were in use themselves."""
-    locations = [each.location for each in some]
+    locations = [location.location for location in some]
     written = dict.fromkeys(work.locations.written(locations), Use(itself=True, below=True))
     return {**work.locations.referred(locations), **written}
 
@@ -140,7 +146,7 @@ def _uses(work: UnitOfWork, some: Sequence[RetiredLocation]) -> dict[str, Use]:
 def _still_free(
     work: UnitOfWork, looked: Sequence[tuple[RetiredLocation, Doomed]]
 ) -> list[tuple[RetiredLocation, Doomed]]:
-    """Those of which nobody has taken anything since."""
+    """Returns those of which nobody has taken anything since."""
     uses = _uses(work, [retired for retired, _ in looked])
     places = [place for _, doomed in looked for place in doomed.places]
     used = {*places} - {*_unused(work, places)}
@@ -154,14 +160,14 @@ def _still_free(
 
 
 def _doom(retired: RetiredLocation, doomed: Doomed) -> Doom:
-    return Doom(retired, DROPPED if doomed.whole else TRUNCATED, [paths.canonical(each) for each in doomed.places])
+    return Doom(retired, DROPPED if doomed.whole else TRUNCATED, [paths.canonical(place) for place in doomed.places])
 
 
 def _unused(work: UnitOfWork, places: list[str]) -> list[str]:
-    """Those where nothing lies, at any depth."""
-    keys = {paths.canonical(each): each for each in places}
+    """Returns those where nothing lies, at any depth."""
+    keys = {paths.canonical(place): place for place in places}
     used = {**work.locations.referred(keys), **work.locations.written(keys), **work.locations.retired(keys)}
-    return [each for key, each in keys.items() if key not in used]
+    return [text for key, text in keys.items() if key not in used]
 
 
 def _entry(retired: RetiredLocation, doomed: Doomed) -> list[CleanedLocation]:
@@ -169,7 +175,7 @@ def _entry(retired: RetiredLocation, doomed: Doomed) -> list[CleanedLocation]:
     if not (doomed.files or (doomed.whole and doomed.there) or doomed.left):
         return []
     error = f"outside of the table's directory, {doomed.left} files that name no write of the table are left"
-    size = sum(each.bytes for each in doomed.files)
+    size = sum(file.bytes for file in doomed.files)
     counted = (retired.location, retired.reason, len(doomed.files), size, retired.query_id or None)
     return [CleanedLocation(*counted, error if doomed.left else None)]
 

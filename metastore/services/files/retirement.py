@@ -22,16 +22,22 @@ def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]
     """Directories that held the old data of a partition and hold nothing of the new."""
     current = [*places_of(new), *_default_place(new)]
     candidates = places_of(old)
-    if not any(paths.is_below(each, old.location) for each in current if old.location):
+    if not any(paths.is_below(text, old.location) for text in current if old.location):
         # The whole directory goes, with all that is in it.
-        candidates = [each for each in candidates if each == old.location or not paths.is_below(each, old.location)]
+        candidates = [
+            candidate
+            for candidate in candidates
+            if candidate == old.location or not paths.is_below(candidate, old.location)
+        ]
     else:
         candidates += _default_place(old)
-    return [each for each in dict.fromkeys(candidates) if not any(paths.same(each, place) for place in current)]
+    return [
+        fromkey for fromkey in dict.fromkeys(candidates) if not any(paths.same(fromkey, place) for place in current)
+    ]
 
 
 def _default_place(sd: StorageDescriptor) -> list[str]:
-    """Where the rows of no skewed value lie, if they have a directory of their own."""
+    """Tells where the rows of no skewed value lie, if they have a directory of their own."""
     if not (sd.location and sd.storedAsSubDirectories):
         return []
     return [paths.join(sd.location, *[DEFAULT_DIRECTORY] * len(sd.skewedInfo.skewedColNames))]
@@ -52,18 +58,19 @@ def retire(
 
     What lies outside of the roots is left to its owner.
     """
-    back = [paths.canonical(each) for each in current]
-    places = roots.holding(paths.require_not_root(each) for each in dict.fromkeys(replaced))
+    back = [paths.canonical(text) for text in current]
+    places = roots.holding(paths.require_not_root(fromkey) for fromkey in dict.fromkeys(replaced))
     used = work.locations.referred(places)
-    unused = [each for each in places if not used.get(paths.canonical(each), UNUSED).itself]
+    unused = [place for place in places if not used.get(paths.canonical(place), UNUSED).itself]
     work.retired_locations.forget(back)
-    canonical = [paths.canonical(each) for each in unused]
+    canonical = [paths.canonical(text) for text in unused]
     work.retired_locations.add(stored.ref.id, root_of(stored), canonical, REPLACED, query_id, drop_id)
     return unused
 
 
 def replaced_by(work: UnitOfWork, stored: StoredTable, names: Iterable[str]) -> list[str]:
-    """What dropped partitions have replaced in their default places, where it would come back with the next one."""
+    """Returns what dropped partitions have replaced in their default places, where it would come back with the next
+    one."""
     root = root_of(stored)
     defaults = {paths.canonical(paths.partition_location(root, name)) for name in names}
-    return [each for each, use in work.locations.retired(defaults).items() if use.itself]
+    return [text for text, use in work.locations.retired(defaults).items() if use.itself]

@@ -29,7 +29,7 @@ class UnregisteredCleaning:
         self._warehouse = warehouse
 
     def clean(self, table_id: int, grace: timedelta, *, dry_run: bool) -> list[CleanedLocation]:
-        """What was, or would be, removed of one table."""
+        """Returns what was, or would be, removed of one table."""
         root = ""
         try:
             with self._store.read() as work:
@@ -38,7 +38,7 @@ class UnregisteredCleaning:
             if struct is None or is_view(struct) or not struct.sd.location:
                 return []
             root = paths.before_versions(struct.sd.location)
-            places = {each: files for each, files in self._found(root) if _is_old(files, grace)}
+            places = {text: files for text, files in self._found(root) if _is_old(files, grace)}
             if not dry_run:
                 self._remove(table_id, list(places), root)
         except MetastoreError as error:
@@ -48,7 +48,7 @@ class UnregisteredCleaning:
     def _remove(self, table_id: int, places: list[str], root: str) -> None:
         with self._store.transaction(of_call=False) as work:
             work.file_operations.alone()  # who refers to one from now on waits until it is gone
-            free = [each for each in places if _use(work, each) == UNUSED]
+            free = [place for place in places if _use(work, place) == UNUSED]
             ids = decide_removal(work, self._warehouse, free, table_id=table_id)
         if failed := self._journal.carry_out(ids):
             raise UnavailableError(next(iter(failed.values())))
@@ -58,13 +58,13 @@ class UnregisteredCleaning:
         for folder in (STAGING, paths.VERSIONS):
             _, below = self._warehouse.children(paths.join(root, folder))
             with self._store.read() as work:
-                known = work.dead_writes.known([paths.name(each) for each in below])
+                known = work.dead_writes.known([paths.name(text) for text in below])
             for place in below:
                 if paths.name(place) not in known:
                     yield from self._unused(place)
 
     def _unused(self, place: str) -> Iterator[tuple[str, list[FoundFile]]]:
-        """The place itself, or those in it to which nothing refers, as far up as possible."""
+        """Returns the place itself, or those in it to which nothing refers, as far up as possible."""
         with self._store.read() as work:
             use = _use(work, place)
         if use.itself:
@@ -72,8 +72,8 @@ class UnregisteredCleaning:
         if not use.below:
             yield place, self._warehouse.files(place)
             return
-        for each in self._warehouse.children(place)[1]:
-            yield from self._unused(each)
+        for child in self._warehouse.children(place)[1]:
+            yield from self._unused(child)
 
 
 def _use(work: UnitOfWork, place: str) -> Use:
@@ -85,12 +85,13 @@ def _use(work: UnitOfWork, place: str) -> Use:
 
 
 def _is_old(files: list[FoundFile], grace: timedelta) -> bool:
-    """Whether nothing in it was changed within the grace time; what has no time is young, unless there is no grace."""
+    """Tells whether nothing in it was changed within the grace time; what has no time is young, unless there is no
+    grace."""
     youngest = time.time() - grace.total_seconds()
-    return not grace or all(each.modified is not None and each.modified < youngest for each in files)
+    return not grace or all(file.modified is not None and file.modified < youngest for file in files)
 
 
 def _entry(place: str, files: list[FoundFile], root: str) -> CleanedLocation:
     query_id = paths.canonical(place)[len(paths.canonical(root)) :].split("/")[2]
-    size = sum(each.bytes for each in files)
+    size = sum(file.bytes for file in files)
     return CleanedLocation(place, _REASON, len(files), size, query_id if is_registered_form(query_id) else None)

@@ -40,17 +40,17 @@ def add_constraints(work: UnitOfWork, table_id: int, table: Table, constraints: 
     """
     if not constraints:
         return
-    names = {parent for each in constraints if (parent := _parent_of(each, table.catName))}
+    names = {parent for constraint in constraints if (parent := _parent_of(constraint, table.catName))}
     parents = {stored.ref.name: stored for stored in work.tables.find_named(sorted(names))}
     there = work.constraints.kinds(table_id)
-    if _PRIMARY in there.values() and any(isinstance(each, SQLPrimaryKey) for each in constraints):
+    if _PRIMARY in there.values() and any(isinstance(constraint, SQLPrimaryKey) for constraint in constraints):
         raise InvalidInputError(f"Primary key already exists for: {table.catName}.{table.dbName}.{table.tableName}")
     named = _named(constraints, set(there))
     own = _columns(table)
-    for each in named:
-        _check_column(each, own, f"{table.dbName}.{table.tableName}")
-        _complete(each)
-    pointing = [_pointing(each, table.catName, parents) for each in named]
+    for constraint in named:
+        _check_column(constraint, own, f"{table.dbName}.{table.tableName}")
+        _complete(constraint)
+    pointing = [_pointing(constraint, table.catName, parents) for constraint in named]
     check_referenced(work, (table_id, table), pointing, {each.ref.id: each.encoded for each in parents.values()})
     work.constraints.insert(table_id, pointing)
     work.record(*constraint_events(table, named))
@@ -63,19 +63,19 @@ def _named(constraints: Sequence[Constraint], taken: set[str]) -> list[NamedCons
     positions: Counter[tuple[type[Any], str]] = Counter()
     named: list[NamedConstraint] = []
     generated = ""
-    for each in constraints:
-        kind = KINDS[type(each)]
-        name = fold(getattr(each, kind.name))
+    for constraint in constraints:
+        kind = KINDS[type(constraint)]
+        name = fold(getattr(constraint, kind.name))
         _check_name(name, taken)
         if name:
             generated = ""
         else:
-            if not generated.startswith(kind.code) or (getattr(each, "key_seq", None) or 1) <= 1:
+            if not generated.startswith(kind.code) or (getattr(constraint, "key_seq", None) or 1) <= 1:
                 generated = f"{kind.code}_{uuid.uuid4().hex}"
             name = generated
-        setattr(each, kind.name, name)
-        positions[type(each), name] += 1
-        named.append(NamedConstraint(each, positions[type(each), name]))
+        setattr(constraint, kind.name, name)
+        positions[type(constraint), name] += 1
+        named.append(NamedConstraint(constraint, positions[type(constraint), name]))
     return named
 
 

@@ -37,7 +37,7 @@ def objects(partitions: Sequence[NamedPartition]) -> Objects:
     first = partitions[0]
     marked = _common(first.partition.sd)
     commons = {first.shared.digest: MARK}
-    return Objects((_object(each, commons) for each in partitions), marked)
+    return Objects((_object(partition, commons) for partition in partitions), marked)
 
 
 def _object(each: NamedPartition, commons: dict[bytes, str]) -> str:
@@ -63,7 +63,9 @@ Befores = Mapping[int | None, PartitionText] | None
 
 def befores(stored: Sequence[StoredPartition]) -> Befores:
     """Returns what partitions are before they change, by id; None for more than have events of their own."""
-    return {each.id: partition_text(each.partition) for each in stored} if len(stored) <= SINGLE else None
+    return (
+        {partition.id: partition_text(partition.partition) for partition in stored} if len(stored) <= SINGLE else None
+    )
 
 
 def alter_partitions(
@@ -77,28 +79,28 @@ def alter_partitions(
     if before is None:
         yield from table_events.reread(table)
         return
-    for each in after:
-        after_text = partition_text(each.partition)
-        yield table_events.alter_partition(table, before[each.id], after_text, truncated=truncated)
+    for partition in after:
+        after_text = partition_text(partition.partition)
+        yield table_events.alter_partition(table, before[partition.id], after_text, truncated=truncated)
 
 
 def write_partitions(
     table: TableText, before: Befores, written: Sequence[tuple[NamedPartition, bool]]
 ) -> Iterator[Event]:
     """Yields the events of a write into partitions, and whether each was replaced. Those without an id are new."""
-    new = [each for each, _ in written if each.id is None]
-    yield from table_events.add_partitions(table, [each.partition.values for each in new], objects(new))
-    old = [(each, replaced) for each, replaced in written if each.id is not None]
-    yield from alter_partitions(table, before, [each for each, _ in old])
-    for each, replaced in old if before is not None else ():
-        yield table_events.insert(table, partition_text(each.partition), replace=replaced)
+    new = [partition for partition, _ in written if partition.id is None]
+    yield from table_events.add_partitions(table, [partition.partition.values for partition in new], objects(new))
+    old = [(partition, replaced) for partition, replaced in written if partition.id is not None]
+    yield from alter_partitions(table, before, [partition for partition, _ in old])
+    for partition, replaced in old if before is not None else ():
+        yield table_events.insert(table, partition_text(partition.partition), replace=replaced)
 
 
 def constraint_events(table: Table, added: Sequence[NamedConstraint]) -> Iterator[Event]:
     """Yields one for each kind of the constraints that a table got."""
     owner = TableName(table.catName, table.dbName, table.tableName)
     for kind in KINDS.values():
-        structs = [each.constraint for each in added if each.kind is kind]
+        structs = [constraint.constraint for constraint in added if constraint.kind is kind]
         for struct in structs:
             struct.catName = owner.catalog
             setattr(struct, kind.database, owner.database)

@@ -29,17 +29,17 @@ def check_referenced(
     Raises InvalidInputError.
     """
     foreign: dict[str, list[NamedConstraint]] = defaultdict(list)
-    for each in new:
-        if each.parent_table_id is not None:
-            foreign[each.name].append(each)
+    for constraint in new:
+        if constraint.parent_table_id is not None:
+            foreign[constraint.name].append(constraint)
     table_id, child = owner
     types = _types(child)
     for columns in foreign.values():
         parent = parents[columns[0].parent_table_id or 0].decode()
         own = columns[0].parent_table_id == table_id
-        key = tuple((each.constraint.pkcolumn_name, types[each.column]) for each in columns)
+        key = tuple((column.constraint.pkcolumn_name, types[column.column]) for column in columns)
         _check(key, _keys(work, parent, new if own else ()), parent)
-        if own and key == tuple((each.column, types[each.column]) for each in columns):
+        if own and key == tuple((column.column, types[column.column]) for column in columns):
             raise InvalidInputError(f"Cannot be both foreign key and primary/unique key on same table: {_text(key)}")
 
 
@@ -61,7 +61,11 @@ def _keys(work: UnitOfWork, parent: Table, new: Sequence[NamedConstraint]) -> se
     stored = work.constraints.select(
         parent.catName, of_table(parent.dbName, parent.tableName), SQLPrimaryKey, SQLUniqueConstraint
     )
-    given = [each.constraint for each in new if isinstance(each.constraint, SQLPrimaryKey | SQLUniqueConstraint)]
+    given = [
+        constraint.constraint
+        for constraint in new
+        if isinstance(constraint.constraint, SQLPrimaryKey | SQLUniqueConstraint)
+    ]
     types, found = _types(parent), defaultdict[str, list[str]](list)
     for key in [*(each for some in stored for each in some.decode()), *given]:
         name = f"pk {key.pk_name}" if isinstance(key, SQLPrimaryKey) else f"uk {key.uk_name}"

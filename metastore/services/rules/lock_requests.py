@@ -17,7 +17,7 @@ def requested(request: LockRequest) -> list[Component]:
 
     Raises InvalidInputError.
     """
-    components = [_component(each) for each in request.component or []]
+    components = [_component(component) for component in request.component or []]
     if not components:
         raise InvalidInputError("A lock request must name at least one database, table or partition")
     return components
@@ -27,13 +27,13 @@ def written(request: LockRequest) -> list[Written]:
     """Returns what the transaction of the request writes (Hive's InsertTxnComponentsCommand)."""
     writes: list[Written] = []
     dynamic: dict[TableName, Operation] = {}
-    for each in request.component or []:
-        operation = _operation(each)
-        table = _component(each)
+    for component in request.component or []:
+        operation = _operation(component)
+        table = _component(component)
         if operation not in WRITES or table.table is None:
             continue
         key = TableName(table.catalog, table.database, table.table)
-        if not each.isDynamicPartitionWrite:
+        if not component.isDynamicPartitionWrite:
             writes.append(Written(key, table.partition, operation))
         elif operation in CONFLICTING or key not in dynamic:
             # Its partitions are told later (add_dynamic_partitions): until then, any of the table.
@@ -43,7 +43,7 @@ def written(request: LockRequest) -> list[Written]:
 
 def tables_of(full_names: Iterable[str]) -> list[TableName]:
     """Reads names of tables, written `database.table`. Raises InvalidInputError."""
-    return [_key_of(each) for each in full_names]
+    return [_key_of(full_name) for full_name in full_names]
 
 
 def check_named(table: TableName) -> TableName:
@@ -78,7 +78,7 @@ def _component(component: LockComponent | None) -> Component:
     try:
         kind = LockType(component.type)
     except ValueError:
-        known = ", ".join(f"{each.value} ({each.name})" for each in LockType)
+        known = ", ".join(f"{lock_type.value} ({lock_type.name})" for lock_type in LockType)
         raise InvalidInputError(f"{component.type} is no type of lock; there are {known}") from None
     table = fold(component.tablename) or None
     partition = lower_keys(component.partitionname) if table else None

@@ -24,9 +24,13 @@ def sources(metadata: CreationMetadata | None) -> list[TableName]:
     """Lists what the view is made of, each once."""
     if metadata is None:
         return []
-    tables = [each.table for each in metadata.sourceTables or [] if each is not None and each.table is not None]
-    named = [(each.catName or metadata.catName, each.dbName, each.tableName) for each in tables]
-    return sorted({_folded(each) for each in [*named, *_split(metadata.tablesUsed or (), metadata)]})
+    tables = [
+        source_table.table
+        for source_table in metadata.sourceTables or []
+        if source_table is not None and source_table.table is not None
+    ]
+    named = [(table.catName or metadata.catName, table.dbName, table.tableName) for table in tables]
+    return sorted({_folded(row) for row in [*named, *_split(metadata.tablesUsed or (), metadata)]})
 
 
 def add_sources(work: UnitOfWork, table_id: int, table: Table) -> None:

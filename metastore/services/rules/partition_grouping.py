@@ -66,7 +66,7 @@ def ungrouped(spec: PartitionSpec) -> Iterator[Partition]:
     if composed is not None:  # in Hive, these count where there are both kinds
         yield from map(_given, composed.partitions or [])
     else:
-        yield from (_with_descriptor(_given(each), spec) for each in shared.partitions or [])
+        yield from (_with_descriptor(_given(partition), spec) for partition in shared.partitions or [])
 
 
 def _given(partition: T | None) -> T:

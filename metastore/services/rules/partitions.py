@@ -161,10 +161,10 @@ def inherited_descriptor(table: Table) -> StorageDescriptor:
 def check_distinct(named: Sequence[NamedPartition]) -> None:
     """Raises InvalidInputError when two partitions of one call have one name."""
     seen: set[str] = set()
-    for each in named:
-        if each.name in seen:
-            raise InvalidInputError(f"Duplicate partitions in the list: {each.name}")
-        seen.add(each.name)
+    for partition in named:
+        if partition.name in seen:
+            raise InvalidInputError(f"Duplicate partitions in the list: {partition.name}")
+        seen.add(partition.name)
 
 
 def check_version(what: str, version: int, context: Mapping[str, str]) -> None:

@@ -47,7 +47,7 @@ class ObjectName(NamedTuple):
     column: str | None = None
 
     def __str__(self) -> str:
-        names = ".".join(each for each in (self.database, self.table, self.column) if each)
+        names = ".".join(text for text in (self.database, self.table, self.column) if text)
         return names + (f" partition {list(self.values)}" if self.values else "")
 
 
@@ -91,8 +91,8 @@ def privilege_set(
         PrincipalType.GROUP: {group: [] for group in groups},
         PrincipalType.ROLE: {role: [] for role in roles},
     }
-    for each in found:
-        by_kind[each.principalType][each.principalName].append(each.grantInfo)
+    for privilege in found:
+        by_kind[privilege.principalType][privilege.principalName].append(privilege.grantInfo)
     return PrincipalPrivilegeSet(*(by_kind[kind] or None for kind in _KINDS))
 
 
@@ -102,11 +102,13 @@ def with_privileges(
     """Returns partitions of a table, each with what a viewer may do with it (Hive's PARTITION_LEVEL_PRIVILEGE)."""
     roles = work.roles.all_of(viewer.user, viewer.groups)
     granted: dict[tuple[str, ...], list[HiveObjectPrivilege]] = defaultdict(list)
-    for each in work.privileges.of_partitions(table_id, viewer.user, viewer.groups, roles):
-        granted[tuple(each.hiveObject.partValues)].append(each)
+    for partition in work.privileges.of_partitions(table_id, viewer.user, viewer.groups, roles):
+        granted[tuple(partition.hiveObject.partValues)].append(partition)
     own = [
-        all_fields(Partition(privileges=privilege_set(granted[tuple(each.values)], viewer.user, viewer.groups, roles)))
-        for each in found.decode()
+        all_fields(
+            Partition(privileges=privilege_set(granted[tuple(partition.values)], viewer.user, viewer.groups, roles))
+        )
+        for partition in found.decode()
     ]
     return EncodedList(Partition, [fields + head for fields, head in zip(own, found.heads, strict=True)], found.tails)
 
@@ -118,9 +120,11 @@ def found_targets(work: UnitOfWork, names: Sequence[ObjectName]) -> list[Target 
     """
     if not names:
         return []
-    tables = work.privileges.tables([(each.catalog, each.database, each.table) for each in names])
+    tables = work.privileges.tables(
+        [(object_name.catalog, object_name.database, object_name.table) for object_name in names]
+    )
     wanted = [_partition(name, ids) for name, ids in zip(names, tables, strict=True)]
-    partitions = work.privileges.partitions([each for each in wanted if each]) if any(wanted) else {}
+    partitions = work.privileges.partitions([row for row in wanted if row]) if any(wanted) else {}
     return [
         _target(name, ids, partition and partitions.get(partition), partition is not None)
         for name, ids, partition in zip(names, tables, wanted, strict=True)
@@ -172,7 +176,7 @@ def _grants(wanted: HiveObjectPrivilege, target: Target, now: int) -> Iterator[G
         raise InvalidObjectError("A privilege needs the name and the type of a principal")
     if target.kind == COLUMN and not target.column:
         raise InvalidObjectError("A privilege on a column needs the column's name")
-    privileges = [each.strip() for each in (info.privilege or "").split(",") if each.strip()] if info else []
+    privileges = [part.strip() for part in (info.privilege or "").split(",") if part.strip()] if info else []
     if not privileges:
         raise InvalidObjectError(f"No privilege is named for {wanted.principalName}")
     for privilege in privileges:
@@ -192,7 +196,9 @@ def _grants(wanted: HiveObjectPrivilege, target: Target, now: int) -> Iterator[G
 
 def _check_roles(work: UnitOfWork, wanted: Sequence[Wanted]) -> None:
     privileges = [each.privilege for each in wanted]
-    roles = {each.principalName for each in privileges if each.principalType == PrincipalType.ROLE} - {None}
+    roles = {privilege.principalName for privilege in privileges if privilege.principalType == PrincipalType.ROLE} - {
+        None
+    }
     missing = sorted(roles - work.roles.exist(sorted(roles))) if roles else []
     if missing:
         raise NotFoundError(f"Role {missing[0]} does not exist")
@@ -213,7 +219,7 @@ def add_privileges(work: UnitOfWork, table_id: int, table: Table, now: int) -> N
         for principal, infos in (principals or {}).items()
         for info in infos or []
     ]
-    grants = [grant for each in wanted for grant in _grants(each, Target(TABLE, table_id=table_id), now)]
+    grants = [grant for privilege in wanted for grant in _grants(privilege, Target(TABLE, table_id=table_id), now)]
     if grants:
         once = {(each.principal_type, each.principal, each.privilege, each.grantor): each for each in grants}
         work.privileges.insert(list(once.values()))

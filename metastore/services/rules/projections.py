@@ -48,7 +48,7 @@ def tables_projected(tables: list[Table], spec: GetProjectionsSpec | None) -> li
     tree = tree_of(Table, spec.fieldList or [])
     if not tree or any(_is_plural(Table, name.split(".")) for name in spec.fieldList):
         return tables
-    return [_with_numbers(projected(each, tree)) for each in tables]
+    return [_with_numbers(projected(table, tree)) for table in tables]
 
 
 def _with_numbers(table: Table) -> Table:
@@ -61,7 +61,7 @@ def _with_numbers(table: Table) -> Table:
 def like(pattern: str) -> re.Pattern[str]:
     """Compiles SQL's LIKE without an escape character: `%` and `_`."""
     wild = {"%": ".*", "_": "."}
-    return re.compile("".join(wild.get(each) or re.escape(each) for each in pattern), re.DOTALL)
+    return re.compile("".join(wild.get(text) or re.escape(text) for text in pattern), re.DOTALL)
 
 
 def _add(tree: Tree, struct: type[Any], whole: str, path: list[str]) -> None:
@@ -79,7 +79,7 @@ def _add(tree: Tree, struct: type[Any], whole: str, path: list[str]) -> None:
 
 
 def _is_plural(struct: type[Any], path: list[str]) -> bool:
-    """Whether a list or map is at the path, or on it. The names are those of fields (`tree_of`)."""
+    """Tells whether a list or map is at the path, or on it. The names are those of fields (`tree_of`)."""
     field = next(field for field in struct.thrift_spec if field is not None and field[2] == path[0])
     if field[1] in (TType.LIST, TType.MAP):
         return True

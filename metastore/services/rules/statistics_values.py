@@ -60,7 +60,7 @@ def combined(found: Sequence[tuple[int, ColumnStatisticsObj]], asked: int) -> Co
     first = found[0][1]
     kind = kind_of(first)
     whole = len(found) in (1, asked)
-    data = [(position, getattr(each.statsData, kind)) for position, each in found]
+    data = [(position, getattr(obj.statsData, kind)) for position, obj in found]
     result = type(data[0][1])()
     for name in (*_SUMMED, *_GREATEST, *_BOUNDS):
         if not hasattr(result, name):

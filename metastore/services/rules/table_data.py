@@ -24,7 +24,7 @@ def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
     if not owns_data(struct):
         return []
     own = paths.before_versions(struct.sd.location)
-    return [own, *(each for each in places_of_table(work, table)[1:] if not paths.is_below(each, own))]
+    return [own, *(place for place in places_of_table(work, table)[1:] if not paths.is_below(place, own))]
 
 
 def owns_data(table: Table) -> bool:
@@ -67,18 +67,18 @@ def places_of_partition(partition: Partition, root: str) -> list[str]:
     """
     original = partition.parameters.get("original_location")
     if original and is_true(partition.parameters, "is_archived"):
-        return [each for each in paths.absolute([original]) if root and paths.is_below(each, root)]
+        return [text for text in paths.absolute([original]) if root and paths.is_below(text, root)]
     own = partition.sd.location
     skewed = paths.absolute(partition.sd.skewedInfo.skewedColValueLocationMaps.values())
-    return [own, *(each for each in skewed if not paths.is_below(each, own))] if own else skewed
+    return [own, *(text for text in skewed if not paths.is_below(text, own))] if own else skewed
 
 
 def spared(roots: Roots, places: Sequence[str], kept: Sequence[str]) -> list[str]:
-    """The places without those in which lies what is `kept`: what was dropped without its data."""
+    """Returns the places without those in which lies what is `kept`: what was dropped without its data."""
     staying = roots.canonical(kept).values()
     leading = roots.canonical(places)
     return [
-        each
-        for each, place in leading.items()
+        text
+        for text, place in leading.items()
         if not any(paths.same(other, place) or paths.is_below(other, place) for other in staying)
     ]

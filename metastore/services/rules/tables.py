@@ -42,7 +42,7 @@ def check_given(table: Table, *also: str) -> None:
     sd = table.sd
     given = {"sd": sd, "sd.cols": sd and sd.cols, "sd.serdeInfo": sd and sd.serdeInfo}
     more = {"dbName": table.dbName, "tableName": table.tableName, "sd.location": sd and sd.location}
-    if missing := [name for name, value in (given | {each: more[each] for each in also}).items() if value is None]:
+    if missing := [name for name, value in (given | {text: more[text] for text in also}).items() if value is None]:
         raise InvalidInputError(f"Table {table.tableName} was sent without {', '.join(missing)}")
 
 

@@ -45,10 +45,10 @@ def _aborted(work: UnitOfWork, transactions: Sequence[int]) -> None:
 def open_ones(work: UnitOfWork, transactions: Sequence[int], timeout: timedelta) -> dict[int, State]:
     """Locks transactions that must be open. Raises TransactionNotFoundError, TransactionAbortedError."""
     found = work.transactions.lock(transactions, timeout)
-    for each in transactions:
-        state = found.get(each)
+    for transaction in transactions:
+        state = found.get(transaction)
         if state is None or state.state != OPEN:
-            raise not_open(each, state.state if state else None)
+            raise not_open(transaction, state.state if state else None)
     return found
 
 

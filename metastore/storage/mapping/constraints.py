@@ -92,7 +92,7 @@ class NamedConstraint:
 
 
 def constraint_row(named: NamedConstraint) -> dict[str, Any]:
-    """The columns of `table_constraints` that follow from the struct."""
+    """Returns the columns of `table_constraints` that follow from the struct."""
     kind = named.kind
     return {
         "kind": kind.code,
@@ -108,7 +108,7 @@ def constraint_row(named: NamedConstraint) -> dict[str, Any]:
 def constraint_tail(
     kind: ConstraintKind, catalog: str, child: tuple[str, str], parent: tuple[str | None, str | None]
 ) -> bytes:
-    """What a constraint ends with. `child` and `parent` are the present names of database and table."""
+    """Returns what a constraint ends with. `child` and `parent` are the present names of database and table."""
     names: dict[str, str | None] = {"catName": catalog, kind.database: child[0], kind.table: child[1]}
     if kind.parent:
         names |= {kind.parent.database: parent[0], kind.parent.table: parent[1]}

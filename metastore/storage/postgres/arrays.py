@@ -15,7 +15,7 @@ def array_literal(texts: Sequence[str | None]) -> str:
     Raises ValueError for a text with a NUL, as psycopg2 does.
     """
     if None in texts:
-        return "{" + ",".join("NULL" if each is None else array_literal([each])[1:-1] for each in texts) + "}"
+        return "{" + ",".join("NULL" if text is None else array_literal([text])[1:-1] for text in texts) + "}"
     joined = _BETWEEN.join(texts)  # type: ignore[arg-type] # none is None
     if joined.count(_BETWEEN) != max(0, len(texts) - 1):
         raise ValueError("A string literal cannot contain NUL (0x00) characters.")

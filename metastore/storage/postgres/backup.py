@@ -90,7 +90,7 @@ def _pass_on(reading: subprocess.Popen[bytes], playing: subprocess.Popen[bytes])
 
 
 def _address(url: str) -> tuple[str, dict[str, str]]:
-    """The database as libpq writes it, without passwords, and the environment with them."""
+    """Returns the database as libpq writes it, without passwords, and the environment with them."""
     _, parameters = PGDialect_psycopg2().create_connect_args(make_url(url))  # type: ignore[no-untyped-call]
     given: Mapping[str, object] = {
         "dbname" if name == "database" else name: value for name, value in parameters.items()
@@ -106,7 +106,8 @@ def _quoted(value: str) -> str:
 
 
 def _program(name: str) -> str:
-    """The newest that there is: a program can read all older versions of PostgreSQL. Raises ConfigurationError."""
+    """Returns the newest that there is: a program can read all older versions of PostgreSQL. Raises
+    ConfigurationError."""
     found = [path for path in (shutil.which(name), shutil.which(name, path=str(programs()))) if path]
     if not found:
         raise ConfigurationError(f"PostgreSQL's program {name} is not there: install PostgreSQL's client programs")

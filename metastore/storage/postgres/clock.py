@@ -10,12 +10,12 @@ from sqlalchemy.dialects.postgresql import TIMESTAMP
 
 
 def now() -> ColumnElement[datetime]:
-    """The moment at which the row is looked at, not the one at which the transaction began."""
+    """Returns the moment at which the row is looked at, not the one at which the transaction began."""
     return func.clock_timestamp(type_=TIMESTAMP(timezone=True))
 
 
 def ago(age: timedelta) -> ColumnElement[datetime]:
-    """The moment that long before now."""
+    """Returns the moment that long before now."""
     return now() - age
 
 

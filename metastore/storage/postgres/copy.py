@@ -32,7 +32,7 @@ _DIMENSION: Final = struct.Struct("!ii")  # number of elements, number of the fi
 
 
 def binary_row(connection: Connection, query: Sql) -> list[memoryview | None]:
-    """The columns of the one row that a query gives. Raises DBAPIError, as SQLAlchemy does."""
+    """Returns the columns of the one row that a query gives. Raises DBAPIError, as SQLAlchemy does."""
     (row,) = binary_rows(connection, query)
     if len(row) > _LARGE:
         # libpq keeps the room of its largest message as long as the connection, which is replaced at its next use.
@@ -41,7 +41,7 @@ def binary_row(connection: Connection, query: Sql) -> list[memoryview | None]:
 
 
 def binary_rows(connection: Connection, query: Sql) -> list[bytes]:
-    """The rows as PostgreSQL sends them; `column_slices` says where their columns are. Raises DBAPIError."""
+    """Returns the rows as PostgreSQL sends them; `column_slices` says where their columns are. Raises DBAPIError."""
     answer = _Answer()
     with driver_cursor(connection, query.text) as cursor:
         statement = cursor.mogrify(*query).decode()
@@ -65,17 +65,18 @@ def column_slices(*sizes: int) -> list[slice]:
 
 
 def integers(packed: bytes | memoryview | None) -> tuple[int, ...]:
-    """What `int8send` has written, one after the other."""
+    """Returns what `int8send` has written, one after the other."""
     return struct.unpack(f"!{len(packed) // 8}q", packed) if packed else ()
 
 
 def integer_rows(packed: bytes | memoryview | None, columns: int) -> list[tuple[int, ...]]:
-    """What `int8send` has written of several columns, row by row."""
+    """Returns what `int8send` has written of several columns, row by row."""
     return list(struct.iter_unpack(f"!{columns}q", packed)) if packed else []
 
 
 def texts(array: memoryview | None) -> EncodedTexts:
-    """A text[] of any dimensions, without NULLs: but for its head, it is a list of texts as Thrift writes it."""
+    """Returns a text[] of any dimensions, without NULLs: but for its head, it is a list of texts as Thrift writes
+    it."""
     if array is None:
         return EncodedTexts(0, b"")
     (dimensions,) = _LENGTH.unpack_from(array)

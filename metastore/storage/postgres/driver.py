@@ -45,7 +45,7 @@ def driver_cursor(connection: Connection, statement: str) -> Iterator[Any]:
 
 
 def rows_of(connection: Connection, query: Sql) -> list[tuple[Any, ...]]:
-    """What a query gives, values as psycopg2 has them. Raises DBAPIError."""
+    """Returns what a query gives, values as psycopg2 has them. Raises DBAPIError."""
     with driver_cursor(connection, query.text) as cursor:
         cursor.execute(query.text, query.values)
         found: list[tuple[Any, ...]] = cursor.fetchall()
@@ -66,7 +66,7 @@ class Prepared:
         self._execute = f"EXECUTE {name}" + (f" ({', '.join(['%s'] * len(self._order))})" if self._order else "")
 
     def rows(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
-        """What the query gives, values as psycopg2 has them. Raises DBAPIError."""
+        """Returns what the query gives, values as psycopg2 has them. Raises DBAPIError."""
         prepared: set[str] = connection.info.setdefault("prepared", set())  # gone with the driver's connection
         with driver_cursor(connection, self._execute) as cursor:
             if self._name not in prepared:

@@ -265,7 +265,7 @@ def _include_ours(folder: Path) -> None:
 
 
 def programs() -> Path:
-    """The folder of PostgreSQL's programs that came with the wheel."""
+    """Returns the folder of PostgreSQL's programs that came with the wheel."""
     server = _package().postgres_server
     return Path(server.POSTGRES_VERSIONS[server.TARGET_POSTGRES_VERSION])
 
@@ -301,7 +301,8 @@ def _usable(data_dir: Path) -> Path:
 
 
 def _postmaster(folder: Path) -> int | None:
-    """The server that runs in a folder. After a crash, the number in its file may be another process's by now."""
+    """Returns the server that runs in a folder. After a crash, the number in its file may be another process's by
+    now."""
     try:
         pid = int((folder / "postmaster.pid").read_text().split(maxsplit=1)[0])
         status = Path(f"/proc/{pid}/status").read_text()

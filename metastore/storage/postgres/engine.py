@@ -31,7 +31,7 @@ def make_engine(
     application: str = "metastore",
     size: int | None = None,
 ) -> Engine:
-    """An engine whose sessions wait neither for locks nor for statements without end.
+    """Returns an engine whose sessions wait neither for locks nor for statements without end.
 
     Sessions commit each statement unless told to begin a transaction (`unit_of_work`): a read is one round trip.
 

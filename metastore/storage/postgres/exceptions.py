@@ -86,7 +86,8 @@ def translated() -> Iterator[None]:
 
 
 def translate(error: DBAPIError) -> MetastoreError:
-    """The domain error for a driver's error: by constraint name, then by SQLSTATE, then by whether the link broke."""
+    """Returns the domain error for a driver's error: by constraint name, then by SQLSTATE, then by whether the link
+    broke."""
     cause = error.orig
     state = getattr(cause, "pgcode", None) or ""
     diagnostics = getattr(cause, "diag", None)

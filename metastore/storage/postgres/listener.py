@@ -40,7 +40,8 @@ class Listener:
         self._stop, self._stopper = os.pipe()
 
     def count(self, timeout: float) -> int:
-        """What was announced up to now. The first call begins to listen, and waits `timeout` seconds at most for it."""
+        """Returns what was announced up to now. The first call begins to listen, and waits `timeout` seconds at most
+        for it."""
         with self._changed:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._listen, name="listener", daemon=True)

@@ -161,7 +161,7 @@ class _Attempts:
 
 
 def _tokens(count: int) -> SimpleQueue[None]:
-    """A semaphore that keeps the order, and is fast."""
+    """Returns a semaphore that keeps the order, and is fast."""
     tokens: SimpleQueue[None] = SimpleQueue()
     for _ in range(count):
         tokens.put(None)

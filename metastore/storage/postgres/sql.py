@@ -18,18 +18,18 @@ TRUE, FALSE = Sql("true"), Sql("false")
 
 
 def all_of(conditions: Iterable[Condition | None]) -> Condition:
-    """What satisfies all of them, None being none."""
+    """Returns what satisfies all of them, None being none."""
     return _joined(" AND ", conditions) or TRUE
 
 
 def any_of(conditions: Iterable[Condition | None]) -> Condition:
-    """What satisfies one of them."""
+    """Returns what satisfies one of them."""
     return _joined(" OR ", conditions) or FALSE
 
 
 def _joined(operator: str, conditions: Iterable[Condition | None]) -> Condition | None:
-    given = [each for each in conditions if each is not None]
+    given = [condition for condition in conditions if condition is not None]
     if len(given) < 2:
         return next(iter(given), None)
-    text = operator.join(f"({each.text})" for each in given)
-    return Sql(text, tuple(value for each in given for value in each.values))
+    text = operator.join(f"({sql.text})" for sql in given)
+    return Sql(text, tuple(value for sql in given for value in sql.values))

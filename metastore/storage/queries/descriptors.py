@@ -34,9 +34,9 @@ class Descriptors:
         self._cache = cache
 
     def tails(self, ids: Sequence[int]) -> dict[int, Tail]:
-        """The encoded end of every table or partition of these shapes, by descriptor id."""
+        """Returns the encoded end of every table or partition of these shapes, by descriptor id."""
         wanted = set(ids)
-        found = {each: tail for each in wanted if (tail := self._cache.get(each)) is not None}
+        found = {number: tail for number in wanted if (tail := self._cache.get(number)) is not None}
         missing = wanted - found.keys()
         if missing:
             table = storage_descriptors
@@ -48,7 +48,8 @@ class Descriptors:
         return found
 
     def store(self, descriptors: Sequence[Descriptor]) -> list[int]:
-        """The ids of the descriptors, in order; those that are new are stored. A constant number of statements."""
+        """Returns the ids of the descriptors, in order; those that are new are stored. A constant number of
+        statements."""
         by_digest = {descriptor.digest: descriptor for descriptor in descriptors}
         known = self._ids(storage_descriptors, by_digest)
         new = [descriptor for digest, descriptor in by_digest.items() if digest not in known]

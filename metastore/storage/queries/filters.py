@@ -49,24 +49,25 @@ _OPERATORS: dict[Operator, str] = {
 
 
 def filter_condition(expression: Expression, keys: Sequence[Key]) -> Condition:
-    """The partitions that a Hive filter keeps. Raises InvalidInputError for a value that is not of its key's type."""
+    """Returns the partitions that a Hive filter keeps. Raises InvalidInputError for a value that is not of its key's
+    type."""
     return _condition(push_not(expression), partial(_filter_leaf, keys))
 
 
 def scan_condition(expression: Expression, keys: Sequence[Key]) -> Condition:
-    """The partitions that may hold rows for which the predicate is true: too many rather than too few."""
+    """Returns the partitions that may hold rows for which the predicate is true: too many rather than too few."""
     return _condition(push_not(expression), partial(_scan_leaf, keys))
 
 
 def table_condition(expression: Expression | None) -> Condition:
-    """The tables that a table filter keeps (hive_filter_field_owner__, …_last_access__, …_params__<KEY>)."""
+    """Returns the tables that a table filter keeps (hive_filter_field_owner__, …_last_access__, …_params__<KEY>)."""
     if expression is None:
         return TRUE
     return _condition(push_not(expression), _table_leaf)
 
 
 def values_condition(values: Sequence[str], keys: Sequence[Key]) -> Condition | None:
-    """The partitions whose first values are these; the empty text stands for any (the wire's `_ps` calls).
+    """Returns the partitions whose first values are these; the empty text stands for any (the wire's `_ps` calls).
 
     The default partition is found by its name, also where its value is kept as the empty text.
     """

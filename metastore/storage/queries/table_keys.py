@@ -10,15 +10,15 @@ from metastore.domain.names import DatabaseName, TableName
 
 
 def of_table(rows: Table | Any, table: TableName) -> ColumnElement[bool]:
-    """The rows that name the table. `rows`: a table (or alias) with catalog, database, table_name."""
+    """Returns the rows that name the table. `rows`: a table (or alias) with catalog, database, table_name."""
     return and_(rows.c.catalog == table.catalog, rows.c.database == table.database, rows.c.table_name == table.name)
 
 
 def of_database(rows: Table | Any, database: DatabaseName) -> ColumnElement[bool]:
-    """The rows that name a table of the database."""
+    """Returns the rows that name a table of the database."""
     return and_(rows.c.catalog == database.catalog, rows.c.database == database.name)
 
 
 def named(table: TableName) -> dict[str, str]:
-    """The columns that name the table."""
+    """Returns the columns that name the table."""
     return {"catalog": table.catalog, "database": table.database, "table_name": table.name}

@@ -291,23 +291,23 @@ class Access:
 
 def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:
     return {
-        "catalogs": [each.catalog for each in names],
-        "databases": [each.database if isinstance(each, TableName) else each.name for each in names],
-        "names": [each.name if isinstance(each, TableName) else None for each in names],
+        "catalogs": [name.catalog for name in names],
+        "databases": [name.database if isinstance(name, TableName) else name.name for name in names],
+        "names": [name.name if isinstance(name, TableName) else None for name in names],
     }
 
 
 def _owners(standing: Standing) -> dict[str, Any]:
-    pairs = [each.split(":", 1) for each in standing.grantees]
+    pairs = [grantee.split(":", 1) for grantee in standing.grantees]
     return {"kinds": [int(kind) for kind, _ in pairs], "owners": [name for _, name in pairs]}
 
 
 def _seeing(standing: Standing, *, tables: bool) -> dict[str, Any]:
     """Returns the parameters of what is seen. `tables`: by what is granted on a database, but not on it alone."""
-    on_databases = [each for each, held in standing.databases.items() if not tables or inherited(held)]
+    on_databases = [number for number, held in standing.databases.items() if not tables or inherited(held)]
     return {
         "grantees": standing.grantees,
         "seen_databases": on_databases,
-        "seen_catalogs": [each for each, held in standing.catalogs.items() if inherited(held)],
+        "seen_catalogs": [name for name, held in standing.catalogs.items() if inherited(held)],
         **_owners(standing),
     }

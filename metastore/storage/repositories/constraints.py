@@ -64,7 +64,7 @@ class Constraints:
     def insert(self, table_id: int, new: Sequence[NamedConstraint]) -> None:
         """Raises InvalidObjectError when a name is taken, or there is a primary key already."""
         if new:
-            rows = [constraint_row(each) | {"table_id": table_id} for each in new]
+            rows = [constraint_row(constraint) | {"table_id": table_id} for constraint in new]
             self._connection.execute(insert(table_constraints), rows)
 
     def delete(self, table_id: int, name: str) -> int:

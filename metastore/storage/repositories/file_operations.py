@@ -183,7 +183,8 @@ class FileOperations:
         return number
 
     def made(self, number: int) -> bool:
-        """What was intended belongs to the catalog with this transaction; false where it was spoiled meanwhile."""
+        """Returns what was intended belongs to the catalog with this transaction; false where it was spoiled
+        meanwhile."""
         unspoiled = (_COLUMNS.id == number) & _COLUMNS.error.is_(None)
         return self._connection.execute(delete(file_operations).where(unspoiled)).rowcount == 1
 
@@ -199,11 +200,11 @@ class FileOperations:
         if not new:
             return []
         given = {
-            "kinds": [each.kind for each in new],
-            "locations": [each.location for each in new],
-            "targets": [each.target for each in new],
-            "places": ["\x01".join(each.places) for each in new],
-            "reasons": [each.reason for each in new],
+            "kinds": [operation.kind for operation in new],
+            "locations": [operation.location for operation in new],
+            "targets": [operation.target for operation in new],
+            "places": ["\x01".join(operation.places) for operation in new],
+            "reasons": [operation.reason for operation in new],
         }
         more = {"table_id": table_id, "root": root, "lease": lease, "drop_id": drop_id}
         return list(self._connection.execute(_DECIDE, given | more).scalars())
@@ -214,7 +215,8 @@ class FileOperations:
         self._connection.execute(statement, {"locations": list(locations), "drop_id": drop_id})
 
     def of_drop(self, drop_id: int) -> list[FileOperation]:
-        """What was put away, or is about to be, with a drop; nobody else is at it before this transaction ends."""
+        """Returns what was put away, or is about to be, with a drop; nobody else is at it before this transaction
+        ends."""
         return [FileOperation(*row) for row in self._connection.execute(_OF_DROP, {"drop_id": drop_id})]
 
     def origins(self, drop_id: int) -> list[str]:
@@ -257,7 +259,8 @@ class FileOperations:
         return list(self._connection.execute(_IN_THE_WAY, {"places": list(places), "but": list(but)}).scalars())
 
     def claim(self, ids: Sequence[int], lease: timedelta, *, mine: bool = False) -> list[FileOperation]:
-        """Those that nobody else is at, for this long, the deepest first. `mine`: what the caller has decided."""
+        """Returns those that nobody else is at, for this long, the deepest first. `mine`: what the caller has
+        decided."""
         rows = self._connection.execute(_CLAIM, {"ids": list(ids), "lease": lease, "mine": mine})
         return sorted((FileOperation(*row) for row in rows), key=lambda each: -len(each.location))
 
@@ -266,7 +269,7 @@ class FileOperations:
         self._connection.execute(_SPOIL, {"locations": list(locations)})
 
     def being_made(self, places: Sequence[str]) -> set[str]:
-        """Those of the places at or below which somebody makes something."""
+        """Returns those of the places at or below which somebody makes something."""
         return set(self._connection.execute(_OTHERS_MAKE, {"places": list(places)}).scalars())
 
     def put_away(self, places: Mapping[int, str]) -> None:
@@ -294,12 +297,12 @@ class FileOperations:
     def moved(self, table_id: int) -> list[tuple[str, str]]:
         """Where directories of a table were, and went, the latest last."""
         query = _ALL.where(_COLUMNS.table_id == table_id, _COLUMNS.kind.in_(("move", "moved")))
-        return [(each.location, each.target) for each in self._connection.execute(query)]
+        return [(row.location, row.target) for row in self._connection.execute(query)]
 
     def moves_of(self, places: Sequence[str]) -> list[tuple[str, str]]:
-        """Where the places were, and went, the latest last."""
+        """Tells where the places were, and went, the latest last."""
         rows = self._connection.execute(_MOVES_OF, {"places": list(places)})
-        return [(each.location, each.target) for each in rows]
+        return [(row.location, row.target) for row in rows]
 
     def forget_moves(self, age: timedelta) -> None:
         self._connection.execute(
@@ -307,11 +310,11 @@ class FileOperations:
         )
 
     def read(self, ids: Sequence[int]) -> list[FileOperation]:
-        """Those that are not done."""
+        """Returns those that are not done."""
         return [FileOperation(*row) for row in self._connection.execute(_ALL.where(_COLUMNS.id == _any(ids)))]
 
     def overdue(self, table_ids: Sequence[int] | None = None) -> list[FileOperation]:
-        """What was decided, and nobody is at; without what is put away, or was replaced, and has its time."""
+        """Returns what was decided, and nobody is at; without what is put away, or was replaced, and has its time."""
         free = (_COLUMNS.lease_ends_at.is_(None)) | (_COLUMNS.lease_ends_at < now())
         query = _ALL.where(
             free,

@@ -33,7 +33,7 @@ class IssuedTokens:
         self._connection = connection
 
     def next(self) -> tuple[int, int]:
-        """The number of a new token, and the time, in ms since 1970."""
+        """Returns the number of a new token, and the time, in ms since 1970."""
         sequence, now = self._connection.execute(_NEXT).one()
         return sequence, now
 
@@ -57,7 +57,7 @@ class IssuedTokens:
         )
 
     def find(self, identifier: bytes) -> IssuedToken | None:
-        """The token of an identifier, also one that has expired."""
+        """Returns the token of an identifier, also one that has expired."""
         table = issued_tokens.c
         latest = func.floor(func.extract("epoch", table.latest_at) * 1000)
         columns = (table.secret, table.owner, table.renewer, table.real_user, latest, table.expires_at > func.now())

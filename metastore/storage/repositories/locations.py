@@ -76,22 +76,22 @@ class Locations:
 
     def referred(self, locations: Iterable[str]) -> Mapping[str, Use]:
         """Finds the use by databases, tables, partitions and skewed values, whosever."""
-        pairs = [(each, spelling) for each in _canonical(locations) for spelling in paths.spellings(each)]
+        pairs = [(name, spelling) for name in _canonical(locations) for spelling in paths.spellings(name)]
         return self._read(_REFERRED, pairs)
 
     def others(self, locations: Iterable[str], table_id: int, partition_ids: Sequence[int] | None) -> Mapping[str, Use]:
         """Finds the use by this table, with all of its partitions (None) or with these."""
-        pairs = [(each, spelling) for each in _canonical(locations) for spelling in paths.spellings(each)]
+        pairs = [(name, spelling) for name in _canonical(locations) for spelling in paths.spellings(name)]
         own = number_array_literal(partition_ids or ())
         return self._read(_OTHERS, pairs, table_id=table_id, whole=partition_ids is None, own=own)
 
     def written(self, locations: Iterable[str], query_id: str = "") -> Mapping[str, Use]:
         """Finds the use by open writes other than this one, as their own or shared."""
-        return self._read(_WRITTEN, [(each, each) for each in _canonical(locations)], query_id=query_id)
+        return self._read(_WRITTEN, [(name, name) for name in _canonical(locations)], query_id=query_id)
 
     def retired(self, locations: Iterable[str]) -> Mapping[str, Use]:
         """Finds the use by what was replaced and is not removed yet."""
-        return self._read(_RETIRED, [(each, each) for each in _canonical(locations)])
+        return self._read(_RETIRED, [(name, name) for name in _canonical(locations)])
 
     def _read(self, query: TextClause, pairs: Sequence[tuple[str, str]], **more: Any) -> dict[str, Use]:
         if not pairs:

@@ -116,7 +116,10 @@ class Locks:
         """Keeps others, until this database transaction ends, from asking for locks in these databases: so that of two
         who ask for the same, the second sees the first.
         """
-        keys = {crc32(f"{each.catalog}.{each.database}".encode(errors="replace")) % _BUCKETS for each in requested}
+        keys = {
+            crc32(f"{component.catalog}.{component.database}".encode(errors="replace")) % _BUCKETS
+            for component in requested
+        }
         self._connection.execute(_ONE_AT_A_TIME, {"space": _SPACE, "keys": sorted(keys)})
 
     def standing(
@@ -142,11 +145,11 @@ class Locks:
             "blocked_by": blocker.lock if blocker else None,
             "blocked_by_position": blocker.position if blocker else None,
             "positions": list(range(1, len(requested) + 1)),
-            "types": [int(each.type) for each in requested],
-            "catalogs": [each.catalog for each in requested],
-            "databases": [each.database for each in requested],
-            "tables": [each.table for each in requested],
-            "partitions": [each.partition for each in requested],
+            "types": [int(component.type) for component in requested],
+            "catalogs": [component.catalog for component in requested],
+            "databases": [component.database for component in requested],
+            "tables": [component.table for component in requested],
+            "partitions": [component.partition for component in requested],
         }
         lock: int = self._connection.execute(_INSERT, values).scalars().all()[0]
         return lock
@@ -235,19 +238,19 @@ def _alive(timeout: timedelta) -> ColumnElement[bool]:
 def _neighbourhood(requested: Iterable[Component]) -> tuple[list[str], list[str], list[str | None]]:
     """Returns catalogs, databases and tables to look at; None for all tables."""
     by_database: dict[tuple[str, str], set[str | None]] = {}
-    for each in requested:
-        by_database.setdefault((each.catalog, each.database), set()).add(each.table)
+    for component in requested:
+        by_database.setdefault((component.catalog, component.database), set()).add(component.table)
     wanted: list[tuple[str, str, str | None]] = []
     for (catalog, database), tables in by_database.items():
         few = tables if len(tables) <= _MANY_TABLES and None not in tables else {None}
         wanted += [(catalog, database, table) for table in few]
-    return [each[0] for each in wanted], [each[1] for each in wanted], [each[2] for each in wanted]
+    return [row[0] for row in wanted], [row[1] for row in wanted], [row[2] for row in wanted]
 
 
 def _grouped(rows: Sequence[Row[Any]]) -> list[StandingLock]:
     return [
         StandingLock(first.id, first.transaction_id, first.granted, [_component(row[-5:]) for row in of_one])
-        for of_one in (list(each) for _, each in groupby(rows, key=attrgetter("id")))
+        for of_one in (list(iterator) for _, iterator in groupby(rows, key=attrgetter("id")))
         for first in of_one[:1]
     ]
 

@@ -115,7 +115,7 @@ class Notifications:
     def count(self, after: int, up_to: int | None, wanted: EventFilter) -> int:
         """Counts the events after one, up to and with another, those of no database included."""
         log = notification_log.c
-        conditions = [each | log.database.is_(None) for each in _conditions(wanted)]
+        conditions = [condition | log.database.is_(None) for condition in _conditions(wanted)]
         query = select(func.count()).select_from(notification_log).where(log.event_id > after, *conditions)
         if up_to is not None:
             query = query.where(log.event_id <= up_to)
@@ -144,7 +144,7 @@ class WriteNotifications:
         if not writes:
             return
         table = write_notifications
-        new = insert(table).values([_row(each) for each in writes])
+        new = insert(table).values([_row(write) for write in writes])
         changed: dict[str, Any] = {
             name: new.excluded[name] for name in ("table_object", "partition_object", "event_time")
         }

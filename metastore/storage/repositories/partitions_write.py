@@ -148,7 +148,7 @@ class PartitionsWrite:
         new = sorted(new, key=lambda each: each.name)
         self._listed.add(table.id)
         ids: list[int] = self._connection.execute(_INSERT, self._arrays(table, new)).scalars().one()
-        self._insert_locations(table, {each: named.partition for each, named in zip(ids, new, strict=True)})
+        self._insert_locations(table, {number: named.partition for number, named in zip(ids, new, strict=True)})
         return ids
 
     def update(self, table: TableRef, changed: Sequence[NamedPartition]) -> None:
@@ -157,7 +157,7 @@ class PartitionsWrite:
             return
         self._listed.add(table.id)
         self._connection.execute(_UPDATE, self._arrays(table, changed))
-        by_id = {each.id: each.partition for each in changed if each.id is not None}
+        by_id = {partition.id: partition.partition for partition in changed if partition.id is not None}
         self._delete_locations(by_id)
         self._insert_locations(table, by_id)
 
@@ -197,20 +197,20 @@ class PartitionsWrite:
 
     def _arrays(self, table: TableRef, named: Sequence[NamedPartition]) -> dict[str, Any]:
         kinds = table.key_kinds
-        rows = [partition_columns(kinds, each.partition) for each in named]
-        encoded = [partition_head(each.partition) for each in named]
-        sizes = [len(each) for each in encoded]
+        rows = [partition_columns(kinds, partition.partition) for partition in named]
+        encoded = [partition_head(partition.partition) for partition in named]
+        sizes = [len(head) for head in encoded]
         texts: dict[str, Sequence[str | None]] = {
-            "name": [each.name for each in named],
+            "name": [partition.name for partition in named],
             "values": [array_literal(row.values) for row in rows],
             "keys": [array_literal(row.keys) for row in rows],
             "location": [row.location for row in rows],
-            "id": [None if each.id is None else str(each.id) for each in named],
+            "id": [None if partition.id is None else str(partition.id) for partition in named],
         }
         numbers = {
             "create_time": [row.create_time for row in rows],
             "last_access_time": [row.last_access_time for row in rows],
-            "descriptor_id": self._descriptors.store([each.shared for each in named]),
+            "descriptor_id": self._descriptors.store([partition.shared for partition in named]),
             "start": accumulate(sizes[:-1], initial=1),
             "size": sizes,
         }

@@ -134,7 +134,7 @@ class Privileges:
 
     def partitions(self, names: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
         """Finds ids by (table id, name), of those that are there; they stay until this transaction ends."""
-        parameters = {"table_id": [each[0] for each in names], "name": [each[1] for each in names]}
+        parameters = {"table_id": [entry[0] for entry in names], "name": [entry[1] for entry in names]}
         return {(row.table_id, row.name): row.id for row in self._connection.execute(_PARTITIONS, parameters)}
 
     def insert(self, grants: Sequence[Grant]) -> None:
@@ -248,7 +248,7 @@ def _on(target: Target) -> Any:
 
 
 def _arrays(grants: Sequence[Grant]) -> dict[str, list[Any]]:
-    rows = [(*each.target, *each[1:]) for each in grants]
+    rows = [(*grant.target, *grant[1:]) for grant in grants]
     return {name: [row[position] for row in rows] for position, name in enumerate(_COLUMNS)}
 
 

@@ -102,13 +102,13 @@ class RetiredLocations:
         return list(self._connection.execute(statement.returning(_COLUMNS.location)).scalars())
 
     def due(self, table_ids: Sequence[int] | None, grace: timedelta, *, kept: bool = False) -> list[RetiredLocation]:
-        """Those whose grace time is over, by location. `kept`: also those that can be taken back."""
+        """Returns those whose grace time is over, by location. `kept`: also those that can be taken back."""
         over = [_RETIRED, _COLUMNS.decided_at <= ago(grace), *([] if kept else [_COLUMNS.drop_id.is_(None)])]
         rows = self._connection.execute(_ALL.where(*over, *_of(table_ids)))
         return [RetiredLocation(*row) for row in rows]
 
     def waiting(self, table_ids: Sequence[int] | None, grace: timedelta) -> int:
-        """How many are within their grace time."""
+        """Tells how many are within their grace time."""
         query = select(func.count()).where(_RETIRED, _COLUMNS.decided_at > ago(grace), *_of(table_ids))
         count: int = self._connection.execute(query.select_from(file_operations)).scalar_one()
         return count

@@ -68,14 +68,14 @@ class SharedDescriptors:
                 (of_table, copies),
             )
         ]
-        return {each for query in asked for each in self._connection.execute(query).scalars()}
+        return {scalar for query in asked for scalar in self._connection.execute(query).scalars()}
 
     def retired(self) -> list[tuple[str, int]]:
         """Returns kind and id of all that are retired."""
         return [
-            (kind, each)
+            (kind, scalar)
             for kind, (table, _) in _SHARED.items()
-            for each in self._connection.execute(select(table.c.id).where(_retired(table))).scalars()
+            for scalar in self._connection.execute(select(table.c.id).where(_retired(table))).scalars()
         ]
 
     def retire(self, kind: str, ids: Sequence[int]) -> None:

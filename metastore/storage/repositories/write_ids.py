@@ -74,7 +74,10 @@ class WriteIds:
         return [WriteId._make(row) for row in self._connection.execute(query.order_by(write_ids.c.write_id))]
 
     def insert(self, table: TableName, numbers: Sequence[WriteId]) -> None:
-        arrays = {"transactions": [each.transaction for each in numbers], "numbers": [each.number for each in numbers]}
+        arrays = {
+            "transactions": [number.transaction for number in numbers],
+            "numbers": [number.number for number in numbers],
+        }
         self._connection.execute(_INSERT, arrays | named(table))
 
     def delete(self, table: TableName, transactions: Sequence[int]) -> None:

@@ -153,4 +153,4 @@ class Writes:
 
 
 def _columns(renames: Sequence[RenamedPath]) -> dict[str, list[str]]:
-    return {"sources": [each.source for each in renames], "targets": [each.target for each in renames]}
+    return {"sources": [rename.source for rename in renames], "targets": [rename.target for rename in renames]}

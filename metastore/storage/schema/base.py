@@ -28,7 +28,7 @@ INDEXED_LENGTH = 600
 
 
 def id_column() -> Column[int]:
-    """A surrogate key given by the database."""
+    """Returns a surrogate key given by the database."""
     return Column("id", BigInteger, Identity(always=True), primary_key=True)
 
 
@@ -48,10 +48,10 @@ def json_column(name: str) -> Column[object]:
 
 
 def time_column(name: str, *, nullable: bool = True) -> Column[datetime]:
-    """A moment of the database's clock."""
+    """Returns a moment of the database's clock."""
     return Column(name, TIMESTAMP(timezone=True), nullable=nullable)
 
 
 def indexed_location(table: str) -> Index:
-    """An index by the beginning of the column `location`."""
+    """Returns an index by the beginning of the column `location`."""
     return Index(f"{table}_location_idx", text(f"left(location, {INDEXED_LENGTH})"))

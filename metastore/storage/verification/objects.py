@@ -78,7 +78,7 @@ def _table(row: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=1_000)
 def _kinds(types: tuple[str, ...]) -> list[KeyKind]:
-    return [kind_of(each) for each in types]
+    return [kind_of(text) for text in types]
 
 
 def _partition(row: Any) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def _digest(row: Any) -> dict[str, Any]:
 
 
 def _retired(row: Any) -> bytes:
-    """What stands behind the digest of what is about to be removed: its id."""
+    """Returns what stands behind the digest of what is about to be removed: its id."""
     return row.id.to_bytes(8, "big") if len(row.digest) > DIGEST_BYTES else b""
 
 

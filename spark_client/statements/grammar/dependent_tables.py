@@ -74,7 +74,7 @@ Statement = CreateDependentTable | DependsOn | OfTable | DropCascade
 
 
 def parse(text: str) -> Statement | None:
-    """The statement, or None where it is Spark's. Raises InvalidStatementError for a broken clause."""
+    """Returns the statement, or None where it is Spark's. Raises InvalidStatementError for a broken clause."""
     if not _SUSPICIOUS.search(text):
         return None
     words = [token for token in tokens(text) if not token.says(";") or token.depth]
@@ -154,7 +154,7 @@ def _keys(reader: Reader) -> tuple[tuple[str, str | None], ...]:
 
 
 def _type(reader: Reader) -> str | None:
-    """A type with its brackets, up to the comma or bracket that ends the column."""
+    """Returns a type with its brackets, up to the comma or bracket that ends the column."""
     first = reader.peek()
     while (token := reader.peek()) is not None and not token.says(",", ")"):
         if token.says("("):

@@ -27,7 +27,7 @@ class ShowCreateTable:
 
 
 def parse(text: str) -> DescribeTable | ShowCreateTable | None:
-    """The statement, or None where it is Spark's alone: of a column, AS JSON, and all others."""
+    """Returns the statement, or None where it is Spark's alone: of a column, AS JSON, and all others."""
     if not _SUSPICIOUS.search(text):
         return None
     reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])

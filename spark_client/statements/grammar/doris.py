@@ -66,7 +66,7 @@ def _table(text: str, reader: Reader) -> DorisStatement | None:
     if not query:
         data, keys = _defined(columns, clauses.keys)
         return DorisStatement(f"{head} {data}{clauses.comment}{keys}{clauses.options}")
-    if any(len(_words(each)) > 1 for each in _parts(columns)):
+    if any(len(_words(part)) > 1 for part in _parts(columns)):
         raise InvalidStatementError(f"{head}: columns before AS SELECT have names only, their types are the query's")
     keys = f" PARTITIONED BY ({', '.join(clauses.keys)})" if clauses.keys else ""
     renamed = f"SELECT * FROM ({query}) AS given{columns}" if columns else query  # noqa: S608 - the user's
@@ -112,7 +112,7 @@ def _clauses(reader: Reader) -> _Clauses | None:
 
 
 def _defined(columns: str, keys: list[str]) -> tuple[str, str]:
-    """The data columns in brackets, and PARTITIONED BY."""
+    """Returns the data columns in brackets, and PARTITIONED BY."""
     defined = {_words(part)[0].name: _typed(part) for part in _parts(columns)}
     if missing := [key for key in keys if key.strip("`").lower() not in defined]:
         raise InvalidStatementError(f"PARTITION BY LIST: {missing[0]} is not among the columns")
@@ -124,7 +124,7 @@ def _defined(columns: str, keys: list[str]) -> tuple[str, str]:
 
 
 def _typed(part: str) -> str:
-    """A column with Hive's type for Doris'; its comment stays as it is."""
+    """Returns a column with Hive's type for Doris'; its comment stays as it is."""
     name, *words = _words(part)
     if any(one.says("NOT") and other.says("NULL") for one, other in pairwise(words)):
         raise InvalidStatementError(f"NOT NULL of {name.text}: columns of Hive's tables may always be null")
@@ -154,7 +154,7 @@ def _text(literal: str) -> str:
 
 
 def _parts(brackets: str) -> list[str]:
-    """What stands between the commas of a bracket; those within MAP<…> are not its own."""
+    """Returns what stands between the commas of a bracket; those within MAP<…> are not its own."""
     inner, parts, start, angles = brackets[1:-1], [], 0, 0
     for token in tokens(inner):
         angles += token.says("<") - token.says(">")

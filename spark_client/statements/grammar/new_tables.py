@@ -33,7 +33,8 @@ class CreateTableAsSelect:
     has_format: bool
 
     def definition(self, columns: str) -> str:
-        """The CREATE TABLE without its query; `columns`: (name type, …), where the statement itself has none."""
+        """Returns the CREATE TABLE without its query; `columns`: (name type, …), where the statement itself has
+        none."""
         return f"{self.head} {self.columns or columns} {self.rest}"
 
 
@@ -81,7 +82,7 @@ def _create(text: str, reader: Reader) -> CreateTableAsSelect | None:
 
 
 def _keys(reader: Reader) -> tuple[int, bool]:
-    """How many columns PARTITIONED BY names, and whether they have types."""
+    """Tells how many columns PARTITIONED BY names, and whether they have types."""
     opening = reader.peek()
     if opening is None or not opening.says("("):
         return 0, False

@@ -29,7 +29,7 @@ def pieces(text: str) -> tuple[list[str], list[str | None]]:
 
 
 def _is_field(words: list[Token], place: int) -> bool:
-    """Whether the colon stands behind the name of a field: STRUCT<a: INT, b: INT>."""
+    """Tells whether the colon stands behind the name of a field: STRUCT<a: INT, b: INT>."""
     if place < 2 or words[place - 1].kind not in ("word", "quoted"):
         return False
     return words[place - 2].text in ("<", ",")

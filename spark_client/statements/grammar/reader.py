@@ -22,15 +22,15 @@ class Reader:
         return self._tokens[self._next - 1].end
 
     def text_from(self, token: Token) -> str:
-        """The text from that token on, as written, up to the last one that was read."""
+        """Returns the text from that token on, as written, up to the last one that was read."""
         return self._text[token.start : self.end]
 
     def peek(self) -> Token | None:
-        """The next token; it stays the next."""
+        """Returns the next token; it stays the next."""
         return self._tokens[self._next] if self._next < len(self._tokens) else None
 
     def next(self) -> Token:
-        """The next token."""
+        """Returns the next token."""
         token = self.peek()
         if token is None:
             raise self._expected("more")
@@ -46,7 +46,7 @@ class Reader:
         return True
 
     def follows(self, word: str) -> bool:
-        """Whether the token before the next one is this word."""
+        """Tells whether the token before the next one is this word."""
         return self._next > 0 and self._tokens[self._next - 1].says(word)
 
     def expect(self, word: str) -> None:
@@ -60,14 +60,14 @@ class Reader:
             raise self._expected("the end of the statement")
 
     def identifier(self) -> str:
-        """A name, without its back quotes, in lower case."""
+        """Returns a name, without its back quotes, in lower case."""
         token = self.peek()
         if token is None or token.kind not in ("word", "quoted"):
             raise self._expected("a column name")
         return self.next().name
 
     def multipart_name(self) -> str | None:
-        """A table's name as written (`a.b`), or None if there is none here."""
+        """Returns a table's name as written (`a.b`), or None if there is none here."""
         first = self.peek()
         while (token := self.peek()) is not None and token.kind in ("word", "quoted"):
             self.next()
@@ -76,7 +76,7 @@ class Reader:
         return None
 
     def literal(self) -> str:
-        """A constant as written: a number with its sign, a string, DATE '…', TRUE, FALSE or NULL."""
+        """Returns a constant as written: a number with its sign, a string, DATE '…', TRUE, FALSE or NULL."""
         start = self._next
         if self.take("-") or self.take("+"):
             constants: tuple[str, ...] = ("number",)
@@ -95,7 +95,7 @@ class Reader:
         return self._text[self._tokens[start].start : self.end]
 
     def brackets(self) -> str:
-        """A bracket with all that is in it, as written."""
+        """Returns a bracket with all that is in it, as written."""
         opening = self.peek()
         self.skip_brackets()
         return self.text_from(opening) if opening else ""
@@ -117,6 +117,6 @@ class Reader:
 
 
 def _around(text: str, token: Token | None) -> str:
-    """The part of the statement where it went wrong, on one line."""
+    """Returns the part of the statement where it went wrong, on one line."""
     place = token.start if token else len(text)
     return "… " + " ".join(text[max(0, place - 40) : place + 20].split()) + " …"

@@ -66,7 +66,7 @@ def skewed_by(
     doubled = next((name for name in columns if columns.count(name) > 1), None)
     if doubled is not None:
         raise InvalidStatementError(f"[Error 10202]: Duplicate skewed column name: {doubled} (table {table})")
-    uneven = next((each for each in values if len(each) != len(columns)), None)
+    uneven = next((row for row in values if len(row) != len(columns)), None)
     if uneven is not None:
         raise InvalidStatementError(
             "[Error 10206]: The number of skewed column names and the number of skewed column values are different: "

@@ -77,7 +77,7 @@ Statement = CreateSkewedTable | CreateTableLike | AlterTableSkewed | AlterTableN
 
 
 def parse(text: str) -> Statement | None:
-    """The statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken clause."""
+    """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken clause."""
     if not _SUSPICIOUS.search(text):
         return None
     reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])

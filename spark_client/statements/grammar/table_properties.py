@@ -59,7 +59,7 @@ def _properties(reader: Reader) -> Mapping[str, str]:
 
 
 def _word(reader: Reader) -> str:
-    """A string, a constant, or a name like a.b, without its quotes."""
+    """Returns a string, a constant, or a name like a.b, without its quotes."""
     token = reader.next()
     if token.kind == "string":
         return token.text.strip(_QUOTES)

@@ -33,7 +33,7 @@ class Token:
     depth: int
 
     def says(self, *words: str) -> bool:
-        """Whether it is one of these words (in capitals) or symbols."""
+        """Tells whether it is one of these words (in capitals) or symbols."""
         return self.kind in ("word", "symbol") and self.text.upper() in words
 
     @property
@@ -43,7 +43,8 @@ class Token:
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens of a statement without white space and comments (which nest). A bracket has the depth around it."""
+    """Returns the tokens of a statement without white space and comments (which nest). A bracket has the depth around
+    it."""
     position, depth = 0, 0
     while position < len(text):
         match = _TOKEN.match(text, position)

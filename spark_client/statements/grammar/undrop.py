@@ -22,7 +22,7 @@ class Undrop:
 
 
 def parse(text: str) -> Undrop | None:
-    """The statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken one."""
+    """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken one."""
     if not _SUSPICIOUS.search(text):
         return None
     reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])

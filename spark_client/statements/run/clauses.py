@@ -34,7 +34,7 @@ def resolve_table(context: Context, name: str) -> tuple[str, str]:
 
 
 def partition_values(context: Context, table: Table, spec: GivenValues) -> list[str]:
-    """The values of a partition specification in the table's order, "" for those that are not given.
+    """Returns the values of a partition specification in the table's order, "" for those that are not given.
 
     They are as their types are written: `03` on INT is `3`. Raises InvalidInsertError for one that is none of its type.
     """
@@ -60,7 +60,8 @@ def whole_values(context: Context, table: Table, spec: GivenValues) -> Sequence[
 
 
 def typed_values(context: Context, table: Table, name: str, partition: str) -> tuple[str, ...]:
-    """The values of the one partition that a PARTITION clause names, as texts of their types: `03` on INT is `3`.
+    """Returns the values of the one partition that a PARTITION clause names, as texts of their types: `03` on INT is
+    `3`.
 
     Raises InvalidStatementError, and InvalidInsertError where a value is none of its type.
     """
@@ -68,6 +69,6 @@ def typed_values(context: Context, table: Table, name: str, partition: str) -> t
 
 
 def no_such_partition(table: Table, spec: GivenValues) -> NoSuchPartitionError:
-    """The error for a specification that no partition has."""
+    """Returns the error for a specification that no partition has."""
     shown = ", ".join(f"{key}={value}" for key, value in spec.items())
     return NoSuchPartitionError(f"{table.full_name} has no partition ({shown})")

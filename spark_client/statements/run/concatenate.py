@@ -48,12 +48,12 @@ class _Place:
     size: int
 
     def wanted(self, file_size: int) -> int:
-        """How many files there are to be, at most."""
+        """Tells how many files there are to be, at most."""
         return max(1, math.ceil(self.size / file_size))
 
 
 def columns(_: Context, __: Concatenate) -> str:
-    """The columns of its rows."""
+    """Returns the columns of its rows."""
     return _REPORT
 
 
@@ -125,7 +125,7 @@ def _values(context: Context, table: Table, statement: Concatenate) -> Values:
 
 
 def _places(context: Context, table: Table, values: Values, skew: Skew) -> list[_Place]:
-    """The directories of a partition that have files, with those that readers see."""
+    """Returns the directories of a partition that have files, with those that readers see."""
     numbers = {_plain(skew.locations.get(tuple(value), "")): n for n, value in enumerate(skew.values, 1)}
     prefixes = {prefix: n for n, prefix in enumerate(flat_prefixes(skew.columns, skew.values))}
     found: dict[str, list[tuple[str, int]]] = {}
@@ -171,7 +171,7 @@ def _merge(
 
 
 def _rows(context: Context, table: Table, place: _Place, file_size: int) -> DataFrame:
-    """The rows of a directory, in as many tasks as it is to have files."""
+    """Returns the rows of a directory, in as many tasks as it is to have files."""
     whole = context.spark.table(f"{quote(table.database)}.{quote(table.name)}")
     data = whole.select(*(quote(column.name) for column in table.columns))
     reader = context.spark.read.format(file_format(table.storage, table.full_name)).schema(data.schema)
@@ -199,7 +199,7 @@ def _report(
 
 
 def _place(location: str) -> str:
-    """The directory of a file; in the flat layout with the beginning of its name, which tells the value."""
+    """Returns the directory of a file; in the flat layout with the beginning of its name, which tells the value."""
     name = name_of(location)
     prefix, is_flat, _ = name.rpartition("=")
     return f"{parent(location)}/{prefix}=" if is_flat else parent(location)

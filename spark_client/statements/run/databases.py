@@ -15,7 +15,7 @@ _OWN = ("owner", "ownerType")
 
 
 def columns(_: Context, __: ShowCreateDatabase) -> str:
-    """The columns of its rows."""
+    """Returns the columns of its rows."""
     return _SHOWN
 
 

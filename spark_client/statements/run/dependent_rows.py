@@ -30,9 +30,9 @@ def show_partitions(context: Context, table: Table, statement: OfTable) -> DataF
 
 
 def show_create(context: Context, table: Table) -> DataFrame:
-    """The statement that makes the table anew, without its partitions. New ones depend on the last base."""
+    """Returns the statement that makes the table anew, without its partitions. New ones depend on the last base."""
     found = context.metastore.get_dependencies(table.database, table.name, transitive=False)
-    base = next(each.base for each in found.tables if each.current)
+    base = next(dependency.base for dependency in found.tables if dependency.current)
     keys = ", ".join(f"{_name(column.name)} {column.type.upper()}" for column in table.partition_columns)
     comment = table.parameters.get("comment")
     own = {key: value for key, value in table.parameters.items() if not _INTERNAL.fullmatch(key)}
@@ -48,7 +48,7 @@ def show_create(context: Context, table: Table) -> DataFrame:
 
 
 def describe(context: Context, table: Table, statement: OfTable) -> DataFrame:
-    """What Spark says of the view, and every base partition that a partition depends on."""
+    """Returns what Spark says of the view, and every base partition that a partition depends on."""
     values: list[str] = []
     if statement.partition is not None:
         (spec,) = clause(context, statement.table, statement.partition)
@@ -62,7 +62,7 @@ def describe(context: Context, table: Table, statement: OfTable) -> DataFrame:
 
 
 def _dependency_rows(context: Context, table: Table, values: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """The bases of the table; behind them, a line for each base partition."""
+    """Returns the bases of the table; behind them, a line for each base partition."""
     first = list(takewhile(bool, values))
     found = context.metastore.get_dependencies(table.database, table.name, first, transitive=False)
     yield "", "", ""
@@ -71,12 +71,12 @@ def _dependency_rows(context: Context, table: Table, values: Sequence[str]) -> I
         yield base.base, f"{base.partitions} partitions", "and new partitions" if base.current else ""
     yield "", "", ""
     yield "# Partition Dependencies", "", ""
-    for each in found.partitions:
-        if not all(value in ("", own) for value, own in zip_longest(values, each.values, fillvalue="")):
+    for partition in found.partitions:
+        if not all(value in ("", own) for value, own in zip_longest(values, partition.values, fillvalue="")):
             continue
-        state = "fresh" if each.fresh else "stale"
-        for name in each.base_partitions or [f"{each.base_spec} (no partitions)"]:
-            yield each.partition, f"{each.base}@{name}", state
+        state = "fresh" if partition.fresh else "stale"
+        for name in partition.base_partitions or [f"{partition.base_spec} (no partitions)"]:
+            yield partition.partition, f"{partition.base}@{name}", state
 
 
 def _name(name: str) -> str:

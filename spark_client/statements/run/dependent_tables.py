@@ -53,7 +53,7 @@ def check(context: Context, statement: Statement) -> bool:
 
 
 def columns(context: Context, statement: Statement) -> str | None:
-    """The columns of its rows, or None where it is about a table that is not dependent, and so Spark's."""
+    """Returns the columns of its rows, or None where it is about a table that is not dependent, and so Spark's."""
     if not isinstance(statement, OfTable):
         return ""
     if statement.kind == "WRITE" or _dependent(context, statement.table) is None:
@@ -62,7 +62,7 @@ def columns(context: Context, statement: Statement) -> str | None:
 
 
 def execute(context: Context, statement: Statement, _: str) -> DataFrame:
-    """The statement's rows.
+    """Returns the statement's rows.
 
     Raises InvalidStatementError where it does not fit its table, and what the metastore raises.
     """
@@ -115,7 +115,10 @@ def _drop_cascade(context: Context, statement: DropCascade) -> None:
         if statement.if_exists:
             return
         raise
-    names = [".".join(f"`{part}`" for part in table), *dict.fromkeys(each.dependent for each in found.tables)]
+    names = [
+        ".".join(f"`{part}`" for part in table),
+        *dict.fromkeys(dependency.dependent for dependency in found.tables),
+    ]
     for name in names:
         if context.spark.catalog.isCached(name):
             context.spark.catalog.uncacheTable(name)
@@ -123,7 +126,7 @@ def _drop_cascade(context: Context, statement: DropCascade) -> None:
 
 
 def _dependent(context: Context, name: str) -> Table | None:
-    """The table of a name as written, if it is dependent."""
+    """Returns the table of a name as written, if it is dependent."""
     if is_temporary(context, name):
         return None
     try:
@@ -184,5 +187,5 @@ def _rename(context: Context, table: Table, statement: OfTable) -> None:
 
 
 def _behind_kind(statement: OfTable) -> str:
-    """What comes after ALTER TABLE or ALTER VIEW: Spark's parser knows partitions of tables only."""
+    """Returns what comes after ALTER TABLE or ALTER VIEW: Spark's parser knows partitions of tables only."""
     return statement.statement[statement.behind :]

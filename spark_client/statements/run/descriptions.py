@@ -42,7 +42,7 @@ _BY_INPUT_FORMAT = {"MapredParquetInputFormat": "PARQUET", "OrcInputFormat": "OR
 
 
 def columns(context: Context, statement: DescribeTable | ShowCreateTable) -> str | None:
-    """The columns of its rows, or None where the statement is Spark's."""
+    """Returns the columns of its rows, or None where the statement is Spark's."""
     try:
         table = context.metastore.get_table(*resolve_table(context, statement.table))
     except NoSuchTableError:
@@ -53,7 +53,7 @@ def columns(context: Context, statement: DescribeTable | ShowCreateTable) -> str
 
 
 def execute(context: Context, statement: DescribeTable | ShowCreateTable, text: str) -> DataFrame:
-    """The rows."""
+    """Returns the rows."""
     database, name = resolve_table(context, statement.table)
     table = context.metastore.get_table(database, name)
     if isinstance(statement, ShowCreateTable):
@@ -78,7 +78,7 @@ def _skew(context: Context, statement: DescribeTable, table: Table) -> Skew:
 
 
 def _without_own(context: Context, text: str) -> DataFrame:
-    """What Spark says of a table of its own kind, without what writes leave in its properties."""
+    """Returns what Spark says of a table of its own kind, without what writes leave in its properties."""
     (shown,) = spark_sql(context, text).first() or ("",)
     shown = re.sub(rf"\n  '(?:{QUERY_ID}|{re.escape(PREFIX)}[^']*)' = '[^']*'(?:,|(?=\)))", "", shown)
     shown = re.sub(r",(?=\))|\nTBLPROPERTIES \(\)", "", shown)
@@ -86,7 +86,7 @@ def _without_own(context: Context, text: str) -> DataFrame:
 
 
 def _is_hive(table: Table) -> bool:
-    """Whether it is a table in Hive's layout, of which Spark would say USING."""
+    """Tells whether it is a table in Hive's layout, of which Spark would say USING."""
     is_iceberg = table.parameters.get("table_type", "").lower() == "iceberg"
     return (
         table.table_type in ("MANAGED_TABLE", "EXTERNAL_TABLE") and PROVIDER not in table.parameters and not is_iceberg
@@ -113,7 +113,7 @@ def _skew_rows(skew: Skew, warehouse: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _warehouse(context: Context) -> str:
-    """What Hive leaves out of a path."""
+    """Returns what Hive leaves out of a path."""
     return context.metastore.get_database("default").location.rstrip("/")
 
 
@@ -126,8 +126,8 @@ def _map(entries: Mapping[str, str]) -> str:
 
 
 def create_statement(context: Context, head: str, table: Table, options: str) -> str:
-    """A statement that makes a table like this one, skew included. `head` is CREATE TABLE and the name; `options`:
-    format, place and properties.
+    """Returns a statement that makes a table like this one, skew included. `head` is CREATE TABLE and the name;
+    `options`: format, place and properties.
     """
     keys = {column.name for column in table.partition_columns}
     fields = raw_columns(context, table)

@@ -93,7 +93,7 @@ def _own(context: Context, text: str) -> OwnStatement | None:
 
 
 def _script(context: Context, text: str) -> OwnScript | None:
-    """The script with names in the places of our statements; None where it has none."""
+    """Returns the script with names in the places of our statements; None where it has none."""
     script, end, named = "", 0, dict[str, OwnStatement]()
     for start, stop in statements(text):
         statement = text[start:stop]

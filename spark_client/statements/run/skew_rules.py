@@ -35,7 +35,7 @@ _COMPLEX = re.compile(r"(array|map|struct|uniontype|binary|interval|void)\b")
 
 
 def with_skew(context: Context, table: Table, skewed_by: SkewedBy) -> Table:
-    """The table with this skew. Raises InvalidStatementError where it does not fit."""
+    """Returns the table with this skew. Raises InvalidStatementError where it does not fit."""
     types = {column.name: column.type for column in table.columns}
     invalid = [name for name in skewed_by.columns if name not in types]
     if invalid:
@@ -140,7 +140,7 @@ def _cast(context: Context, literals: Sequence[tuple[str, str]]) -> list[str | N
 
 
 def _as_text(text: str, type_: str) -> str:
-    """The expression that makes a text of any value the text of one of the type; null where it is none."""
+    """Returns the expression that makes a text of any value the text of one of the type; null where it is none."""
     found = _TEXT.match(type_)
     if found is None:
         return f"CAST(TRY_CAST({text} AS {type_}) AS STRING)"

@@ -28,7 +28,7 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*", re.DOTALL)
 
 
 def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, str]:
-    """The table (database, name) that was changed.
+    """Returns the table (database, name) that was changed.
 
     Raises InvalidStatementError, NoSuchPartitionError, and MetastoreRefusedError where a write has come in between.
     """
@@ -57,7 +57,7 @@ def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, 
 def _with_locations(
     context: Context, what: str, owner: Table | Partition, location: str, statement: SetSkewedLocation
 ) -> Skew:
-    """The owner's skew with the new places. `what` names the owner, `location` is its own place."""
+    """Returns the owner's skew with the new places. `what` names the owner, `location` is its own place."""
     skew = owner.skew
     if not skew.is_list_bucketed:
         raise InvalidStatementError(
@@ -95,7 +95,7 @@ def _with_locations(
 
 
 def _declared(context: Context, what: str, owner: Table | Partition, literals: Sequence[str]) -> tuple[str, ...]:
-    """The declared value that these literals are, as it is stored. A client may have stored 01 for 1."""
+    """Returns the declared value that these literals are, as it is stored. A client may have stored 01 for 1."""
     skew = owner.skew
     (wanted,) = typed(context, what, owner.columns, skew.columns, [literals])
     stored = [[_quoted(text) for text in value] for value in skew.values]
@@ -109,7 +109,7 @@ def _declared(context: Context, what: str, owner: Table | Partition, literals: S
 
 
 def _quoted(text: str) -> str:
-    """A stored text as a literal."""
+    """Returns a stored text as a literal."""
     if text == DEFAULT_PARTITION:
         return "NULL"
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

@@ -96,7 +96,7 @@ def _with_format(context: Context, text: str) -> str:
 
 
 def _source_of(context: Context, statement: CreateTableLike) -> Table | None:
-    """The table that it is like, unless that is Spark's matter."""
+    """Returns the table that it is like, unless that is Spark's matter."""
     try:
         source = context.metastore.get_table(*resolve_table(context, statement.source))
     except NoSuchTableError:

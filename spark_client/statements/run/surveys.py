@@ -22,7 +22,7 @@ _COLUMNS = {
 
 
 def columns(_: Context, statement: Statement) -> str:
-    """The columns of its rows."""
+    """Returns the columns of its rows."""
     return _COLUMNS[type(statement)]
 
 

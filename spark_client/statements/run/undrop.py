@@ -15,7 +15,7 @@ _REPORT = "kind string, name string, partitions bigint"
 
 
 def columns(_: Context, __: Undrop) -> str:
-    """The columns of its rows."""
+    """Returns the columns of its rows."""
     return _REPORT
 
 
@@ -34,7 +34,7 @@ def execute(context: Context, statement: Undrop, _: str) -> DataFrame:
 
 
 def _partition(context: Context, database: str, name: str, statement: Undrop) -> str:
-    """The beginning of the names of the partitions that the clause means. Raises InvalidStatementError."""
+    """Returns the beginning of the names of the partitions that the clause means. Raises InvalidStatementError."""
     table = context.metastore.get_table(database, name)
     values = partition_values(context, table, clause(context, statement.name, statement.partition or "")[0])
     columns = [column.name for column in table.partition_columns]

@@ -27,22 +27,22 @@ def _connected(server: Peer, timeout: float = 5.0) -> socket.socket:
 def beginnings(server: Peer, stop: threading.Event) -> None:
     """140 connections with seven bytes of a message each."""
     peers = [_connected(server) for _ in range(140)]
-    for each in peers:
-        each.sendall(b"\x80\x01\x00\x01\x00\x00\x00")
+    for peer in peers:
+        peer.sendall(b"\x80\x01\x00\x01\x00\x00\x00")
     stop.wait(3)
-    for each in peers:
-        each.close()
+    for peer in peers:
+        peer.close()
 
 
 def untaken(server: Peer, stop: threading.Event) -> None:
     """Large replies that nobody reads."""
     peers = [_connected(server) for _ in range(40)]
-    for each in peers:
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        each.sendall(encode("get_partitions", "large", "t", -1))
+    for peer in peers:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.sendall(encode("get_partitions", "large", "t", -1))
     stop.wait(3)
-    for each in peers:
-        each.close()
+    for peer in peers:
+        peer.close()
 
 
 def slowly_taken(server: Peer, stop: threading.Event) -> None:

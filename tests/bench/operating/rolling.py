@@ -92,9 +92,9 @@ def roll(old: Path, url: str, folder: Path) -> tuple[list[str], dict[str, int]]:
         for which in range(2):
             servers.start("old", which)
         addresses = servers.addresses
-        writers = [Writer(each, addresses if each % 2 else addresses[::-1]) for each in range(CLIENTS)]
-        for each in writers:
-            each.start()
+        writers = [Writer(number, addresses if number % 2 else addresses[::-1]) for number in range(CLIENTS)]
+        for writer in writers:
+            writer.start()
         time.sleep(WHILE)
         expect(servers.command("new", "db", "upgrade"), 0)
         time.sleep(WHILE)
@@ -104,16 +104,20 @@ def roll(old: Path, url: str, folder: Path) -> tuple[list[str], dict[str, int]]:
             servers.start("new", which)
             expect(servers.command("new", "db", "upgrade", "--finish"), 0 if which else 1)
             time.sleep(WHILE)
-        for each in writers:
-            each.end()
-        for each in writers:
-            wrong += each.failures + (each.differences() if not each.failures else []) + each.strays(warehouse)
-            each.close()
+        for writer in writers:
+            writer.end()
+        for writer in writers:
+            wrong += writer.failures + (writer.differences() if not writer.failures else []) + writer.strays(warehouse)
+            writer.close()
     engine = create_engine(url, poolclass=NullPool)
-    wrong += [f"{each.kind}: {each.wrong} rows contradict their bytes" for each in verify(engine, 10) if each.wrong]
+    wrong += [
+        f"{verified.kind}: {verified.wrong} rows contradict their bytes"
+        for verified in verify(engine, 10)
+        if verified.wrong
+    ]
     log = (folder / "log").read_text()
     wrong += [line for line in log.splitlines() if "ERROR" in line or "Traceback" in line][:5]
-    return wrong, {"calls": sum(each.calls for each in writers), "hidden": sum(each.hidden for each in writers)}
+    return wrong, {"calls": sum(writer.calls for writer in writers), "hidden": sum(writer.hidden for writer in writers)}
 
 
 def rounds(commit: str, count: int) -> int:

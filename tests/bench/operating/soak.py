@@ -105,8 +105,8 @@ def _run(server: Peer, pid: int, minutes: float, warehouse: Path) -> Figures:
         multiprocessing.Process(target=_client, args=(server, which, warehouse, ended, results))
         for which in (READERS, -WRITERS)
     ]
-    for each in clients:
-        each.start()
+    for client in clients:
+        client.start()
     phases: list[tuple[float, float, bool]] = []
     until = time.time() + minutes * 60
     while time.time() < until:
@@ -120,8 +120,8 @@ def _run(server: Peer, pid: int, minutes: float, warehouse: Path) -> Figures:
             for start, end, hostile in phases:
                 if start <= began < end:
                     (figures.beside if hostile else figures.alone).append(took)
-    for each in clients:
-        each.join()
+    for client in clients:
+        client.join()
     return figures
 
 
@@ -132,7 +132,7 @@ def _phase(server: Peer, pid: int, figures: Figures, *, hostile: bool) -> tuple[
         enemies.start()
     start = time.time()
     while time.time() < start + PHASE:
-        figures.memory = max(figures.memory, *(each.memory_info().rss for each in psutil.Process(pid).children()))
+        figures.memory = max(figures.memory, *(child.memory_info().rss for child in psutil.Process(pid).children()))
         time.sleep(LOOK)
     end = time.time()
     stop.set()
@@ -144,29 +144,29 @@ def _phase(server: Peer, pid: int, figures: Figures, *, hostile: bool) -> tuple[
 
 def _enemies(server: Peer, stop: Event) -> None:
     ended = threading.Event()
-    peers = [Hostile(server, each, ended) for each in DEEDS]
-    for each in peers:
-        each.start()
+    peers = [Hostile(server, deed, ended) for deed in DEEDS]
+    for peer in peers:
+        peer.start()
     stop.wait()
     ended.set()
-    for each in peers:
-        each.join(10)
+    for peer in peers:
+        peer.join(10)
 
 
 def _client(server: Peer, which: int, warehouse: Path, ended: Event, results: Any) -> None:
     """A process of readers, or (negative) writers."""
     kind = TimedReader if which > 0 else TimedWriter
     threads = [kind(number, server) for number in range(abs(which))]
-    for each in threads:
-        each.start()
+    for writer in threads:
+        writer.start()
     ended.wait()
     wrong: list[str] = []
-    for each in threads:
-        each.end()
-        wrong += each.failures + ([f"{each.name}: {each.hidden} calls were broken off"] if each.hidden else [])
-        if kind is TimedWriter and not each.failures:
-            wrong += each.differences() + each.strays(warehouse)
-    results.put(([each for thread in threads for each in thread.times], wrong))
+    for writer in threads:
+        writer.end()
+        wrong += writer.failures + ([f"{writer.name}: {writer.hidden} calls were broken off"] if writer.hidden else [])
+        if kind is TimedWriter and not writer.failures:
+            wrong += writer.differences() + writer.strays(warehouse)
+    results.put(([row for thread in threads for row in thread.times], wrong))
 
 
 def _fill(client: Any) -> None:

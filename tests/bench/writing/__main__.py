@@ -79,8 +79,8 @@ def crash_command(kills: int, in_place: int, readers: int, rounds: int) -> None:
             race = rivals(spark, metastore, made(spark), rounds, writers=8, readers=4)
             click.echo(f"eight overwriters, four readers, {rounds} rounds: {race}")
             wrong += [*race.tally.wrong, *race.unreferenced]
-    for each in wrong:
-        click.echo(each, err=True)
+    for text in wrong:
+        click.echo(text, err=True)
     raise SystemExit(1 if wrong else 0)
 
 
@@ -99,8 +99,8 @@ def outage_command(rounds: int) -> None:
                 figures = outage(spark, database.url, folder / str(number), kind, rounds, strike)
                 click.echo(figures)
                 wrong += figures.wrong
-    for each in wrong:
-        click.echo(each, err=True)
+    for text in wrong:
+        click.echo(text, err=True)
     raise SystemExit(1 if wrong else 0)
 
 

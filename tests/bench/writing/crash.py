@@ -142,8 +142,8 @@ def clean(spark: SparkSession, metastore: MetastoreClient, table: str) -> int:
         assert time.monotonic() < deadline, "a dead writer is waited for too long"
         time.sleep(0.05)
     result = metastore.clean("default", table, grace=0)
-    assert not [each for each in result.locations if each.error], result
-    return sum(each.files for each in result.locations)
+    assert not [location for location in result.locations if location.error], result
+    return sum(location.files for location in result.locations)
 
 
 def _writes(spark: SparkSession) -> bool:

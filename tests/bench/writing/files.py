@@ -16,7 +16,7 @@ def unreferenced(spark: SparkSession, metastore: MetastoreClient, database: str,
     """Files below the table's directory that no query reads, and that are no marks of partitions; with checksums."""
     root = Path(table_root(metastore.get_table(database, table).location or "").removeprefix("file:"))
     read = {Path(unquote(urlsplit(url).path)) for url in spark.table(f"{database}.{table}").inputFiles()}
-    places = (Path(each.location.removeprefix("file:")) for each in metastore.get_partitions(database, table))
+    places = (Path(partition.location.removeprefix("file:")) for partition in metastore.get_partitions(database, table))
     read |= {mark for place in places for mark in place.glob(f"{MARK}*")}
     read |= {path.with_name(f".{path.name}.crc") for path in read}
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path not in read)

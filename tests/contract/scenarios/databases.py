@@ -56,7 +56,7 @@ def databases_are_listed(hive: Recorder, db: str) -> None:
 
     def here(found: list[str]) -> list[str]:
         """What other scenarios made does not count."""
-        return [each for each in found if each == "default" or each.startswith("list_")]
+        return [text for text in found if text == "default" or text.startswith("list_")]
 
     hive.at(show=here).get_all_databases()
     for pattern in ("list_*", "LIST_A*", "list_a|list_b", "list_.", "list_a.", "list_[ab]", "", "nothing", "*list_a*"):

@@ -88,10 +88,10 @@ def locks_are_listed(hive: Recorder, db: str) -> None:
     first, second = take(hive, "first", db, "t"), take(hive, "second", db, "t", READ)
 
     def listed(answer: Any) -> Any:
-        rows = sorted((each for each in answer.locks if each.dbname == db), key=lambda each: each.lockid)
-        for each in rows:
-            each.lockid = {first: 1, second: 2}[each.lockid]
-            each.lockIdInternal = each.blockedByIntId = each.blockedByExtId = None
+        rows = sorted((lock for lock in answer.locks if lock.dbname == db), key=lambda each: each.lockid)
+        for row in rows:
+            row.lockid = {first: 1, second: 2}[row.lockid]
+            row.lockIdInternal = row.blockedByIntId = row.blockedByExtId = None
         return rows
 
     hive.at("all", show=listed).show_locks(ShowLocksRequest())
@@ -124,7 +124,7 @@ def transactions_are_opened_and_ended(hive: Recorder, db: str) -> None:
     hive.at("never there").abort_txn(AbortTxnRequest(999_999_999))
     hive.at("never there").heartbeat(HeartbeatRequest(None, 999_999_999))
     hive.at("none").open_txns(OpenTxnRequest(0, "me", "here"))
-    hive.at("info", show=lambda answer: sorted({each.state for each in answer.open_txns})).get_open_txns_info()
+    hive.at("info", show=lambda answer: sorted({txn.state for txn in answer.open_txns})).get_open_txns_info()
 
 
 @scenario
@@ -132,7 +132,7 @@ def compactions(hive: Recorder, db: str) -> None:
     hive.create_table(table(db, "t", [("ds", "string")]))
 
     def listed(answer: Any) -> Any:
-        return [(each.tablename, each.partitionname, each.type, each.state) for each in answer.compacts]
+        return [(compact.tablename, compact.partitionname, compact.type, compact.state) for compact in answer.compacts]
 
     hive.compact(CompactionRequest(db, "t", "ds=1", CompactionType.MAJOR))
     hive.at("queue", show=listed).show_compact(ShowCompactRequest())

@@ -29,9 +29,9 @@ def notifications(hive: Recorder, db: str) -> None:
 
     def listed(answer: Any) -> Any:
         kept = ("eventId", "eventType", "dbName", "tableName", "messageFormat")
-        for each in answer.events:
-            each.eventId -= before
-        return [[getattr(each, name) for name in kept] for each in answer.events]
+        for event in answer.events:
+            event.eventId -= before
+        return [[getattr(event, name) for name in kept] for event in answer.events]
 
     hive.at("all", show=listed).get_next_notification(NotificationEventRequest(before, 100))
     hive.at("two", show=listed).get_next_notification(NotificationEventRequest(before, 2))

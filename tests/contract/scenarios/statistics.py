@@ -141,7 +141,7 @@ def statistics_follow_their_table(hive: Recorder, db: str) -> None:
     changed.tableName = "u"
     hive.at("renamed").alter_table(db, "t", changed)
     hive.at("renamed").get_table_column_statistics(db, "u", "l")
-    changed.sd.cols = [each for each in COLUMNS if each.name != "l"] + columns(("new", "int"))
+    changed.sd.cols = [column for column in COLUMNS if column.name != "l"] + columns(("new", "int"))
     hive.at("column is gone").alter_table(db, "u", changed)
     hive.at("column is gone").get_table_column_statistics(db, "u", "s")
     hive.drop_table(db, "u", True)

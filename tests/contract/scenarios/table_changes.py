@@ -52,7 +52,7 @@ def tables_whose_columns_change(hive: Recorder, db: str) -> None:
     hive.create_table(table(db, "t", sd=descriptor(cols=columns(("a", "int"), ("b", "string")))))
     for old in (*kinds, "array<int>"):
         for new in (*kinds, "array<bigint>"):
-            name = "c_" + "".join(each for each in old + new if each.isalnum())
+            name = "c_" + "".join(text for text in old + new if text.isalnum())
             hive.call("create_table", (table(db, name, sd=descriptor(cols=columns(("a", old)))),))
             hive.at(f"{old} to {new}").alter_table_with_environment_context(
                 db, name, table(db, name, sd=descriptor(cols=columns(("a", new)))), QUIET

@@ -209,7 +209,7 @@ def tables_are_listed(hive: Recorder, db: str) -> None:
 def tables_are_found_by_filter(hive: Recorder, db: str) -> None:
     for name in ("b", "a", "ab"):
         hive.create_table(table(db, name, parameters={"p": name, "q": "x"}, owner="me" if name == "a" else "you"))
-    owner, access, parameter = (f"hive_filter_field_{each}__" for each in ("owner", "last_access", "params"))
+    owner, access, parameter = (f"hive_filter_field_{value}__" for value in ("owner", "last_access", "params"))
     for text in (
         f'{owner} = "me"',
         f'{owner} like "m.*"',

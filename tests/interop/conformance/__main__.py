@@ -71,11 +71,11 @@ def _outcomes(suite: Suite, classes: Sequence[str]) -> Iterator[Outcome]:
         jars.insert(0, _compiled(suite, jars, folder))
         with EmbeddedPostgres(folder / "postgres") as postgres:
             runner.upgrade(postgres.url)
-            for each, whole in suite.classes.items():
-                if not classes or each in classes:
-                    with _server(postgres.url, folder / each) as server:
-                        ran = _run(jars, whole, server, folder / each)
-                    sys.stderr.write(f"{each}: {ran.count(chr(10))} tests\n")
+            for value, whole in suite.classes.items():
+                if not classes or value in classes:
+                    with _server(postgres.url, folder / value) as server:
+                        ran = _run(jars, whole, server, folder / value)
+                    sys.stderr.write(f"{value}: {ran.count(chr(10))} tests\n")
                     yield from (_outcome(line) for line in ran.splitlines())
 
 
@@ -144,7 +144,7 @@ def _report(outcomes: list[Outcome], suite: Suite, *, complete: bool) -> int:
             surprises.append(f"{test} fails: {message}")
         if result == "pass" and said is not None and said.verdict == "fails":
             surprises.append(f"{test} passes: it needs no line in {suite.expected.name} ({said.reason})")
-    missing = sorted(set(expected) - {each.test for each in outcomes}) if complete else []
+    missing = sorted(set(expected) - {outcome.test for outcome in outcomes}) if complete else []
     surprises += [f"{test} is listed in {suite.expected.name}, but was not run" for test in missing]
     sys.stdout.write("\n".join([*_table(counts), *_reasons(outcomes, expected), *surprises]) + "\n")
     return 1 if surprises else 0
@@ -162,9 +162,9 @@ def _table(counts: dict[str, Counter[str]]) -> list[str]:
 def _reasons(outcomes: list[Outcome], expected: dict[str, Expectation]) -> list[str]:
     """Why tests are not applicable, each reason with their number."""
     reasons = Counter(
-        expected[each.test].reason
-        for each in outcomes
-        if each.result != "pass" and each.test in expected and expected[each.test].verdict != "fails"
+        expected[outcome.test].reason
+        for outcome in outcomes
+        if outcome.result != "pass" and outcome.test in expected and expected[outcome.test].verdict != "fails"
     )
     return [f"not applicable: {count} {reason}" for reason, count in reasons.most_common()]
 

@@ -55,7 +55,7 @@ class Suite:
     @property
     def jars(self) -> list[str]:
         """What the tests need, the tests first."""
-        own = [str(self.tests), *(str(fetched(f"{each}:{self.version}", "-tests.jar")) for each in self.also)]
+        own = [str(self.tests), *(str(fetched(f"{text}:{self.version}", "-tests.jar")) for text in self.also)]
         return [*own, *self.jars_of_server]
 
     @property

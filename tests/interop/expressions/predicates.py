@@ -21,7 +21,7 @@ def _one(name: str, kind: str, values: str, literals: str) -> Table:
     return Table(
         name,
         (("k", kind),),
-        tuple((each,) for each in [*values.split("|"), DEFAULT]),
+        tuple((part,) for part in [*values.split("|"), DEFAULT]),
         tuple(literals.split("|")),
     )
 

@@ -140,8 +140,8 @@ class _Judge:
 
     def _list(self, elements: list[Any]) -> Any:
         made = self._jvm.java.util.ArrayList()
-        for each in elements:
-            made.add(each)
+        for element in elements:
+            made.add(element)
         return made
 
 

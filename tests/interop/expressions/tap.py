@@ -18,7 +18,7 @@ METHODS: dict[str, Callable[[Any], list[bytes]]] = {
     "get_partitions_by_expr": lambda arguments: [arguments.req.expr],
     "get_partitions_spec_by_expr": lambda arguments: [arguments.req.expr],
     "get_partition_names_req": lambda arguments: [arguments.req.expr],
-    "drop_partitions_req": lambda arguments: [each.expr for each in arguments.req.parts.exprs or []],
+    "drop_partitions_req": lambda arguments: [expr.expr for expr in arguments.req.parts.exprs or []],
 }
 
 
@@ -66,7 +66,7 @@ class Tap:
         if name in METHODS:
             arguments = getattr(ThriftHiveMetastore, f"{name}_args")()
             arguments.read(protocol)
-            self.seen += [(name, each) for each in METHODS[name](arguments)]
+            self.seen += [(name, data) for data in METHODS[name](arguments)]
         else:
             protocol.skip(TType.STRUCT)
 

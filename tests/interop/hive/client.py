@@ -130,7 +130,7 @@ class Hive:
 
 def values(partitions: Iterable[Any]) -> list[str]:
     """The values of partitions, written `a/b`."""
-    return ["/".join(each.getValues()) for each in partitions]
+    return ["/".join(partition.getValues()) for partition in partitions]
 
 
 def equal(actual: Any, expected: Any) -> None:

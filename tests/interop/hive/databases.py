@@ -34,7 +34,7 @@ def databases(hive: Hive, folder: Path) -> None:
     if hive.is_4:
         with hive.attempt(group, "get_databases_req"):
             request = hive.make("GetDatabaseObjectsRequest", pattern=name)
-            equal([each.getName() for each in client.get_databases_req(request).getDatabases()], [name])
+            equal([database.getName() for database in client.get_databases_req(request).getDatabases()], [name])
     with hive.attempt(group, "alterDatabase"):
         found = client.getDatabase(name)
         found.setParameters({"k": "w"})

@@ -84,11 +84,11 @@ def _are_told(hive: Hive, ours: Any, database: str) -> None:
     depend(ours, database, "tdep", "t2", ["1"])
     with hive.attempt(GROUP, "getNextNotification of a changed dependency"):
         events = hive.client.getNextNotification(start, 0, None).getEvents()
-        equal([each.getEventType() for each in events], ["ALTER_PARTITION", "ALTER_TABLE"])
+        equal([event.getEventType() for event in events], ["ALTER_PARTITION", "ALTER_TABLE"])
     if not hive.is_4:
         with hive.attempt(GROUP, "its messages, read by Hive"):
             reader = hive.metastore.messaging.json.JSONMessageDeserializer()
-            partition, table = (each.getMessage() for each in events)
+            partition, table = (event.getMessage() for event in events)
             message = reader.getAlterPartitionMessage(partition)
             bases = [
                 each.getParameters()["dependent.on"] for each in (message.getPtnObjBefore(), message.getPtnObjAfter())

@@ -13,7 +13,7 @@ def hiveserver(hive: Hive, _: Path) -> None:
     """Materialized views, reports of writes, compactions that end otherwise, plans that there are not."""
     with hive.database(unique("hs")) as database:
         hive.client.createTable(hive.table(database, "t", ("ds", "string"), parameters=INSERT_ONLY))
-        hive.client.add_partitions([hive.partition(database, "t", each) for each in "xyz"])
+        hive.client.add_partitions([hive.partition(database, "t", text) for text in "xyz"])
         _views(hive, database)
         _nothing(hive)
         if hive.is_4:

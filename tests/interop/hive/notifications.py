@@ -40,7 +40,7 @@ def notifications(hive: Hive, _: Path) -> None:
 
 def _read_messages(hive: Hive, events: list[object], database: str) -> None:
     reader = hive.metastore.messaging.json.JSONMessageDeserializer()
-    created, table, partition = (each.getMessage() for each in events)  # type: ignore[attr-defined]
+    created, table, partition = (event.getMessage() for event in events)  # type: ignore[attr-defined]
     equal(reader.getCreateDatabaseMessage(created).getDB(), database)
     equal(reader.getCreateTableMessage(table).getTableObj().getTableName(), "t")
     found = reader.getAddPartitionMessage(partition).getPartitionObjs().iterator().next()

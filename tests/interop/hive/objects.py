@@ -56,7 +56,7 @@ def column_statistics(hive: Hive, _: Path) -> None:
     engine = ["hive"] if hive.is_4 else []  # since Hive 4, each engine has its own
     with hive.database(unique("stats")) as database:
         client.createTable(hive.table(database, "t", ("ds", "string")))
-        client.add_partitions([hive.partition(database, "t", each) for each in "xy"])
+        client.add_partitions([hive.partition(database, "t", text) for text in "xy"])
         with hive.attempt(group, "updateTableColumnStatistics"):
             equal(client.updateTableColumnStatistics(_statistics(hive, database, None, 1, 7)), True)
         with hive.attempt(group, "getTableColumnStatistics"):
@@ -155,10 +155,10 @@ def _read_constraints(hive: Hive, database: str) -> None:
     group, client = "constraints", hive.client
     with hive.attempt(group, "getPrimaryKeys, getForeignKeys"):
         request = hive.make("PrimaryKeysRequest", db_name=database, tbl_name="parent", catName="hive")
-        equal([each.getPk_name() for each in client.getPrimaryKeys(request)], ["parents"])
+        equal([primary_key.getPk_name() for primary_key in client.getPrimaryKeys(request)], ["parents"])
         child = {"foreign_db_name": database, "foreign_tbl_name": "child", "catName": "hive"}
         request = hive.make("ForeignKeysRequest", **child)
-        equal([each.getFk_name() for each in client.getForeignKeys(request)], ["children"])
+        equal([foreign_key.getFk_name() for foreign_key in client.getForeignKeys(request)], ["children"])
     names = {"catName": "hive", "db_name": database, "tbl_name": "child"}
     with hive.attempt(group, "getUniqueConstraints, getNotNullConstraints"):
         found = client.getUniqueConstraints(hive.make("UniqueConstraintsRequest", **names))

@@ -39,7 +39,7 @@ def filters(hive: Hive, _: Path) -> None:
     with hive.database(unique("filters")) as database:
         client.createTable(hive.table(database, "t", *KEYS))
         days = [("2024-01-01", "9"), ("2024-01-01", "10"), ("2024-01-02", "100")]
-        client.add_partitions([hive.partition(database, "t", *each) for each in days])
+        client.add_partitions([hive.partition(database, "t", *day) for day in days])
         for text, expected in FILTERS.items():
             if expected is None:
                 with hive.refused(group, f"listPartitionsByFilter {text}", "MetaException"):
@@ -77,8 +77,8 @@ def _filters_of_4(hive: Hive, database: str) -> None:
         spec.setFilterMode(hive.api.PartitionFilterMode.BY_EXPR)
         request.setFilterSpec(spec)
         found = client.getPartitionsWithSpecs(request).getPartitionSpec()
-        parts = [each for spec in found for each in spec.getSharedSDPartitionSpec().getPartitions()]
-        equal([list(each.getValues()) for each in parts], [["2024-01-02", "100"]])
+        parts = [partition for spec in found for partition in spec.getSharedSDPartitionSpec().getPartitions()]
+        equal([list(part.getValues()) for part in parts], [["2024-01-02", "100"]])
 
 
 def _write(hive: Hive, database: str, folder: Path) -> None:
@@ -112,7 +112,7 @@ def _write(hive: Hive, database: str, folder: Path) -> None:
     with hive.attempt(group, "exchange_partition, exchange_partitions"):
         for name in ("source", "target"):
             client.createTable(hive.table(database, name, *KEYS))
-        client.add_partitions([hive.partition(database, "source", each, "1") for each in "xy"])
+        client.add_partitions([hive.partition(database, "source", text, "1") for text in "xy"])
         client.exchange_partition({"ds": "x", "n": "1"}, database, "source", database, "target")
         client.exchange_partitions({"ds": "y"}, database, "source", database, "target")
         equal(client.listPartitionNames(database, "target", -1), ["ds=x/n=1", "ds=y/n=1"])
@@ -146,7 +146,7 @@ def _read(hive: Hive, database: str) -> None:
         keys = hive.columns(*KEYS)
         request = hive.make("PartitionValuesRequest", dbName=database, tblName="t", partitionKeys=keys)
         rows = client.listPartitionValues(request).getPartitionValues()
-        assert ["b", "9"] in [list(each.getRow()) for each in rows]
+        assert ["b", "9"] in [list(row.getRow()) for row in rows]
     with hive.attempt(group, "partitionNameToVals, partitionNameToSpec"):
         equal(client.partitionNameToVals(names[0]), ODD)
         equal(dict(client.partitionNameToSpec("ds=b/n=9")), {"ds": "b", "n": "9"})

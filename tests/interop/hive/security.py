@@ -24,7 +24,7 @@ def roles(hive: Hive, _: Path) -> None:
         assert role in [each.getRoleName() for each in client.list_roles("ann", user)]
     with hive.attempt(group, "get_principals_in_role, get_role_grants_for_principal"):
         found = client.get_principals_in_role(hive.make("GetPrincipalsInRoleRequest", roleName=role))
-        equal([each.getPrincipalName() for each in found.getPrincipalGrants()], ["ann"])
+        equal([principal_grant.getPrincipalName() for principal_grant in found.getPrincipalGrants()], ["ann"])
         request = hive.make("GetRoleGrantsForPrincipalRequest", principal_name="ann", principal_type=user)
         found = client.get_role_grants_for_principal(request).getPrincipalGrants()
         assert role in [each.getRoleName() for each in found]
@@ -64,7 +64,7 @@ def privileges(hive: Hive, _: Path) -> None:
             equal(held(), ["SELECT"])
         with hive.attempt(group, "get_privilege_set"):
             found = client.get_privilege_set(on_table(), "ann", [])
-            equal([each.getPrivilege() for each in found.getUserPrivileges()["ann"]], ["SELECT"])
+            equal([user_privilege.getPrivilege() for user_privilege in found.getUserPrivileges()["ann"]], ["SELECT"])
         with hive.attempt(group, "refresh_privileges"):
             client.refresh_privileges(on_table(), "SQL", bag("INSERT"))
             equal(held(), ["INSERT"])

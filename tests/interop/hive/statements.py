@@ -41,7 +41,7 @@ def _drops(hive: HiveSession) -> None:
     hive.do("ALTER TABLE p DROP PARTITION (ds='2024-01-03', hr=1)")
     hive.ask("SHOW PARTITIONS p", *HOURS)
     hive.do("ALTER TABLE p DROP PARTITION (ds='2024-01-01', hr>2)")
-    hive.ask("SHOW PARTITIONS p", *(each for each in HOURS if each != "ds=2024-01-01/hr=10"))
+    hive.ask("SHOW PARTITIONS p", *(text for text in HOURS if text != "ds=2024-01-01/hr=10"))
     hive.do("ALTER TABLE p DROP PARTITION (ds<='2024-01-01', hr<2), PARTITION (ds>'2024-01-01', hr!=2)")
     hive.ask("SHOW PARTITIONS p", "ds=2024-01-01/hr=2", "ds=2024-01-02/hr=2")
     hive.do("ALTER TABLE p DROP PARTITION (hr>=1, hr<2)", "ALTER TABLE p DROP IF EXISTS PARTITION (ds<>'2024-01-02')")
@@ -176,7 +176,7 @@ def _materialized_views(hive: HiveSession) -> None:
     hive.ask("SELECT ds, n FROM mv", "a\t2")
     with hive.report.attempt("queries", "SHOW MATERIALIZED VIEWS"):
         said = hive.run("SHOW MATERIALIZED VIEWS")
-        assert [each.split()[0] for each in said if not each.startswith("#")] == ["mv"], said
+        assert [text.split()[0] for text in said if not text.startswith("#")] == ["mv"], said
     hive.do("INSERT INTO TABLE w PARTITION (ds='z', hr=1) VALUES (1)", "ALTER MATERIALIZED VIEW mv REBUILD")
     hive.ask("SELECT ds, n FROM mv", "a\t2", "z\t1")
     hive.do("DROP MATERIALIZED VIEW mv")

@@ -47,7 +47,7 @@ def _create(hive: Hive, database: str, folder: Path) -> None:
         table.getSd().setSkewedInfo(hive.make("SkewedInfo", **skew, **places))
         client.createTable(table)
         found = client.getTable(database, "skewed").getSd().getSkewedInfo()
-        equal([list(each) for each in found.getSkewedColValues()], [["1"], ["2"]])
+        equal([list(skewed_col_value) for skewed_col_value in found.getSkewedColValues()], [["1"], ["2"]])
 
 
 def _find(hive: Hive, database: str) -> None:
@@ -55,7 +55,7 @@ def _find(hive: Hive, database: str) -> None:
     with hive.attempt(GROUP, "getTable"):
         found = client.getTable(database.upper(), "FIRST")
         equal((found.getTableName(), found.getDbName(), found.getCatName()), ("first", database, "hive"))
-        equal([each.getName() for each in found.getPartitionKeys()], ["ds"])
+        equal([partition_key.getName() for partition_key in found.getPartitionKeys()], ["ds"])
         equal(found.getParameters().get("k"), "v")
     with hive.refused(GROUP, "getTable of none", "NoSuchObjectException", f"{database}.none table not found"):
         client.getTable(database, "none")
@@ -81,7 +81,7 @@ def _find(hive: Hive, database: str) -> None:
         equal(client.listTableNamesByFilter(database, text, -1), ["first", "seen", "skewed"])
         equal(client.listTableNamesByFilter(database, text, 1), ["first"])
     with hive.attempt(GROUP, "getFields, getSchema"):
-        equal([each.getName() for each in client.getFields(database, "first")], ["a", "x"])
+        equal([field.getName() for field in client.getFields(database, "first")], ["a", "x"])
         equal([each.getName() for each in client.getSchema(database, "first")], ["a", "x", "ds"])
     with hive.attempt(GROUP, "getMaterializedViewsForRewriting"):
         if hive.is_4:

@@ -67,7 +67,7 @@ def _open_and_end(hive: Hive) -> None:
         equal(client.getValidTxns().isTxnValid(number), True)
     with hive.attempt(group, "openTxns, showTxns, heartbeatTxnRange"):
         numbers = list(client.openTxns("me", 3).getTxn_ids())
-        assert set(numbers) <= {each.getId() for each in client.showTxns().getOpen_txns()}
+        assert set(numbers) <= {txn.getId() for txn in client.showTxns().getOpen_txns()}
         found = client.heartbeatTxnRange(numbers[0], numbers[-1])
         equal((found.getAborted().size(), found.getNosuch().size()), (0, 0))
     with hive.attempt(group, "rollbackTxn, abortTxns"):
@@ -83,7 +83,7 @@ def _open_and_end(hive: Hive) -> None:
         with hive.attempt(group, "openTxn of a kind, getOpenTxns, getLatestTxnIdInConflict"):
             number = client.openTxn("me", hive.api.TxnType.READ_ONLY)
             assert number not in list(client.getOpenTxns().getOpen_txns())
-            assert number in [each.getId() for each in client.showTxns().getOpen_txns()]
+            assert number in [txn.getId() for txn in client.showTxns().getOpen_txns()]
             equal(client.getLatestTxnIdInConflict(number), 0)
             client.commitTxn(number)
 

@@ -158,7 +158,7 @@ def a_dead_writer_is_cleaned_up(tables: Tables) -> None:
     while tables.context.metastore.clean("far", name, dry_run=True, grace=0).waiting:
         pass  # the lease ends
     cleaned = tables.context.metastore.clean("far", name, grace=0)
-    assert not [each.error for each in cleaned.locations if each.error], cleaned
+    assert not [location.error for location in cleaned.locations if location.error], cleaned
     assert tables.unreferenced(name) == []
     assert tables.ids(name) == [1]
 

@@ -119,7 +119,7 @@ def reader(condition: str) -> Callable[[Sequence[str], bool], bool]:
     compiled = compile(code, "condition", "eval")
 
     def holds(row: Sequence[str], reads_null: bool) -> bool:
-        ds, hr = [None if each == DEFAULT_PARTITION and reads_null else each for each in row]
+        ds, hr = [None if text == DEFAULT_PARTITION and reads_null else text for text in row]
         return bool(eval(compiled, {"ds": ds, "hr": hr, "concat": lambda *parts: "".join(parts)}))
 
     return holds

@@ -91,7 +91,7 @@ def test_no_message_holds_objects_without_end(sizes: list[int]) -> None:
 
 @given(st.lists(st.text(), min_size=1, max_size=3), st.text(), st.text())
 def test_what_objects_have_in_common_is_in_the_message_once(own: list[str], common: str, value: str) -> None:
-    texts = [json.dumps({"common": common, "own": each}, separators=(",", ":")) for each in own]
+    texts = [json.dumps({"common": common, "own": name}, separators=(",", ":")) for name in own]
     marked = json.dumps({"common": common}, separators=(",", ":"))[1:-1]
     objects = Objects((f"{{{MARK}{text[len(marked) + 1 :]}" for text in texts), marked)
     keyed = [[value, f"{{{MARK}"]] * len(own)

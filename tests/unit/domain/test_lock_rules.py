@@ -75,18 +75,30 @@ def test_a_request_waits_for_the_earliest_that_is_in_its_way(
     standing = [
         lock(number, *held, transaction=owner, granted=granted) for number, (held, granted, owner) in enumerate(others)
     ]
-    own = [each for each in standing if transaction is not None and each.transaction == transaction]
-    behind = [each for each in own if each.granted]
-    for each in standing:
-        if each not in own and not each.granted and meet(each, behind):
-            behind.append(each)
-    in_the_way = [each.id for each in standing if each not in own + behind and meet(lock(99, *requested), [each])]
+    own = [
+        standing_lock
+        for standing_lock in standing
+        if transaction is not None and standing_lock.transaction == transaction
+    ]
+    behind = [standing_lock for standing_lock in own if standing_lock.granted]
+    for standing_lock in standing:
+        if standing_lock not in own and not standing_lock.granted and meet(standing_lock, behind):
+            behind.append(standing_lock)
+    in_the_way = [
+        standing_lock.id
+        for standing_lock in standing
+        if standing_lock not in own + behind and meet(lock(99, *requested), [standing_lock])
+    ]
     found = blocker(requested, transaction, standing)
     assert (found.lock if found else None) == min(in_the_way, default=None)
 
 
 def meet(asking: StandingLock, standing: list[StandingLock]) -> bool:
-    pairs = ((asked, held) for each in standing for asked, held in product(asking.components, each.components))
+    pairs = (
+        (asked, held)
+        for standing_lock in standing
+        for asked, held in product(asking.components, standing_lock.components)
+    )
     return any(waits(asked, held) for asked, held in pairs)
 
 
@@ -98,18 +110,22 @@ def test_what_is_granted_never_conflicts_and_everybody_gets_a_turn(asked: list[t
         waiting = blocker(requested, transaction, standing)
         standing.append(lock(number, *requested, transaction=transaction, granted=waiting is None))
     while standing:
-        for place, each in enumerate(standing):
-            if not each.granted:
-                others = [other for other in standing if other.granted or other.id < each.id]
-                if blocker(each.components, each.transaction, others) is None:
-                    standing[place] = lock(each.id, *each.components, transaction=each.transaction)
+        for place, standing_lock in enumerate(standing):
+            if not standing_lock.granted:
+                others = [other for other in standing if other.granted or other.id < standing_lock.id]
+                if blocker(standing_lock.components, standing_lock.transaction, others) is None:
+                    standing[place] = lock(
+                        standing_lock.id, *standing_lock.components, transaction=standing_lock.transaction
+                    )
         for one, other in product(standing, standing):
             if one.granted and other.granted and one.transaction != other.transaction:
                 assert not (meet(one, [other]) and one.id > other.id)
         # A transaction that holds something and whose every lock is granted ends; else one that is dead-locked does.
-        done = {each.transaction for each in standing} - {each.transaction for each in standing if not each.granted}
+        done = {standing_lock.transaction for standing_lock in standing} - {
+            standing_lock.transaction for standing_lock in standing if not standing_lock.granted
+        }
         ended = done or {standing[0].transaction}
-        standing = [each for each in standing if each.transaction not in ended]
+        standing = [standing_lock for standing_lock in standing if standing_lock.transaction not in ended]
 
 
 def test_a_transaction_does_not_wait_for_those_who_wait_for_it() -> None:

@@ -80,7 +80,7 @@ def test_every_beginning_is_refused(version: str) -> None:
 def test_an_expression_is_what_it_says() -> None:
     found = recordings("4.1.0")
     statement = "EXPLAIN SELECT x FROM ints WHERE k > 1"
-    recorded = next(each for each in found.expressions if each.statement == statement)
+    recorded = next(expression for expression in found.expressions if expression.statement == statement)
     assert _parsed(found, recorded, recorded.expression) == Compare("k", Operator.GREATER, "1")
     other = recorded._replace(table="two")
     assert _parsed(found, other, recorded.expression) == UNKNOWN

@@ -68,7 +68,7 @@ def test_who_listens_to_others_without_asking_is_warned(listen: str, authenticat
 
 
 def certificate(*names: tuple[str, str]) -> dict[str, Any]:
-    return {"subject": tuple(((each),) for each in names), "notAfter": "Jan  1 00:00:00 2100 GMT"}
+    return {"subject": tuple(((name),) for name in names), "notAfter": "Jan  1 00:00:00 2100 GMT"}
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class Names(NamedTuple):
             (lambda name: "cat" in name, "hive"),
             (lambda name: name in ("fulltablenames", "tablesused"), f"{self.database}.{self.table}"),
             (lambda name: name.endswith(_DATABASES), self.database),
-            (lambda name: any(each in name for each in _PRINCIPALS), self.user),
+            (lambda name: any(principal in name for principal in _PRINCIPALS), self.user),
             (lambda name: name == "privilege", "SELECT"),
             (lambda name: name == "queryid", self.token),
             (lambda name: "val" in name, self.value),

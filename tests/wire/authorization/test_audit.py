@@ -59,7 +59,7 @@ def test_a_change_and_a_refusal_are_lines(audited: Application) -> None:
         call(audited, "alice", "create_table", table("sales", "orders"))
     call(audited, "alice", "grant_privileges", bag(on_table("sales", "orders"), "SELECT", "bob"))
     call(audited, "alice", "drop_table", "sales", "orders", False, real_user="trino")
-    found = [(each.user_name, each.for_user, each.method, each.objects, each.outcome) for each in trail(audited)]
+    found = [(line.user_name, line.for_user, line.method, line.objects, line.outcome) for line in trail(audited)]
     assert found == [
         ("root", None, "create_database", ["@hive", "sales"], "done"),
         ("alice", None, "create_table", ["sales", "sales.orders"], "done"),
@@ -68,7 +68,7 @@ def test_a_change_and_a_refusal_are_lines(audited: Application) -> None:
         ("alice", None, "grant_privileges", ["sales.orders"], "done"),
         ("trino", "alice", "drop_table", ["sales.orders"], "done"),
     ]
-    assert [each.number for each in trail(audited)] == [1, 2, 3, 4, 5, 6]
+    assert [line.number for line in trail(audited)] == [1, 2, 3, 4, 5, 6]
     made = trail(audited)[1]
     assert made.detail == {"a": "b", "fs.s3a.secret.key": "***"}
     assert made.address == "10.0.0.1:5"
@@ -84,16 +84,16 @@ def test_lines_are_in_the_order_of_the_commits(audited: Application) -> None:
             call(audited, "root", "create_table", table("many", f"t{number}_{each}"))
 
     threads = [threading.Thread(target=make, args=(number,)) for number in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     with audited._store.read() as work:
         from metastore.domain.events import EventFilter
 
         events = work.notifications.after(0, EventFilter(types=("CREATE_TABLE",)), None)
-    lines = [each.objects[-1] for each in trail(audited) if each.method == "create_table"]
-    assert lines == [f"many.{each.tableName}" for each in events]
+    lines = [line.objects[-1] for line in trail(audited) if line.method == "create_table"]
+    assert lines == [f"many.{event.tableName}" for event in events]
     assert len(lines) == 20
 
 
@@ -104,7 +104,7 @@ def test_the_log_has_each_line_once_and_in_order(audited: Application, caplog: p
     assert audited._audit
     audited._audit.tell()
     audited._audit.tell()
-    lines = [each.getMessage() for each in caplog.records if each.name == "metastore.audit"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "metastore.audit"]
     assert [line.split()[0] for line in lines] == ["number=1", "number=2", "number=3"]
     assert "user=root for=- address=10.0.0.1:5 method=create_database objects=@hive,db0 outcome=done" in lines[0]
 
@@ -123,7 +123,7 @@ def test_without_a_table_lines_are_in_the_log_alone(
         assert trail(application) == []
     finally:
         application.close()
-    assert any("method=create_database objects=@hive,d" in each.getMessage() for each in caplog.records)
+    assert any("method=create_database objects=@hive,d" in record.getMessage() for record in caplog.records)
 
 
 def test_the_command_shows_a_tables_lines(

@@ -164,11 +164,11 @@ def test_a_refusal_does_not_name_what_is_hidden(guarded_server: Server, world: N
 
 def test_the_log_has_no_gaps_and_tells_nothing_of_what_is_hidden(stranger: Any, guarded_server: Server) -> None:
     events = stranger.get_next_notification(NotificationEventRequest(0, 1000)).events
-    numbers = [each.eventId for each in events]
+    numbers = [event.eventId for event in events]
     assert numbers == list(range(1, numbers[-1] + 1))
-    kinds = {each.eventType for each in events}
+    kinds = {event.eventType for event in events}
     assert {"HIDDEN", "CREATE_TABLE"} <= kinds
-    assert {each.tableName for each in events if each.eventType == "CREATE_TABLE"} == {"seen", "dependent"}
+    assert {event.tableName for event in events if event.eventType == "CREATE_TABLE"} == {"seen", "dependent"}
     hidden = NotificationEventRequest(0, 1000, None, "hive", HIDDEN.database)
     assert stranger.get_next_notification(hidden).events == []
     count = NotificationEventsCountRequest(0, HIDDEN.database)

@@ -177,8 +177,8 @@ def test_who_sees_which_grants(client_of: Clients, home: tuple[str, str]) -> Non
     ref = on_table(database, name)
     grant(alice, ref, "SELECT", "bob")
     grant(alice, ref, "SELECT", "carol")
-    assert [each.principalName for each in alice.list_privileges(None, None, ref)] == ["bob", "carol"]
-    assert [each.principalName for each in bob.list_privileges(None, None, ref)] == ["bob"]
+    assert [privilege.principalName for privilege in alice.list_privileges(None, None, ref)] == ["bob", "carol"]
+    assert [privilege.principalName for privilege in bob.list_privileges(None, None, ref)] == ["bob"]
     assert client_of("dave").list_privileges(None, None, ref) == []
     assert bob.get_privilege_set(ref, "bob", []).userPrivileges["bob"]
     with pytest.raises(MetaException, match="Permission denied"):
@@ -197,8 +197,8 @@ def test_the_role_admin_is_the_settings_to_give(client_of: Clients) -> None:
     mallory = client_of("mallory")
     with pytest.raises(MetaException, match="Permission denied"):
         mallory.create_role(Role(unique("r")))
-    assert [each.roleName for each in mallory.list_roles("mallory", USER)] == ["public"]
-    assert "admin" in [each.roleName for each in root.list_roles(ADMIN, USER)]
+    assert [role.roleName for role in mallory.list_roles("mallory", USER)] == ["public"]
+    assert "admin" in [role.roleName for role in root.list_roles(ADMIN, USER)]
     assert client_of("someone", ["wheel"]).create_role(Role(unique("r")))
 
 
@@ -299,9 +299,9 @@ def test_secrets_are_the_owners(client_of: Clients, home: tuple[str, str]) -> No
             )
         ]
 
-    assert all("hunter2" in each for each in told(alice))
-    assert all("hunter2" in each for each in told(root))
-    assert all("hunter2" not in each and "***" in each for each in told(bob))
+    assert all("hunter2" in text for text in told(alice))
+    assert all("hunter2" in text for text in told(root))
+    assert all("hunter2" not in text and "***" in text for text in told(bob))
     changed = bob.get_table(database, "s")
     assert changed.parameters["jdbc.password"] == "***"
     changed.parameters["a"] = "c"
@@ -354,9 +354,9 @@ def test_locks_and_transactions_are_their_makers(client_of: Clients, home: tuple
         bob.unlock(UnlockRequest(locked))
     with pytest.raises(NoSuchLockException):
         bob.heartbeat(HeartbeatRequest(locked))
-    by_id = {each.id: each for each in bob.get_open_txns_info().open_txns}
+    by_id = {txn.id: txn for txn in bob.get_open_txns_info().open_txns}
     assert (by_id[opened].user, by_id[opened].hostname) == ("(hidden)", "(hidden)")
-    assert [each.user for each in root.show_locks(ShowLocksRequest(database)).locks] == ["alice"]
+    assert [lock.user for lock in root.show_locks(ShowLocksRequest(database)).locks] == ["alice"]
     alice.heartbeat(HeartbeatRequest(locked))
     alice.unlock(UnlockRequest(locked))
     root.abort_txn(AbortTxnRequest(opened))

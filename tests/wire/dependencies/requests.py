@@ -25,17 +25,17 @@ def create(client: Any, database: str, name: str, base: str, *keys: str, **field
 
 
 def depend(client: Any, database: str, name: str, base: str, *partitions: Sequence[str]) -> None:
-    chosen = [list(each) for each in partitions] or None
+    chosen = [list(sequence) for sequence in partitions] or None
     client.set_dependency(SetDependencyRequest(database, name, database, base, partitions=chosen))
 
 
 def add(client: Any, database: str, name: str, *values: Sequence[str]) -> None:
-    client.add_partitions([partition(database, name, each) for each in values])
+    client.add_partitions([partition(database, name, value) for value in values])
 
 
 def add_to_dependent(client: Any, database: str, name: str, *values: Sequence[str]) -> None:
     """As plain clients do it."""
-    client.add_partitions([partition(database, name, each, sd=None) for each in values])
+    client.add_partitions([partition(database, name, value, sd=None) for value in values])
 
 
 def asked(
@@ -47,17 +47,20 @@ def asked(
 
 def bases(client: Any, database: str, name: str, direction: int = UP, **fields: Any) -> list[tuple[str, str]]:
     found = asked(client, database, name, direction, **fields).tables
-    return [(each.tableName, each.baseTableName) for each in found]
+    return [(dependency.tableName, dependency.baseTableName) for dependency in found]
 
 
 def reads(client: Any, database: str, name: str, values: Sequence[str] | None = None) -> dict[str, Any]:
     """Dependent partition → base table and base partitions."""
     found = asked(client, database, name, UP, values, transitive=False).partitions
-    return {each.partitionName: (each.baseTableName, each.basePartitions) for each in found}
+    return {dependency.partitionName: (dependency.baseTableName, dependency.basePartitions) for dependency in found}
 
 
 def fresh(client: Any, database: str, name: str) -> dict[str, bool]:
-    return {each.partitionName: each.fresh for each in asked(client, database, name, UP, transitive=False).partitions}
+    return {
+        dependency.partitionName: dependency.fresh
+        for dependency in asked(client, database, name, UP, transitive=False).partitions
+    }
 
 
 def text(client: Any, database: str, name: str = "tdep") -> str:

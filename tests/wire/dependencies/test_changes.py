@@ -119,8 +119,8 @@ def test_a_base_changes_while_partitions_are_added(metastore_server: Server, cli
                 own.alter_table(database, "t2", base)
 
     with ThreadPoolExecutor(3) as threads:
-        for each in [threads.submit(work) for work in (adds, renames, widens)]:
-            each.result()
+        for future in [threads.submit(work) for work in (adds, renames, widens)]:
+            future.result()
     assert text(client, database).startswith("SELECT `a`, `x`, `ds` FROM `t_8` WHERE `ds` IN ('0', ")
     assert len(fresh(client, database, "tdep")) == 15
 
@@ -143,7 +143,7 @@ def test_no_circle_is_closed_by_two_at_once(metastore_server: Server, client: An
 
         with ThreadPoolExecutor(2) as threads:
             assert sorted(threads.map(work, pair, reversed(pair))) == [False, True]
-        bases = {each.baseTableName for each in asked(client, database, "one", UP).tables}
+        bases = {dependency.baseTableName for dependency in asked(client, database, "one", UP).tables}
         order = ("one", "two") if "two" in bases else ("two", "one")
         for name in order:
             client.drop_table(database, name, True)

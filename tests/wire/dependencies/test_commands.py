@@ -159,7 +159,7 @@ def test_wait(client: Any, shown: Any, chain: str) -> None:
     ],
 )
 def test_mistakes_are_one_line(shown: Any, chain: str, arguments: list[str], text: str) -> None:
-    line = shown(*[each.format(chain) for each in arguments], status=1)
+    line = shown(*[argument.format(chain) for argument in arguments], status=1)
     assert line.count("\n") == 1
     assert text.format(chain) in line
 

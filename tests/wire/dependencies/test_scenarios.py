@@ -39,7 +39,9 @@ def test_the_first_scenario(client: Any, database: str) -> None:
     assert bases(client, database, "tdep") == [("tdep", "t")] == bases(client, database, "t", DOWN)
     assert reads(client, database, "tdep") == {"ds=1": ("t", [f"ds=1/hr={hour:02}" for hour in range(1, 25)])}
     below = asked(client, database, "t", DOWN, ["1", "07"]).partitions
-    assert [(each.tableName, each.partitionName, each.baseSpec) for each in below] == [("tdep", "ds=1", "ds=1")]
+    assert [(dependency.tableName, dependency.partitionName, dependency.baseSpec) for dependency in below] == [
+        ("tdep", "ds=1", "ds=1")
+    ]
     assert asked(client, database, "t", DOWN, ["2"]).partitions == []
 
 
@@ -122,7 +124,7 @@ def test_two_partition_columns(client: Any, database: str) -> None:
         "ds=1/hr=2": ("t2", ["ds=1/hr=2/min=5"]),
     }
     for spec in ([], ["1"], ["1", "2"], ["1", "2", "5"]):
-        names = [each.partitionName for each in asked(client, database, "t2", DOWN, spec).partitions]
+        names = [partition.partitionName for partition in asked(client, database, "t2", DOWN, spec).partitions]
         assert "ds=1/hr=2" in names, spec
 
 
@@ -157,7 +159,7 @@ def test_a_rewritten_base_partition_makes_stale(client: Any, database: str) -> N
     client.alter_partition(database, "t", client.get_partition(database, "t", ["1", "1"]))
     assert fresh(client, database, "tdep") == fresh(client, database, "second") == {"ds=1": False, "ds=2": True}
     impact = asked(client, database, "t", DOWN, ["1"]).partitions
-    assert [(each.tableName, each.fresh) for each in impact] == [("tdep", False), ("second", False)]
+    assert [(dependency.tableName, dependency.fresh) for dependency in impact] == [("tdep", False), ("second", False)]
     depend(client, database, "tdep", "t", ["1"])
     assert fresh(client, database, "tdep") == {"ds=1": True, "ds=2": True}
     assert fresh(client, database, "second") == {"ds=1": False, "ds=2": True}

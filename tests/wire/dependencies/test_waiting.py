@@ -62,7 +62,7 @@ def test_another_server_s_commit_ends_the_wait(database_url: str, start_metastor
         ]
         add_to_dependent(client, database, "tdep", ["1"])
         add(other, database, "t", ["1", "1"])
-        assert [each.result() for each in waits] == [True, True, True]
+        assert [future.result() for future in waits] == [True, True, True]
 
 
 def test_a_new_name_ends_the_wait(metastore_server: Server, client: Any, database: str) -> None:
@@ -95,7 +95,7 @@ def test_who_waits_does_not_keep_others_waiting(database_url: str, start_metasto
         waits = [threads.submit(wait, server, database, "t", str(number), timeoutMillis=2000) for number in range(12)]
         for number in range(12):
             add(client, database, "t", [str(number), "1"])
-        assert {each.result() for each in waits} <= {True, False}  # false at once where too many wait: none fails
+        assert {future.result() for future in waits} <= {True, False}  # false at once where too many wait: none fails
         assert all(wait(server, database, "t", str(number)) for number in range(12))
 
 

@@ -77,9 +77,9 @@ def test_all_workers_are_counted_while_they_work(seen: tuple[Server, str]) -> No
                 client.get_all_databases()
 
     threads = [threading.Thread(target=work) for _ in range(16)]
-    for each in threads:
-        each.start()
-    while any(each.is_alive() for each in threads):
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
         samples(url)
     found = samples(url)
     while total(found, "metastore_calls_total", method="get_all_databases", outcome="ok") < 400:
@@ -172,11 +172,11 @@ def test_a_line_cannot_be_forged_and_has_its_bounds(database_url: str, start_met
     lines = server.log.read_text().splitlines()
     entries = [json.loads(line) for line in lines]
     assert max(map(len, lines)) < 5000
-    call = next(each for each in entries if each.get("method") == "get_table")
+    call = next(entry for entry in entries if entry.get("method") == "get_table")
     assert call["outcome"] == "declared"
     assert call["object"].startswith("forged\\x0a{}.xxx")
     assert {"request", "connection", "address", "user", "client", "milliseconds", "database", "waiting"} <= set(call)
-    assert any(each.get("method") == "evil\\x0amethod" for each in entries)
+    assert any(entry.get("method") == "evil\\x0amethod" for entry in entries)
 
 
 def test_a_client_that_left_before_its_reply_is_in_the_log(database_url: str, start_metastore: Start) -> None:

@@ -40,7 +40,7 @@ class Handler(BaseHTTPRequestHandler):
         sent = ExportTraceServiceRequest()
         sent.ParseFromString(gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body)
         self.server.spans += [
-            span for each in sent.resource_spans for scope in each.scope_spans for span in scope.spans
+            span for resource_span in sent.resource_spans for scope in resource_span.scope_spans for span in scope.spans
         ]
         self.send_response(200)
         self.end_headers()
@@ -69,9 +69,9 @@ def test_each_call_is_a_span(database_url: str, start_metastore: Start, collecto
         with pytest.raises(NoSuchObjectException):
             client.get_table(database, "missing")
     assert server.stop() == 0, "what is left is sent at the end"
-    found = [each for each in collector.spans if each.name == "metastore/get_table"]
+    found = [span for span in collector.spans if span.name == "metastore/get_table"]
     good, bad = found
-    attributes = {each.key: each.value for each in good.attributes}
+    attributes = {attribute.key: attribute.value for attribute in good.attributes}
     assert attributes["rpc.system"].string_value == "apache_thrift"
     assert attributes["rpc.method"].string_value == "get_table"
     assert attributes["enduser.id"].string_value == "alice"

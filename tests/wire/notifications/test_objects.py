@@ -46,7 +46,7 @@ def test_catalogs(client: Any, log: Follower) -> None:
     assert (created.catName, created.dbName, message(created)["catalog"]) == (name, None, name)
     assert struct(Catalog, message(altered)["catObjBeforeJson"]).description == "before"
     assert struct(Catalog, message(altered)["catObjAfterJson"]).description == "after"
-    assert [(each.eventType, each.catName, each.dbName) for each in (database, emptied)] == [
+    assert [(event.eventType, event.catName, event.dbName) for event in (database, emptied)] == [
         ("CREATE_DATABASE", name, "default"),
         ("DROP_DATABASE", name, "default"),
     ]
@@ -92,7 +92,7 @@ def test_transactions(client: Any, log: Follower) -> None:
     log.read()
     first, second = client.open_txns(OpenTxnRequest(2, "me", "here")).txn_ids
     request = AllocateTableWriteIdsRequest(database, name, [first, second])
-    numbers = [each.writeId for each in client.allocate_table_write_ids(request).txnToWriteIds]
+    numbers = [txn_to_write_id.writeId for txn_to_write_id in client.allocate_table_write_ids(request).txnToWriteIds]
     client.allocate_table_write_ids(request)  # nothing new
     client.commit_txn(CommitTxnRequest(first))
     client.abort_txn(AbortTxnRequest(second))

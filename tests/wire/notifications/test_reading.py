@@ -49,7 +49,7 @@ def test_events_can_be_chosen_and_counted(client: Any, log: Follower) -> None:
     assert chosen() == chosen(maxEvents=0) == chosen(maxEvents=-1) == chosen(maxEvents=2**31 - 1) == everything
     assert chosen(maxEvents=2) == everything[:2]
     assert chosen(eventTypeSkipList=["CREATE_TABLE", "x"] * 1000) == [
-        each for each in everything if each[7:] != "TABLE"
+        value for value in everything if value[7:] != "TABLE"
     ]
     assert chosen(eventTypeList=["ADD_PARTITION", "x"]) == ["ADD_PARTITION"]
     assert chosen(eventTypeList=["CREATE_TABLE"], eventTypeSkipList=["CREATE_TABLE"]) == []
@@ -104,10 +104,10 @@ def test_numbers_follow_commits_over_servers(
     writers = [threading.Thread(target=write, args=(number,)) for number in range(8)]
     with connected(servers[0]) as client, connected(servers[1]) as witness:
         log = Follower(client)
-        for each in writers:
-            each.start()
+        for writer in writers:
+            writer.start()
         seen: list[NotificationEvent] = []
-        while any(each.is_alive() for each in writers):
+        while any(writer.is_alive() for writer in writers):
             new = log.read()
             seen += new
             assert client.get_current_notificationEventId().eventId >= log.last

@@ -39,9 +39,9 @@ def test_inserts_and_refreshes_that_clients_tell(client: Any, log: Follower) -> 
     told = [message(event) for event in events]
     assert (told[0]["files"], told[0]["replace"], "ptnObjJson" in told[0]) == (["f#c##"], "false", False)
     assert (told[1]["files"], told[1]["replace"]) == (["g###"], "true")
-    days = [struct(Partition, each["ptnObjJson"]).values for each in told[1:5]]
+    days = [struct(Partition, entry["ptnObjJson"]).values for entry in told[1:5]]
     assert days == [["a"], ["b"], ["a"], ["b"]]
-    assert [each["refreshEvent"] for each in told[4:]] == ["true", "false"]
+    assert [entry["refreshEvent"] for entry in told[4:]] == ["true", "false"]
     assert fire(client, database, name, insertDatas=[]) == []
 
 
@@ -54,7 +54,10 @@ def test_many_partitions_can_be_refreshed_at_once(client: Any, log: Follower) ->
     ids = client.fire_listener_event(request).eventIds
     events = log.read()
     assert [event.eventId for event in events] == ids
-    assert [struct(Partition, message(each)["ptnObjJson"]).values for each in events] == [["b"], ["a"]]
+    assert [struct(Partition, message(notification_event)["ptnObjJson"]).values for notification_event in events] == [
+        ["b"],
+        ["a"],
+    ]
 
 
 @pytest.mark.parametrize(

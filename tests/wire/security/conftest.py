@@ -45,7 +45,7 @@ class Authority:
         issued = self._ca.issue_cert(*names, common_name=user, organization_name="Example", **more)
         name = f"{user or names[0]}{'-expired' if expired else ''}-{id(issued)}"
         pem = Pem(self._folder / f"{name}.pem", self._folder / f"{name}.key")
-        pem.chain.write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
+        pem.chain.write_bytes(b"".join(cert_chain_pem.bytes() for cert_chain_pem in issued.cert_chain_pems))
         issued.private_key_pem.write_to_path(str(pem.key))
         return pem
 

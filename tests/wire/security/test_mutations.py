@@ -160,7 +160,7 @@ def surprises() -> Iterator[list[logging.LogRecord]]:
 @pytest.mark.parametrize("whole", [PLAIN, HTTP], ids=["PLAIN", "HTTP"])
 def test_undamaged_they_come_in(door: Door, whole: bytes) -> None:
     visit = Visit(door, whole)
-    assert [each and each.user for each in visit.known] == ["alice"]
+    assert [identity and identity.user for identity in visit.known] == ["alice"]
     assert b"inside" in visit.answer
 
 

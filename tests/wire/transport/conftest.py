@@ -153,8 +153,8 @@ def serve_echo() -> Iterator[Callable[..., EchoServer]]:
         return servers[-1]
 
     yield start
-    for each in servers:
-        each.close()
+    for echo_server in servers:
+        echo_server.close()
 
 
 @pytest.fixture(scope="module")

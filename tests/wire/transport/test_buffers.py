@@ -94,7 +94,7 @@ def test_an_unframed_reply_leaves_as_it_grows(pair: Pair) -> None:
     writer.write(b"x" * 2**18)
     sent(writer, ours)
     thread.join()
-    assert [len(each) for each in arrived] == [2**18]
+    assert [len(data) for data in arrived] == [2**18]
 
 
 def test_a_framed_reply_waits_for_its_end_and_an_empty_one_is_nothing(pair: Pair) -> None:

@@ -129,7 +129,7 @@ def answer(data: bytes) -> bytes:
 
 
 _CALLS = [
-    call("echo x", wire_format=each) for each in ("binary", "old binary", "framed binary", "compact", "framed compact")
+    call("echo x", wire_format=text) for text in ("binary", "old binary", "framed binary", "compact", "framed compact")
 ]
 _CALLS.append(strict("add_partitions_req", _partitions + struct.pack("!i", 2) + bytes(3) + b"\x02\x00\x04\x01\x00\x00"))
 

@@ -126,7 +126,7 @@ def test_workers_that_cannot_start_any_more_are_tried_again_and_others_go_on(
 def workers(server: EchoServer) -> set[int]:
     """Those that run."""
     children = psutil.Process(server.process.pid).children()
-    return {each.pid for each in children if each.status() != psutil.STATUS_ZOMBIE}
+    return {child.pid for child in children if child.status() != psutil.STATUS_ZOMBIE}
 
 
 def test_no_number_of_deaths_ends_it(serve_echo: ServeEcho) -> None:

@@ -31,22 +31,22 @@ def test_two_thousand_idle_connections_need_no_threads(serve_echo: ServeEcho) ->
     server = serve_echo(workers=1, max_threads=4)
     idle = [server.connect() for _ in range(2000)]
     assert int(server.client().getOption("threads")) <= 4 + 2  # with the ones that accept and that wait for the end
-    for each in idle:
-        each.sendall(call("echo awake"))
-    assert all(b"awake" in each.recv(4096) for each in idle)
+    for socket in idle:
+        socket.sendall(call("echo awake"))
+    assert all(b"awake" in socket.recv(4096) for socket in idle)
 
 
 def test_slow_senders_do_not_keep_others_waiting(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1, max_threads=8)
     message = call("echo late")
     slow = [server.connect() for _ in range(7)]
-    for each in slow:
-        each.sendall(message[:-1])
+    for socket in slow:
+        socket.sendall(message[:-1])
     client = server.client()
     assert [client.getOption(f"echo {n}") for n in range(100)] == [str(n) for n in range(100)]
-    for each in slow:
-        each.sendall(message[-1:])
-    assert all(b"late" in each.recv(4096) for each in slow)
+    for socket in slow:
+        socket.sendall(message[-1:])
+    assert all(b"late" in socket.recv(4096) for socket in slow)
 
 
 def test_calls_of_many_clients_at_once_are_not_mixed_up(serve_echo: ServeEcho) -> None:
@@ -58,10 +58,10 @@ def test_calls_of_many_clients_at_once_are_not_mixed_up(serve_echo: ServeEcho) -
         wrong.extend(name for n in range(50) if client.getOption(f"echo {name} {n}") != f"{name} {n}")
 
     threads = [threading.Thread(target=talk, args=(f"client {n}",)) for n in range(20)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert wrong == []
     assert "Traceback" not in server.log
 
@@ -74,8 +74,8 @@ def test_spare_threads_end(serve_echo: ServeEcho, tmp_path: Path) -> None:
         blocked.append(BlockedCall(server, folder))
     client = server.client()
     assert int(client.getOption("threads")) > 10
-    for each in blocked:
-        each.release()
+    for blocked_call in blocked:
+        blocked_call.release()
     assert eventually(lambda: int(client.getOption("threads")) <= 4)
 
 
@@ -83,14 +83,14 @@ def test_begun_messages_need_no_threads(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1, max_threads=2)
     message = call("echo late")
     begun = [server.connect() for _ in range(140)]
-    for each in begun:
-        each.sendall(message[:7])
+    for socket in begun:
+        socket.sendall(message[:7])
     client = server.client()
     assert [client.getOption(f"echo {n}") for n in range(100)] == [str(n) for n in range(100)]
     assert int(client.getOption("threads")) <= 3 + 2  # with the ones that accept and that look after all
-    for each in begun:
-        each.sendall(message[7:])
-    assert all(b"late" in each.recv(4096) for each in begun)
+    for socket in begun:
+        socket.sendall(message[7:])
+    assert all(b"late" in socket.recv(4096) for socket in begun)
 
 
 def test_replies_that_nobody_reads_need_no_threads_and_bounded_memory(serve_echo: ServeEcho) -> None:
@@ -155,8 +155,8 @@ def test_addresses_come_in_turn_and_who_waits_too_long_is_told_the_limit(serve_e
     with pytest.raises(TApplicationException, match=r"max_calls_per_address=2 calls of 127\.0\.0\.1 are in flight"):
         third.getOption("echo")
     assert server.client(source="127.0.0.2").getOption("echo other") == "other"
-    for each in blocked:
-        assert each.release()
+    for blocked_call in blocked:
+        assert blocked_call.release()
     assert third.getOption("echo now") == "now"
 
 
@@ -189,7 +189,7 @@ def test_a_client_that_does_not_take_its_reply_is_left(serve_echo: ServeEcho) ->
 def test_connections_beyond_the_limit_are_closed_with_one_line(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1, max_connections=3)
     clients = [server.client() for _ in range(3)]
-    assert [each.getOption("echo") for each in clients] == [""] * 3
+    assert [client.getOption("echo") for client in clients] == [""] * 3
     assert [server.connect().recv(1) for _ in range(5)] == [b""] * 5
     server.wait_for_log("connections are refused: max_connections=3 are open")
     assert server.log.count("connections are refused: max_connections=3 are open") == 1
