@@ -14,6 +14,7 @@ depends_on = None
 _NAME = sa.Text(collation="C")
 _TIME = TIMESTAMP(timezone=True)
 _IN_THE_WAY = "kind = 'move' OR kind = 'remove' AND reason <> 'replaced' AND origin IS NULL"
+_UNDERWAY = "kind IN ('make', 'move', 'moved')"
 
 FINISH = ("DROP INDEX IF EXISTS file_operations_unfinished_idx",)
 
@@ -29,6 +30,7 @@ def upgrade() -> None:
     )
     op.create_index("file_operations_drop_id_idx", "file_operations", ["drop_id"])
     op.create_index("file_operations_in_the_way_idx", "file_operations", ["id"], postgresql_where=sa.text(_IN_THE_WAY))
+    op.create_index("file_operations_underway_idx", "file_operations", ["kind"], postgresql_where=sa.text(_UNDERWAY))
 
 
 def _drops() -> None:

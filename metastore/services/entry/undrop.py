@@ -186,7 +186,7 @@ class UndropService:
         return shown
 
     def _rename(self, work: UnitOfWork, stored: StoredTable, name: TableName, home: str) -> Move | None:
-        """Returns a table comes back under another name, in the place of that name if it has one of its own."""
+        """Gives a table its other name, and its directory the place of that name, if it has one of its own."""
         table: Table = stored.encoded.decode()
         own = data_of(work, stored)
         move = Move(own[0], paths.table_location(home, name.name)) if own else None

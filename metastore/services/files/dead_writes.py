@@ -166,7 +166,7 @@ def _renamed_away(dead: DeadWrite) -> list[tuple[str, str]]:
 
 
 def _shared(dead: DeadWrite) -> list[str]:
-    """Tells where its files may be among others': registered, or brought there by a rename."""
+    """Tells whether its files may be among others': registered, or brought there by a rename."""
     ends = (target for source, target in dead.renames if names_write(source, dead.query_id))
     brought = (paths.parent(end) if holds(paths.name(end), dead.query_id) else end for end in ends)
     places = dict.fromkeys([*dead.locations, *brought])

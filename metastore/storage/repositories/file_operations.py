@@ -183,8 +183,7 @@ class FileOperations:
         return number
 
     def made(self, number: int) -> bool:
-        """Returns what was intended belongs to the catalog with this transaction; false where it was spoiled
-        meanwhile."""
+        """Ends what was intended: it belongs to the catalog with this transaction; false where it was spoiled."""
         unspoiled = (_COLUMNS.id == number) & _COLUMNS.error.is_(None)
         return self._connection.execute(delete(file_operations).where(unspoiled)).rowcount == 1
 

@@ -32,5 +32,7 @@ file_operations = Table(
     # Of what can be taken back: put away, and not removed before that time is over.
     Column("drop_id", BigInteger, ForeignKey("drops.id", ondelete="SET NULL"), index=True),
     Index("file_operations_in_the_way_idx", "id", postgresql_where=text(IN_THE_WAY)),
+    # Few beside what is kept: who makes or refers to a place asks for them.
+    Index("file_operations_underway_idx", "kind", postgresql_where=text("kind IN ('make', 'move', 'moved')")),
     indexed_location("file_operations"),
 )
