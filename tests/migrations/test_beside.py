@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from alembic import command
@@ -175,7 +177,7 @@ def test_an_upgrade_waits_for_what_is_in_use(older_url: str) -> None:
             user.rollback()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(runner.time, "sleep", give_up)
+            patch.setattr(runner, "time", SimpleNamespace(sleep=give_up, monotonic=time.monotonic))
             assert runner.upgrade(older_url)
     assert tries == [1]
 

@@ -257,7 +257,7 @@ def _like(column: str, pattern: str) -> Expression:
     patterns = [pattern]
     if "." in pattern:
         patterns += [_sql_pattern(pattern), _sql_pattern(pattern.replace("\\", "\\\\"))]
-    likes = tuple(Like(column, fromkey, any_case) for fromkey in dict.fromkeys(patterns))
+    likes = tuple(Like(column, pattern, any_case) for pattern in dict.fromkeys(patterns))
     return likes[0] if len(likes) == 1 else Or(likes)
 
 

@@ -89,9 +89,8 @@ def structs_in(field: str, *any_of: Right) -> Bound:
 
 
 def _of_structs(found: Iterable[Any], any_of: tuple[Right, ...]) -> list[AnyNeed]:
-    return [
-        Need(fromkey, any_of) for fromkey in dict.fromkeys(table_of_struct(one) for one in found if one is not None)
-    ]
+    names = dict.fromkeys(table_of_struct(struct) for struct in found if struct is not None)
+    return [Need(name, any_of) for name in names]
 
 
 def _many(given: Given, field: str) -> list[Any]:
@@ -149,14 +148,10 @@ def sources(metadata: Any, home: DatabaseName) -> Iterator[AnyNeed]:
     if metadata is None:
         return
     catalog = metadata.catName or home.catalog
-    for source_table in metadata.sourceTables or ():
-        if source_table is not None and source_table.table is not None:
-            yield Need(
-                table_name(
-                    source_table.table.dbName, source_table.table.tableName, source_table.table.catName or catalog
-                ),
-                (Right.SELECT,),
-            )
+    for source in metadata.sourceTables or ():
+        if source is not None and source.table is not None:
+            name = table_name(source.table.dbName, source.table.tableName, source.table.catName or catalog)
+            yield Need(name, (Right.SELECT,))
     for text in metadata.tablesUsed or ():
         parts = (text or "").split(".")
         full = (catalog, metadata.dbName or home.name)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]

@@ -76,7 +76,7 @@ class Permission:
             _CHECKS[type(need)](self, need)
 
     def _look_up(self, names: Iterable[Named]) -> None:
-        new = [fromkey for fromkey in dict.fromkeys(names) if fromkey not in self._found]
+        new = [name for name in dict.fromkeys(names) if name not in self._found]
         self._found |= zip(new, self._work.access.find(new, self._standing), strict=True)
 
     def _is_seen(self, name: TableName) -> bool:

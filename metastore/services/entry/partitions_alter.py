@@ -80,36 +80,23 @@ class PartitionAlterService:
                 raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")
             for each in there.values():
                 check_version(f"{table} partition {each.name}", each.version, context)
-            before = befores(list(there.values()))
+            old = befores(list(there.values()))
             pairs = zip(names, new, strict=True)
             moves = work.file_operations.moved(stored.ref.id)
             changed = [self._successor(rules, there[name], partition, name, moves) for name, partition in pairs]
             check_distinct(changed)
             staying = {place for each in there.values() for place in places_of(each.partition.sd)}
-            admit_descriptors(
-                self._warehouse.roots,
-                rules.table,
-                [named_partition.partition.sd for named_partition in changed],
-                staying,
-            )
-            kept = leaves_data(
-                [(there[named_partition.name].partition, named_partition.partition) for named_partition in changed],
-                context,
-            )
+            admit_descriptors(self._warehouse.roots, rules.table, [after.partition.sd for after in changed], staying)
+            both = [(there[after.name], after) for after in changed]
+            kept = leaves_data([(before.partition, after.partition) for before, after in both], context)
             if updates_statistics(context):
-                self._recount([(there[named_partition.name], named_partition) for named_partition in changed], counted)
-            forget_columns_of_partitions(
-                work, stored.ref, [(there[named_partition.name], named_partition) for named_partition in changed]
-            )
+                self._recount(both, counted)
+            forget_columns_of_partitions(work, stored.ref, both)
             if kept:
                 keep_fresh(work, stored.ref, [each.id for each in there.values()])
             work.partitions_write.update(stored.ref, changed)
-            work.record(*alter_partitions(table_text(rules.table), before, changed))
-            placed = [
-                named_partition.partition.sd.location
-                for named_partition in changed
-                if named_partition.partition.sd.location
-            ]
+            work.record(*alter_partitions(table_text(rules.table), old, changed))
+            placed = [after.partition.sd.location for after in changed if after.partition.sd.location]
             if new_places := [text for text in placed if text not in staying]:
                 refer(work, new_places)
 

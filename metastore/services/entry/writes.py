@@ -100,7 +100,7 @@ def _add_renames(work: UnitOfWork, query_id: str, renames: Sequence[RenamedPath]
     if other:
         raise ConflictError(f"Write {other[0]} renames {other[1]}; try again when it has ended")
     known = set(work.writes.renames(query_id))
-    work.writes.add_renames(query_id, [fromkey for fromkey in dict.fromkeys(renames) if fromkey not in known])
+    work.writes.add_renames(query_id, [rename for rename in dict.fromkeys(renames) if rename not in known])
 
 
 def _rename(query_id: str, source: str, target: str) -> RenamedPath:

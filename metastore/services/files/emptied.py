@@ -18,7 +18,7 @@ def with_empty_parents(places: Iterable[str], root: str) -> list[str]:
     }
     found = (above for place in places for above in (place, *paths.ancestors(place)))
     return [
-        fromkey
-        for fromkey in dict.fromkeys(map(paths.canonical, found))
-        if fromkey not in staying and paths.is_below(fromkey, root)
+        place
+        for place in dict.fromkeys(map(paths.canonical, found))
+        if place not in staying and paths.is_below(place, root)
     ]

@@ -177,11 +177,8 @@ class Journal:
         while True:
             self.carry_out(ids, mine=False)
             with self._store.read() as work:
-                ids = [
-                    operation.id
-                    for operation in work.file_operations.read(ids)
-                    if operation.kind != "moved" and not operation.origin
-                ]
+                left = work.file_operations.read(ids)
+            ids = [operation.id for operation in left if operation.kind != "moved" and not operation.origin]
             if monotonic() > deadline:
                 raise InTheWayError(ids)
             if not ids:
@@ -192,11 +189,7 @@ class Journal:
         """What is to be done. A place to which something refers again is left as it is."""
         work.file_operations.alone()
         claimed = work.file_operations.claim(ids, LEASE, mine=mine)
-        vacated = [
-            operation
-            for operation in claimed
-            if operation.kind == "remove" and operation.reason != TRUNCATED and not operation.origin
-        ]
+        vacated = [one for one in claimed if one.kind == "remove" and one.reason != TRUNCATED and not one.origin]
         led = self._warehouse.roots.canonical([operation.location for operation in vacated])
         used = work.locations.referred([*led, *led.values()])
         kept = []
@@ -216,11 +209,8 @@ class Journal:
         Returns the ids of what is done.
         """
         there = self._each(claimed, self._perform.take_away, failed)
-        if away := {
-            operation.id: there[operation.id]
-            for operation in claimed
-            if there.get(operation.id, operation.location) != operation.location
-        }:
+        lay = {operation.id: operation.location for operation in claimed}
+        if away := {number: place for number, place in there.items() if place != lay[number]}:
             self._in_transaction(lambda work: work.file_operations.put_away(away))
             self._step("put away")
         left = [operation for operation in claimed if operation.id in there]
@@ -256,8 +246,8 @@ class Journal:
             others = (work.locations.referred, work.locations.written, work.file_operations.being_made)
             waiting = [place for place, use in work.locations.retired(places).items() if use.itself]
             used = {*waiting, *(place for of in others for place in of(places))}
-            free = [fromkey for fromkey in dict.fromkeys(places) if fromkey not in used]
-            return work.file_operations.decide([NewOperation("remove", text, UNDONE) for text in free], LEASE)
+            free = [place for place in dict.fromkeys(places) if place not in used]
+            return work.file_operations.decide([NewOperation("remove", place, UNDONE) for place in free], LEASE)
 
         try:
             with self._store.read() as work:

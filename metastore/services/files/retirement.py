@@ -31,9 +31,7 @@ def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]
         ]
     else:
         candidates += _default_place(old)
-    return [
-        fromkey for fromkey in dict.fromkeys(candidates) if not any(paths.same(fromkey, place) for place in current)
-    ]
+    return [text for text in dict.fromkeys(candidates) if not any(paths.same(text, place) for place in current)]
 
 
 def _default_place(sd: StorageDescriptor) -> list[str]:
@@ -59,7 +57,7 @@ def retire(
     What lies outside of the roots is left to its owner.
     """
     back = [paths.canonical(text) for text in current]
-    places = roots.holding(paths.require_not_root(fromkey) for fromkey in dict.fromkeys(replaced))
+    places = roots.holding(paths.require_not_root(text) for text in dict.fromkeys(replaced))
     used = work.locations.referred(places)
     unused = [place for place in places if not used.get(paths.canonical(place), UNUSED).itself]
     work.retired_locations.forget(back)
