@@ -166,7 +166,7 @@ CALLS: dict[str, Callable[[House], object]] = {
     "truncate": lambda house: house.call("truncate_table", "db", "days", None),
     "rename table": lambda house: renamed(house, "other", "t2"),
     "rename partition": lambda house: house.call(
-        "rename_partition", "db", "days", ["1"], partition("db", "days", ["9"], sd=None)
+        "rename_partition", "db", "days", ["1"], partition("db", "days", ["9"], sd=descriptor(None))
     ),
     "publish": lambda house: published(house),
     "clean": lambda house: cleaned(house),

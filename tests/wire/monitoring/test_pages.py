@@ -107,7 +107,11 @@ def test_what_dashboards_and_alerts_name_is_exported(seen: tuple[Server, str]) -
     queries = [target["expr"] for each in dashboard["panels"] for target in each["targets"]]
     queries += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
     named = {name for query in queries for name in re.findall(r"metastore_\w+", query)}
-    found = samples(url)
+    for _ in range(100):  # what a worker has counted is shown a moment later
+        found = samples(url)
+        if named <= set(found):
+            break
+        threading.Event().wait(0.1)
     assert named - set(found) == set()
     assert len(named) > 20
     labels = {(metric, label) for query in queries for metric, label in re.findall(r"(metastore_\w+)\{(\w+)=", query)}
