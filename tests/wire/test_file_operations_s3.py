@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.request import Request, urlopen
 
 import boto3
 import pytest
@@ -29,7 +30,8 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         "AWS_DEFAULT_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(name, value)
-    client: Any = boto3.client("s3")
+    with urlopen(Request(f"http://{host}:{port}/moto-api/reset", method="POST")):  # its objects are those of a process
+        client: Any = boto3.client("s3")
     client.create_bucket(Bucket="bucket")
     yield client
     client.close()
