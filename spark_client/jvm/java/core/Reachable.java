@@ -22,12 +22,13 @@ public final class Reachable extends Rule {
   private static final Pattern NAMES =
       Pattern.compile("(?:Unresolved(?:Relation|Table|View|TableOrView|Identifier|Namespace)|CurrentNamespace\\$?)");
 
-  private static final long SECOND = 1000000000L;
+  /** Nanoseconds: a statement is analyzed in several passes, and asked for in one of them. */
+  private static final long RECENTLY = 50000000L;
 
   private final SparkSession session;
   private final Python python;
   /** When it answered last. */
-  private volatile long answered = System.nanoTime() - SECOND;
+  private volatile long answered = System.nanoTime() - RECENTLY;
 
   public Reachable(SparkSession session, Python python) {
     this.session = session;
@@ -35,7 +36,7 @@ public final class Reachable extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
-    if (System.nanoTime() - answered < SECOND || !((LogicalPlan) plan).exists(new Asks())) return plan;
+    if (System.nanoTime() - answered < RECENTLY || !((LogicalPlan) plan).exists(new Asks())) return plan;
     python.ask("reach", null, new HashMap<>(), null);
     answered = System.nanoTime();
     return plan;
