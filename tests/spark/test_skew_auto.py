@@ -36,7 +36,7 @@ def test_each_load_picks_its_own_values(spark: Session, table_name: str) -> None
     assert [found[day].skew.values for day in "123"] == [(("it's",),), (("__HIVE_DEFAULT_PARTITION__",),), ()]
     assert directories(found["1"]) == {DEFAULT: 1, "x=it%27s": 1}
     assert set(directories(found["2"])) == {DEFAULT, "x=__HIVE_DEFAULT_PARTITION__"}
-    assert layout(found["3"].location) == {"": 1}
+    assert set(layout(found["3"].location)) == {""}  # a file of each task: nothing is shuffled for one partition
     assert spark.sql(f"SELECT day, count(*), count(x) FROM {table_name} GROUP BY day ORDER BY day").collect() == [
         (1, 200, 200), (2, 200, 80), (3, 200, 200),
     ]  # fmt: skip
