@@ -72,6 +72,11 @@ def absolute(locations: Iterable[str | None]) -> list[str]:
     return [location for location in locations if location and _names_place(_LOCATION.fullmatch(location))]
 
 
+def is_relative(location: str) -> bool:
+    """Tells whether a location is a name below another one: neither a place, nor what file systems may take for one."""
+    return not absolute([location]) and ":" not in location and not location.startswith(("~", "%"))
+
+
 def normalise(location: str) -> str:
     """`location` as Hive and Spark write it: a plain path becomes `file:/…`, a trailing slash goes."""
     return str(parse(location))

@@ -137,6 +137,8 @@ def test_nothing_managed_lies_outside(confined: Server, client: Any, tmp_path: P
             client.alter_partition: ("db", "p", elsewhere),
             client.publish: (PublishRequest("db", "p", "q", [entry]),),
         }.items():
+            if place == "no uri at all" and call == client.alter_partition:
+                continue  # a name below the table's directory, as in Hive
             with pytest.raises(Exception, match=r"locat|authority|scheme") as raised:
                 call(*arguments)
             assert "\n" not in str(raised.value.message), (place, call)

@@ -184,7 +184,7 @@ class PartitionAlterService:
         new.sd.skewedInfo = new.sd.skewedInfo and copied(new.sd.skewedInfo)
         if new.sd.cols is None:
             new.sd.cols = old.partition.sd.cols
-        if new.sd.location and not paths.absolute([new.sd.location]) and rules.table.sd.location:
+        if new.sd.location and paths.is_relative(new.sd.location) and rules.table.sd.location:
             new.sd.location = paths.join(rules.table.sd.location, new.sd.location)
         if not new.sd.location or paths.same(follow(new.sd.location, moves), old.partition.sd.location or "/"):
             new.sd.location = old.partition.sd.location

@@ -245,7 +245,7 @@ def _run_pg_upgrade(old: Any, fresh: Path) -> None:
 
 
 def _let_only_us_in(folder: Path) -> None:
-    """Has the server ask the kernel who connects: only we, and the cluster's owner, may be its superuser.
+    """Has the server ask the kernel who connects: only we, and the cluster's owner, come in, as any role.
 
     Else whoever reaches the socket may, which lies outside of the cluster's folder where that has a long path.
     """
@@ -255,7 +255,7 @@ def _let_only_us_in(folder: Path) -> None:
     except KeyError:  # a number without a name, as in some containers: there is nobody else then
         return
     (folder / "pg_hba.conf").write_text("local all all peer map=metastore\n")
-    (folder / "pg_ident.conf").write_text("".join(f'metastore "{name}" {_USER}\n' for name in names))
+    (folder / "pg_ident.conf").write_text("".join(f'metastore "{name}" all\n' for name in names))
 
 
 def _include_ours(folder: Path) -> None:

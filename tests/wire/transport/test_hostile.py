@@ -30,7 +30,7 @@ _partitions = _request + b"\x0f\x00\x03\x0c"
 DEFECTS = {
     # name: (bytes, what the log says of them)
     "noise": (bytes(range(7, 207)), "not Thrift: it begins with"),
-    "HTTP": (b"GET /metrics HTTP/1.1\r\nHost: metastore\r\n\r\n", "not Thrift (HTTP)"),
+    "HTTP": (b"GET /metrics HTTP/1.1\r\nHost: metastore\r\n\r\n", "it takes Thrift messages by POST"),
     "wrong version": (b"\x82\x3f" + bytes(20), "Bad version"),
     "name of 2 GiB": (b"\x80\x01\x00\x01\x7f\xff\xff\xff", "Length exceeded"),
     "name of negative size": (b"\x80\x01\x00\x01\xff\xff\xff\xff", "Negative length"),
