@@ -15,6 +15,7 @@ from metastore.transport.session import Session, SessionFactory
 
 _LONGEST: Final = 2**14  # bytes of a request's head
 _PATHS: Final = ("/metastore", "/metastore/", "/metastore/*")  # Hive's client sends the star of its server's pattern
+_TYPE: Final = "application/x-thrift"
 _METHODS: Final = (b"POST ", b"GET /", b"HEAD ", b"PUT /", b"OPTIO", b"DELET", b"PATCH")
 _REASONS: Final = {
     400: "Bad Request",
@@ -24,6 +25,7 @@ _REASONS: Final = {
     405: "Method Not Allowed",
     411: "Length Required",
     413: "Content Too Large",
+    415: "Unsupported Media Type",
     431: "Request Header Fields Too Large",
     503: "Service Unavailable",
 }
@@ -171,6 +173,9 @@ def _parsed(data: bytes) -> Request | None:
         if not colon or name != name.strip() or (name in headers and name in ("content-length", "authorization")):
             raise refusal(400, "The request's head is malformed")
         headers[name] = value.strip()
+    # A page in a browser sends other types to any address unasked; before this one, it asks (Fetch, CORS-safelisted).
+    if "origin" in headers or headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
+        raise refusal(415, f"Messages come with Content-Type: {_TYPE}, and not from pages in a browser")
     length = headers.get("content-length", "")
     if "transfer-encoding" in headers or not (length.isascii() and length.isdecimal()):
         raise refusal(411, "The body's length is not given: Content-Length")

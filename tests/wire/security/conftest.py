@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import random
 import shutil
 import socket
 from collections.abc import Callable, Iterator
@@ -104,6 +106,17 @@ def who(client: MetastoreClient) -> str:
 MISSING = [name for name in ("krb5kdc", "kadmin.local", "kinit") if not shutil.which(name, path="/usr/sbin:/usr/bin")]
 
 
+def free_ports() -> int:
+    """The first of ten: the KDCs of tests side by side must not answer for each other."""
+    for base in random.sample(range(61000, 65500, 10), 450):  # above those that Linux gives out
+        with contextlib.suppress(OSError), ExitStack() as ports:
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                for port in range(base, base + 10):
+                    ports.enter_context(socket.socket(type=kind)).bind(("", port))
+            return base
+    raise OSError("no ten free ports for a KDC")
+
+
 @pytest.fixture(scope="module")
 def realm() -> Iterator[Any]:
     """A KDC on free ports, with the server's key in a keytab."""
@@ -111,7 +124,7 @@ def realm() -> Iterator[Any]:
         pytest.skip(f"no {', '.join(MISSING)}: Debian's krb5-kdc, krb5-admin-server and krb5-user have them")
     pytest.importorskip("gssapi", reason="gssapi is not installed: pip install '.[kerberos]' needs libkrb5-dev")
     k5test = pytest.importorskip("k5test", reason="k5test is not installed: pip install k5test needs libkrb5-dev")
-    found = k5test.K5Realm(create_host=False, get_creds=False)
+    found = k5test.K5Realm(portbase=free_ports(), create_host=False, get_creds=False)
     try:
         found.addprinc("hive/localhost@KRBTEST.COM", "service")
         found.extract_keytab("hive/localhost@KRBTEST.COM", found.keytab)

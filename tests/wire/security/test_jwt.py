@@ -26,6 +26,8 @@ from .conftest import Authority, raw, who
 ISSUER, AUDIENCE = "https://issuer.example", "metastore"
 CALL = b"\x80\x01\x00\x01\x00\x00\x00\x11get_all_databases\x00\x00\x00\x00\x00"
 
+POST = b"POST /metastore HTTP/1.1\r\nContent-Type: application/x-thrift\r\n"
+
 
 class Issuer:
     """Signs tokens; its keys are in a file that a server reads."""
@@ -70,7 +72,8 @@ def post(
         connection: Any = http.client.HTTPSConnection("localhost", server.port, context=context, timeout=15)
     else:
         connection = http.client.HTTPConnection("localhost", server.port, timeout=15)
-    connection.request("POST", path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+    kind = {"Content-Type": "application/x-thrift"}
+    connection.request("POST", path, body, kind | {name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
     found = answer.status, answer.read()
     connection.close()
@@ -157,14 +160,17 @@ def test_without_a_token_or_without_tls(server: Server, issuer: Issuer, authorit
     [
         (b"GET /metrics HTTP/1.1\r\n\r\n", b"405"),
         (b"POST /elsewhere HTTP/1.1\r\nContent-Length: 1\r\n\r\n", b"404"),
-        (b"POST /metastore HTTP/1.1\r\n\r\n", b"411"),
-        (b"POST /metastore HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"411"),
-        (b"POST /metastore HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", b"413"),
-        (b"POST /metastore HTTP/1.1\r\nContent-Length: 0\r\n\r\n", b"413"),
-        (b"POST /metastore HTTP/1.1\r\nno colon\r\n\r\n", b"400"),
-        (b"POST /metastore HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", b"400"),
+        (POST + b"\r\n", b"411"),
+        (POST + b"Transfer-Encoding: chunked\r\n\r\n", b"411"),
+        (POST + b"Content-Length: 99999999999\r\n\r\n", b"413"),
+        (POST + b"Content-Length: 0\r\n\r\n", b"413"),
+        (POST + b"no colon\r\n\r\n", b"400"),
+        (POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", b"400"),
         (b"POST /metastore\r\n\r\n", b"400"),
-        (b"POST /metastore HTTP/1.1\r\n" + b"X: y\r\n" * 4000, b"431"),
+        (b"POST /metastore HTTP/1.1\r\nContent-Length: 1\r\n\r\n", b"415"),
+        (b"POST /metastore HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\n", b"415"),
+        (POST + b"Origin: null\r\nContent-Length: 1\r\n\r\n", b"415"),
+        (POST + b"X: y\r\n" * 4000, b"431"),
     ],
 )
 def test_what_is_no_such_request_is_told(metastore_server: Server, request_: bytes, status: bytes) -> None:
@@ -183,7 +189,7 @@ def test_where_nobody_is_asked_the_name_is_believed(metastore_server: Server) ->
 
 
 def test_requests_on_one_connection_in_any_pieces(metastore_server: Server) -> None:
-    request_ = b"POST /metastore HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(CALL) + CALL
+    request_ = POST + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL
     with raw(metastore_server) as sock:
         for byte in request_:
             sock.send(bytes([byte]))

@@ -77,7 +77,10 @@ DIGEST = (
         b'cnonce="y",digest-uri="null/default",maxbuf=65536,response=d388dad90d4bbd760a152321f2143af7,qop=auth',
     )
 )
-HEAD = b"POST /metastore HTTP/1.1\r\nAuthorization: Bearer a.good.token\r\nContent-Length: %d\r\n\r\n"
+HEAD = (
+    b"POST /metastore HTTP/1.1\r\nContent-Type: application/x-thrift\r\nAuthorization: Bearer a.good.token\r\n"
+    b"Content-Length: %d\r\n\r\n"
+)
 HTTP = HEAD % len(CALL) + CALL
 MEMORY = Memory(2**40)
 

@@ -162,12 +162,23 @@ def test_what_has_not_arrived_is_no_error_but_said(pair: Pair) -> None:
     assert reader.readAll(50) == b"x" * 50
 
 
+class Resident(Memory):
+    """So many bytes, whatever the tests before gave back."""
+
+    def __init__(self, held: int) -> None:
+        self._held = held
+        super().__init__(2**40)
+
+    def resident(self) -> int:
+        return self._held
+
+
 def test_a_large_text_is_refused_before_it_is_copied(pair: Pair) -> None:
-    memory = Memory(2**40)
+    memory = Resident(100_000_000)
     reader = MessageReader(pair[0], limit=2**30, memory=memory)
     reader.replace(b"x" * 30_000_000)
     reader.complete(30_000_000)
-    memory._most = memory.resident() + 60_000_000  # there is room, but not for what becomes of so large a text
+    memory._most = 160_000_000  # there is room, but not for what becomes of so large a text
     with pytest.raises(OverBudgetError, match="METASTORE_MEMORY"):
         reader.readAll(30_000_000)
     reader.rewind()
