@@ -26,9 +26,10 @@ def _setting(
     parse: Callable[[str], Any] = str,
     low: float | None = None,
     high: float | None = None,
+    choices: tuple[str, ...] = (),
     shown: bool = True,
 ) -> Any:
-    metadata = {"help": help_text, "parse": parse, "low": low, "high": high}
+    metadata = {"help": help_text, "parse": parse, "low": low, "high": high, "choices": choices}
     return field(default=default, repr=shown, metadata=metadata)
 
 
@@ -155,14 +156,22 @@ class Settings:
         86_400.0, "seconds in which what was dropped can be taken back (0: it is gone at once)", parse=float, low=0
     )
     dependencies_schema_change: str = _setting(
-        "propagate", "what a change of a table's columns does to its dependent tables: propagate or refuse"
+        "propagate",
+        "what a change of a table's columns does to its dependent tables: propagate or refuse",
+        choices=("propagate", "refuse"),
     )
-    authorization: str = _setting("off", "off, or grants: what is not granted is refused, and not shown")
+    authorization: str = _setting(
+        "off", "off, or grants: what is not granted is refused, and not shown", choices=("off", "grants")
+    )
     admins: str = _setting("", "users, and groups with @ before them, with commas between, who have the role admin")
     read_only: bool = _setting(
         default=False, help_text="whether calls that change anything are refused: true or false", parse=_boolean
     )
-    audit: str = _setting("off", "off, log (a line of the log per change and refusal), or table (kept there, too)")
+    audit: str = _setting(
+        "off",
+        "off, log (a line of the log per change and refusal), or table (kept there, too)",
+        choices=("off", "log", "table"),
+    )
     audit_time_to_live: float = _setting(
         7_776_000.0, "seconds a line stays in the table of the audit trail", parse=float, low=1
     )
@@ -177,8 +186,10 @@ class Settings:
     )
     traces: str = _setting("", "where spans of calls are sent, OTLP over HTTP: http://host:4318/v1/traces")
     slow_call: float = _seconds(1.0, "after which a call is logged as slow, with its SQL", low=0.001)
-    log_format: str = _setting("text", "text, or json: an object a line", parse=str.lower)
-    log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper)
+    log_format: str = _setting("text", "text, or json: an object a line", parse=str.lower, choices=("text", "json"))
+    log_level: str = _setting(
+        "INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper, choices=("DEBUG", "INFO", "WARNING", "ERROR")
+    )
 
     def __post_init__(self) -> None:
         """Raises ConfigurationError where a value is out of its limits."""
@@ -186,24 +197,8 @@ class Settings:
         object.__setattr__(self, "data_dir", data_dir)
         object.__setattr__(self, "warehouse", _absolute(self.warehouse or str(data_dir / "warehouse")))
         object.__setattr__(self, "database_url", database_url(self.database_url) if self.database_url else None)
-        for each in fields(self):
-            low, high = each.metadata["low"], each.metadata["high"]
-            value = getattr(self, each.name)
-            if value is not None and not ((low is None or low <= value) and (high is None or value <= high)):
-                limits = f"from {low} to {high}" if high is not None else f"{low} or more"
-                raise ConfigurationError(f"{each.name} is {value}, but must be {limits}")
-        if self.dependencies_schema_change not in ("propagate", "refuse"):
-            raise ConfigurationError(
-                f"dependencies_schema_change is {self.dependencies_schema_change!r}, but must be propagate or refuse"
-            )
-        if self.authorization not in ("off", "grants"):
-            raise ConfigurationError(f"authorization is {self.authorization!r}, but must be off or grants")
-        if self.audit not in ("off", "log", "table"):
-            raise ConfigurationError(f"audit is {self.audit!r}, but must be off, log or table")
-        if self.log_format not in ("text", "json"):
-            raise ConfigurationError(f"log_format is {self.log_format!r}, but must be text or json")
-        if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
-            raise ConfigurationError(f"log_level is {self.log_level!r}, but must be DEBUG, INFO, WARNING or ERROR")
+        for setting in fields(self):
+            _check(setting.name, getattr(self, setting.name), setting.metadata)
 
     @classmethod
     def from_environment(
@@ -212,14 +207,14 @@ class Settings:
         """Reads `METASTORE_*`; `overrides` (by field name, None = not given) win. Raises ConfigurationError."""
         environment = os.environ if environment is None else environment
         values: dict[str, Any] = {}
-        for each in fields(cls):
-            variable = PREFIX + each.name.upper()
+        for setting in fields(cls):
+            variable = PREFIX + setting.name.upper()
             text = environment.get(variable, "")
             if text:
                 try:
-                    values[each.name] = each.metadata["parse"](text)
+                    values[setting.name] = setting.metadata["parse"](text)
                 except ValueError:
-                    kind = "true or false" if each.metadata["parse"] is _boolean else "a number"
+                    kind = "true or false" if setting.metadata["parse"] is _boolean else "a number"
                     raise ConfigurationError(f"{variable} is {text!r}, but must be {kind}") from None
         values.update({name: value for name, value in (overrides or {}).items() if value is not None})
         return cls(**values)
@@ -238,6 +233,16 @@ class Settings:
     def safe_url(self) -> str:
         """The database as it may be shown: without its password."""
         return safe_url(self.database_url) if self.database_url else f"embedded PostgreSQL in {self.data_dir}"
+
+
+def _check(name: str, value: Any, limits: Mapping[str, Any]) -> None:
+    """Raises ConfigurationError where a value is not one of the choices, or too low or too high."""
+    low, high, choices = limits["low"], limits["high"], limits["choices"]
+    if choices and value not in choices:
+        raise ConfigurationError(f"{name} is {value!r}, but must be {', '.join(choices[:-1])} or {choices[-1]}")
+    if value is not None and not ((low is None or low <= value) and (high is None or value <= high)):
+        allowed = f"from {low} to {high}" if high is not None else f"{low} or more"
+        raise ConfigurationError(f"{name} is {value}, but must be {allowed}")
 
 
 def database_url(text: str) -> str:

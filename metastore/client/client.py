@@ -9,6 +9,7 @@ from typing import Any
 from metastore.client import convert, errors, structs
 from metastore.client.calls import Calls, Faults
 from metastore.client.credentials import Credentials
+from metastore.domain.read_methods import is_read
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
@@ -19,11 +20,6 @@ _PUBLISH: Faults = {
     hive.AlreadyExistsException: errors.PublishConflictError,
     ours.ConflictException: errors.PublishConflictError,
 }
-
-
-# Methods that change nothing begin so: they may be asked again.
-_READING = ("get_", "show_", "plan_", "scan_", "wait_")
-_CHANGING = ("get_delegation_token", "get_lock_materialization_rebuild")  # but these
 
 
 def connect(
@@ -296,8 +292,7 @@ class _Methods:
             hive.UnknownDBException: errors.NoSuchObjectError,
             hive.UnknownTableException: errors.NoSuchObjectError,
         }
-        is_read = name.startswith(_READING) and name not in _CHANGING
-        return partial(self._call, name, repeat=is_read, faults=faults)
+        return partial(self._call, name, repeat=is_read(name), faults=faults)
 
 
 def _expecting(version: int | None) -> dict[str, str]:

@@ -11,6 +11,7 @@ from thrift.transport.TTransport import TTransportBase
 
 from metastore.context import Caller
 from metastore.domain.budgets import Budget, Budgets
+from metastore.domain.read_methods import is_read
 from metastore.errors import BudgetError
 from metastore.protocol.call_record import rows_of
 from metastore.protocol.encoding import write_result
@@ -19,8 +20,6 @@ from metastore.protocol.methods import Method
 _FREE_DOMAINS: Final = ("base", "config")  # what clients say first, and what tells who they are
 _FREE: Final = {"heartbeat", "heartbeat_txn_range", "unlock", "commit_txn", "abort_txn", "renew_write", "end_write"}
 """What ends or keeps something that others wait for."""
-_READS: Final = ("get_", "plan_", "scan_", "fetch_")
-"""Methods whose reply may be withheld: nothing has been changed."""
 _GIVEN: Final = ("parts", "new_parts", "names", "part_names", "partNames", "partitions", "partitionNames")
 _MOST_BUCKETS: Final = 10_000
 _SETTING: Final = "METASTORE_BUDGETS"
@@ -56,7 +55,7 @@ class BudgetGuard:
     def before(self, peer: Caller, method: Method, arguments: Any, size: int) -> BudgetError | None:
         """Returns the refusal of a call with a request of `size` bytes, if it is over a budget."""
         mine = self._of(peer)
-        peer.most_partitions = min((each.partitions for _, each in mine if each.partitions), default=None)
+        peer.most_partitions = min((budget.partitions for _, budget in mine if budget.partitions), default=None)
         if method.domain in _FREE_DOMAINS or method.name in _FREE:
             return None
         for who, budget in mine:
@@ -81,7 +80,7 @@ class BudgetGuard:
     def after(self, peer: Caller, method: Method, result: Any) -> BudgetError | None:
         """Returns the refusal of a call's answer, if it is over a budget. Only reads are refused so late."""
         most = min(((budget.bytes, who) for who, budget in self._of(peer) if budget.bytes), default=None)
-        if most is None or result is None or not method.name.startswith(_READS):
+        if most is None or result is None or not is_read(method.name):
             return None
         counted = _Counter()
         write_result(TBinaryProtocolAccelerated(counted), result)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from metastore.domain.read_methods import is_read
 from metastore.protocol.methods import SERVED, served
+from metastore.protocol.rights.declared import rules
 from metastore.protocol.unsupported import REFUSED, refused
 from thrift_idl.gen.metastore import Metastore
 
@@ -29,3 +31,8 @@ def test_each_is_named_once() -> None:
 
 def test_every_refusal_has_a_reason() -> None:
     assert [domain for domain, refusal in REFUSED.items() if not refusal.reason.strip()] == []
+
+
+def test_no_method_is_named_as_a_read_that_is_declared_a_change() -> None:
+    """Clients repeat what is named so."""
+    assert [name for name, rule in rules().items() if rule.is_change and is_read(name)] == []

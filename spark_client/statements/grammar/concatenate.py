@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 
 from spark_client.statements.grammar.reader import Reader
-from spark_client.statements.grammar.tokens import tokens
 
 _SUSPICIOUS = re.compile(r"\bconcatenate\b", re.IGNORECASE)
 
@@ -26,7 +25,7 @@ def parse(text: str) -> Concatenate | None:
     """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken clause."""
     if not _SUSPICIOUS.search(text):
         return None
-    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    reader = Reader(text)
     if not reader.take("ALTER", "TABLE"):
         return None
     table = reader.multipart_name()

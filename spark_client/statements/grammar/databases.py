@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
-from spark_client.statements.grammar.tokens import tokens
 
 _SUSPICIOUS = re.compile(r"\bcreate\s+(?:database|schema)\b", re.IGNORECASE)
 
@@ -23,7 +22,7 @@ def parse(text: str) -> ShowCreateDatabase | None:
     """Returns the statement, or None where it is Spark's. Raises InvalidStatementError where it names nothing."""
     if not _SUSPICIOUS.search(text):
         return None
-    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    reader = Reader(text)
     if not (reader.take("SHOW", "CREATE", "DATABASE") or reader.take("SHOW", "CREATE", "SCHEMA")):
         return None
     name = reader.multipart_name()

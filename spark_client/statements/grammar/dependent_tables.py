@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
-from spark_client.statements.grammar.tokens import tokens
 
 _SUSPICIOUS = re.compile(
     r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|delete|update|merge|cascade|alter|show)\b",
@@ -77,8 +76,7 @@ def parse(text: str) -> Statement | None:
     """Returns the statement, or None where it is Spark's. Raises InvalidStatementError for a broken clause."""
     if not _SUSPICIOUS.search(text):
         return None
-    words = [token for token in tokens(text) if not token.says(";") or token.depth]
-    reader = Reader(text, words)
+    reader = Reader(text)
     if reader.take("CREATE", "DEPENDENT", "TABLE"):
         return _create(reader)
     if reader.take("ALTER", "TABLE") or reader.take("ALTER", "VIEW"):

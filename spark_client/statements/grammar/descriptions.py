@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from spark_client.statements.grammar.reader import Reader
-from spark_client.statements.grammar.tokens import tokens
 
 _SUSPICIOUS = re.compile(r"\b(?:extended|formatted|create)\b", re.IGNORECASE)
 
@@ -30,7 +29,7 @@ def parse(text: str) -> DescribeTable | ShowCreateTable | None:
     """Returns the statement, or None where it is Spark's alone: of a column, AS JSON, and all others."""
     if not _SUSPICIOUS.search(text):
         return None
-    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    reader = Reader(text)
     if reader.take("SHOW", "CREATE", "TABLE"):
         table = reader.multipart_name()
         reader.take("AS", "SERDE")

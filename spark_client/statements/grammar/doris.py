@@ -33,7 +33,7 @@ def parse(text: str) -> DorisStatement | None:
     """Returns the statement, or None where it is not Doris'. Raises InvalidStatementError for what Hive lacks."""
     if not _SUSPICIOUS.search(text):
         return None
-    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    reader = Reader(text)
     if reader.take("CREATE", "DATABASE") or reader.take("CREATE", "SCHEMA"):
         return _database(text, reader)
     return _table(text, reader) if reader.take("CREATE", "TABLE") else None

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
-from spark_client.statements.grammar.tokens import tokens
 
 _SUSPICIOUS = re.compile(r"\bcreate\s+(?:external\s+)?table\b", re.IGNORECASE)
 # Where a query begins that no AS stands before; WITH begins clauses of CREATE TABLE, too.
@@ -42,7 +41,7 @@ def parse(text: str) -> CreateTableAsSelect | None:
     """Returns the statement, or None where it is Spark's."""
     if not _SUSPICIOUS.search(text):
         return None
-    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    reader = Reader(text)
     if reader.take("CREATE", "TABLE") or reader.take("CREATE", "EXTERNAL", "TABLE"):
         try:
             return _create(text, reader)

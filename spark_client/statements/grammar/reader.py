@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.grammar.tokens import Token
+from spark_client.statements.grammar.tokens import Token, tokens
 
 
 class Reader:
-    """A place in the tokens of one statement."""
+    """A place in the tokens of one statement; the semicolon at its end is none of them."""
 
-    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = tokens
+        self._tokens = [token for token in tokens(text) if not token.says(";") or token.depth]
         self._next = 0
 
     @property

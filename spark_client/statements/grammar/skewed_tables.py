@@ -80,7 +80,7 @@ def parse(text: str) -> Statement | None:
     """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken clause."""
     if not _SUSPICIOUS.search(text):
         return None
-    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    reader = Reader(text)
     if reader.take("CREATE", "TABLE") or reader.take("CREATE", "EXTERNAL", "TABLE"):
         return _create(text, reader)
     if reader.take("ALTER", "TABLE"):

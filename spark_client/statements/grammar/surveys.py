@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 from spark_client.statements.grammar.skew_clause import columns
-from spark_client.statements.grammar.tokens import tokens
 
 _SUSPICIOUS = re.compile(r"\bshow\s+(?:skew|scans|bucket)\b", re.IGNORECASE)
 
@@ -43,7 +42,7 @@ def parse(text: str) -> Statement | None:
     """Returns the statement, or None where it is Spark's. Raises InvalidStatementError for a broken one."""
     if not _SUSPICIOUS.search(text):
         return None
-    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    reader = Reader(text)
     statement: Statement
     if reader.take("SHOW", "SCANS", "OF"):
         query = reader.peek()

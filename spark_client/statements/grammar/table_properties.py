@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
-from spark_client.statements.grammar.tokens import tokens
 
 _SUSPICIOUS = re.compile(r"\btblproperties\b", re.IGNORECASE)
 _QUOTES = "'\""
@@ -26,7 +25,7 @@ def parse(text: str) -> TableProperties | None:
     """Returns what is set; None where nothing is, or it cannot be read: Spark's parser says why."""
     if not _SUSPICIOUS.search(text):
         return None
-    reader = Reader(text, list(tokens(text)))
+    reader = Reader(text)
     try:
         if reader.take("CREATE"):
             reader.take("EXTERNAL")

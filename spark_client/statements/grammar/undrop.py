@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from spark_client.statements.grammar.reader import Reader
-from spark_client.statements.grammar.tokens import tokens
 
 _SUSPICIOUS = re.compile(r"\bundrop\b", re.IGNORECASE)
 
@@ -25,7 +24,7 @@ def parse(text: str) -> Undrop | None:
     """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken one."""
     if not _SUSPICIOUS.search(text):
         return None
-    reader = Reader(text, [token for token in tokens(text) if not token.says(";") or token.depth])
+    reader = Reader(text)
     if not reader.take("UNDROP"):
         return None
     is_database = reader.take("DATABASE") or reader.take("SCHEMA")
