@@ -48,4 +48,4 @@ def running(connection: Connection) -> list[RunningServer]:
 
 def older(connection: Connection, revision: str) -> list[RunningServer]:
     """Lists those that were written for the schema of an older revision than this one."""
-    return [each for each in running(connection) if each.revision < revision]
+    return [server for server in running(connection) if server.revision < revision]

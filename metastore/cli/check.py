@@ -46,9 +46,9 @@ def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tupl
     return max(status, bucket_status), "; ".join(filter(None, (summary, buckets_summary)))
 
 
-def _row(each: FileProblem, repair: bool) -> tuple[str, ...]:
-    state = "mended" if each.mended else "can be mended" if each.mendable and not repair else "left"
-    return (each.location, each.problem, each.owner, str(each.files), str(each.bytes), state)
+def _row(problem: FileProblem, repair: bool) -> tuple[str, ...]:
+    state = "mended" if problem.mended else "can be mended" if problem.mendable and not repair else "left"
+    return (problem.location, problem.problem, problem.owner, str(problem.files), str(problem.bytes), state)
 
 
 def _summary(name: str, result: CheckFilesResult, left: int, repair: bool) -> str:
@@ -107,4 +107,4 @@ def _disorder(table: str, partition: str, location: str, number: int, plan: Scan
 def _ask(name: str, uri: str, master: str) -> list[Finding]:
     """Returns what the Spark client finds. Raises MetastoreError with its text where it refuses."""
     reply = ask_client(_COMMAND, "spark_client.commands.check_buckets", name, f"--uri={uri}", f"--master={master}")
-    return [(each["partition"], each["problem"]) for each in reply["problems"]]
+    return [(finding["partition"], finding["problem"]) for finding in reply["problems"]]

@@ -38,8 +38,8 @@ def clean(uri: str, name: str, *, dry_run: bool, grace: float | None, unregister
     return "" if form == "json" else _summary(result, dry_run)
 
 
-def _row(each: Any) -> tuple[str, ...]:
-    return (each.location, each.reason, str(each.files), str(each.bytes), each.queryId or "", each.error or "")
+def _row(place: Any) -> tuple[str, ...]:
+    return (place.location, place.reason, str(place.files), str(place.bytes), place.queryId or "", place.error or "")
 
 
 def _as_json(result: CleanResult, dry_run: bool) -> dict[str, Any]:

@@ -46,12 +46,12 @@ def tree(asked: Asked, found: Any) -> Tree:
 
 
 def _grow_tables(branch: Tree, table: str, up: bool, found: Any) -> None:
-    for each in found.tables:
-        near, far = (_name(each), _base(each)) if up else (_base(each), _name(each))
+    for edge in found.tables:
+        near, far = (_name(edge), _base(edge)) if up else (_base(edge), _name(edge))
         if near == table:
-            current = ", and new ones" if each.current else ""
-            stale = sum(not p.fresh for p in found.partitions if (_name(p), _base(p)) == (_name(each), _base(each)))
-            note = f" ({each.partitions} partitions{current}{f'; {stale} stale' if stale else ''})"
+            current = ", and new ones" if edge.current else ""
+            stale = sum(not p.fresh for p in found.partitions if (_name(p), _base(p)) == (_name(edge), _base(edge)))
+            note = f" ({edge.partitions} partitions{current}{f'; {stale} stale' if stale else ''})"
             _grow_tables(branch.add(far + note), far, up, found)
 
 

@@ -45,7 +45,7 @@ def _events(uri: str, database: str, table: str) -> Iterator[NotificationEvent]:
         last = 0
         while some := client.get_next_notification(NotificationEventRequest(last, _AT_ONCE)).events:
             last = some[-1].eventId
-            found += [each for each in some if each.tableName]
+            found += [event for event in some if event.tableName]
     wanted, kept = (database, table), []
     for event in reversed(found):
         if (event.dbName, event.tableName) == wanted:
@@ -68,8 +68,8 @@ def _changes(event: NotificationEvent) -> Iterator[str]:
         for key in dict.fromkeys([*before, *after]):
             if before.get(key) != after.get(key):
                 yield f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}"
-    elif values := message.get("partitions") or [each for each in [message.get("keyValues")] if each]:
-        names = ["/".join(f"{key}={value}" for key, value in each.items()) for each in values]
+    elif values := message.get("partitions") or [spec for spec in [message.get("keyValues")] if spec]:
+        names = ["/".join(f"{key}={value}" for key, value in spec.items()) for spec in values]
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         yield ", ".join(names[:_SHOWN]) + more
     else:

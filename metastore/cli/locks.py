@@ -19,13 +19,13 @@ def show_locks(uri: str) -> None:
     """One line for each object of each lock; ages in hours, minutes and seconds, of a lock since it was granted."""
     with connected(uri) as client:
         found = client.show_locks(ShowLocksRequest()).locks or []
-    print_table("Locks", _HEADER, [_row(each) for each in found])
+    print_table("Locks", _HEADER, [_row(element) for element in found])
 
 
 def break_lock(uri: str, lock: int) -> str:
     """Ends a lock, with its transaction if it has one; says what was done. Raises NotFoundError."""
     with connected(uri) as client:
-        found = [each for each in client.show_locks(ShowLocksRequest()).locks or [] if each.lockid == lock]
+        found = [element for element in client.show_locks(ShowLocksRequest()).locks or [] if element.lockid == lock]
         if not found:
             raise NotFoundError(f"there is no lock {lock}; list those that are with  metastore locks")
         transaction = found[0].txnid

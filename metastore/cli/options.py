@@ -19,12 +19,13 @@ def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[...
     environment."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for each in reversed([field for field in fields(Settings) if not names or field.name in names]):
-            default = "" if each.default in (None, "", Path()) else f"; {each.default}"
-            text = f"{each.metadata['help']}  [{PREFIX}{each.name.upper()}{default}]"
-            kind = bool if each.default is False else _TYPES.get(each.metadata["parse"], str)
+        for setting in reversed([field for field in fields(Settings) if not names or field.name in names]):
+            default = "" if setting.default in (None, "", Path()) else f"; {setting.default}"
+            text = f"{setting.metadata['help']}  [{PREFIX}{setting.name.upper()}{default}]"
+            kind = bool if setting.default is False else _TYPES.get(setting.metadata["parse"], str)
             flag: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if kind is bool else {}
-            command = click.option("--" + each.name.replace("_", "-"), each.name, type=kind, help=text, **flag)(command)
+            option = click.option("--" + setting.name.replace("_", "-"), setting.name, type=kind, help=text, **flag)
+            command = option(command)
         return command
 
     return decorate

@@ -16,7 +16,7 @@ def show_databases(uri: str) -> None:
     print_table(
         "Databases",
         ("database", "location", "description"),
-        [(each.name, each.locationUri, each.description) for each in found],
+        [(database.name, database.locationUri, database.description) for database in found],
     )
 
 
@@ -25,7 +25,9 @@ def show_tables(uri: str, database: str) -> None:
     with connected(uri) as client:
         client.get_database(database)
         found = client.get_table_objects_by_name(database, client.get_all_tables(database))
-    rows = [(each.tableName, each.tableType, _keys(each), _skewed_columns(each), each.sd.location) for each in found]
+    rows = [
+        (table.tableName, table.tableType, _keys(table), _skewed_columns(table), table.sd.location) for table in found
+    ]
     print_table(f"Tables of {database}", ("table", "type", "partitioned by", "skewed by", "location"), rows)
 
 

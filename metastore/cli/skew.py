@@ -22,7 +22,7 @@ def suggest(uri: str, name: str, columns: str | None, *, share: float, limit: in
         print_table(
             f"Columns of {name}, by what directories of heavy values save",
             ("column", "heavy values", "heaviest", "rows of all others", "not read on average"),
-            [_column(each) for each in found],
+            [_column(suggestion) for suggestion in found],
         )
     best = found[0] if found else {"values": []}
     if not best["values"]:
@@ -31,7 +31,7 @@ def suggest(uri: str, name: str, columns: str | None, *, share: float, limit: in
     print_table(
         f"Heavy values of {name}",
         (*best["columns"], "rows", "share", "a query for it does not read"),
-        [_value(each) for each in best["values"]],
+        [_value(value) for value in best["values"]],
     )
     click.echo(f"ALTER TABLE {name} {best['clause']};")
 

@@ -16,8 +16,8 @@ def show_dropped(uri: str, database: str) -> str:
     """Prints what can be taken back, of a database or of all, the newest first; returns the summary."""
     with connected(uri, timeout=_PATIENCE) as client:
         found = client.dropped(DroppedRequest(database or None))
-    print_table("What can be taken back", _HEADER, [_row(each) for each in found])
-    return f"{len(found)} can be taken back, {sum(each.bytes for each in found)} bytes are kept for that"
+    print_table("What can be taken back", _HEADER, [_row(drop) for drop in found])
+    return f"{len(found)} can be taken back, {sum(drop.bytes for drop in found)} bytes are kept for that"
 
 
 def undrop(uri: str, name: str, new_name: str | None, number: int | None) -> str:
@@ -39,11 +39,11 @@ def _without(database: str, name: str | None) -> str | None:
     return name.removeprefix(f"{database}.") if name else None
 
 
-def _row(each: DroppedObject) -> tuple[str, ...]:
-    name = f"{each.dbName}.{each.tableName}" if each.tableName else each.dbName
-    counted = (str(each.files), str(each.bytes))
-    times = _time(each.droppedAt), _time(each.keptUntil)
-    return (str(each.id), each.kind, name, str(each.partitions), *times, each.user or "", each.address or "", *counted)
+def _row(drop: DroppedObject) -> tuple[str, ...]:
+    name = f"{drop.dbName}.{drop.tableName}" if drop.tableName else drop.dbName
+    counted = (str(drop.files), str(drop.bytes))
+    times = _time(drop.droppedAt), _time(drop.keptUntil)
+    return (str(drop.id), drop.kind, name, str(drop.partitions), *times, drop.user or "", drop.address or "", *counted)
 
 
 def _time(seconds: int) -> str:

@@ -241,18 +241,18 @@ def dependencies_of(found: ours.Dependencies) -> structs.Dependencies:
     )
 
 
-def _table_dependency(each: ours.TableDependency) -> structs.TableDependency:
-    dependent, base = f"{each.dbName}.{each.tableName}", f"{each.baseDbName}.{each.baseTableName}"
-    return structs.TableDependency(dependent, base, each.current, each.partitions)
+def _table_dependency(edge: ours.TableDependency) -> structs.TableDependency:
+    dependent, base = f"{edge.dbName}.{edge.tableName}", f"{edge.baseDbName}.{edge.baseTableName}"
+    return structs.TableDependency(dependent, base, edge.current, edge.partitions)
 
 
-def _partition_dependency(each: ours.PartitionDependency) -> structs.PartitionDependency:
+def _partition_dependency(edge: ours.PartitionDependency) -> structs.PartitionDependency:
     return structs.PartitionDependency(
-        dependent=f"{each.dbName}.{each.tableName}",
-        partition=each.partitionName,
-        values=tuple(each.values),
-        base=f"{each.baseDbName}.{each.baseTableName}",
-        base_spec=each.baseSpec,
-        base_partitions=tuple(each.basePartitions or ()),
-        fresh=each.fresh,
+        dependent=f"{edge.dbName}.{edge.tableName}",
+        partition=edge.partitionName,
+        values=tuple(edge.values),
+        base=f"{edge.baseDbName}.{edge.baseTableName}",
+        base_spec=edge.baseSpec,
+        base_partitions=tuple(edge.basePartitions or ()),
+        fresh=edge.fresh,
     )

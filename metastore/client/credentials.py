@@ -51,7 +51,7 @@ class Credentials:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
         """Raises CredentialsError."""
         environment = os.environ if environment is None else environment
-        found = {each.name: environment.get(PREFIX + each.name.upper()) or None for each in fields(cls)}
+        found = {setting.name: environment.get(PREFIX + setting.name.upper()) or None for setting in fields(cls)}
         tls = (found.pop("tls") or "").lower() in _TRUE
         return cls(tls=tls, **found)
 

@@ -75,7 +75,7 @@ def mismatch(table: str, of_table: Buckets, partition: str, of_partition: Bucket
     if not of_partition.count:
         return f"Hive table ({table}) is bucketed but partition ({partition}) is not bucketed"
     factor, rest = divmod(max(of_table.count, of_partition.count), min(of_table.count, of_partition.count))
-    columns = [[fold(column) for column in each.columns] for each in (of_table, of_partition)]
+    columns = [[fold(column) for column in side.columns] for side in (of_table, of_partition)]
     if columns[0] == columns[1] and not rest and not factor & (factor - 1):
         return None
     return (

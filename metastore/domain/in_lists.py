@@ -16,7 +16,7 @@ def gathered(expression: Expression) -> Expression:
             return _single(Or, kept + lists)
         case And(children=children):
             kept, lists = _gather(children, negated=True)
-            return _single(And, kept + [Not(each) for each in lists])
+            return _single(And, kept + [Not(child) for child in lists])
     return expression
 
 

@@ -73,8 +73,8 @@ def blocker(
             continue
         waits_for_us = not lock.granted and any(behind.blockers(component) for component in lock.components)
         (behind if waits_for_us else ahead).add(lock)
-    found = [each for component in requested for each in ahead.blockers(component)]
-    return min(found, key=lambda each: (each.lock, each.position), default=None)
+    found = [obstacle for component in requested for obstacle in ahead.blockers(component)]
+    return min(found, key=lambda obstacle: (obstacle.lock, obstacle.position), default=None)
 
 
 def conflicts(requested: Component, standing: Component) -> bool:

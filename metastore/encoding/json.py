@@ -92,7 +92,7 @@ def _map_writer(key_kind: int, key_arguments: Any, value_kind: int, value_argume
     quote = '"' if key_kind in (*_NUMBERS, TType.BOOL) else ""
 
     def write(value: dict[Any, Any]) -> str:
-        pairs = [f"{quote}{key_writer(key)}{quote}:{value_writer(each)}" for key, each in value.items()]
+        pairs = [f"{quote}{key_writer(key)}{quote}:{value_writer(element)}" for key, element in value.items()]
         return f"[{names},{len(pairs)},{{" + ",".join(pairs) + "}]"
 
     return write

@@ -45,9 +45,9 @@ def redact(value: Any) -> int:
         secrets = [name for name, text in value.items() if isinstance(name, str) and isinstance(text, str)]
         secrets = [name for name in secrets if is_secret(name)]
         value.update(dict.fromkeys(secrets, REDACTED))
-        return len(secrets) + sum(redact(each) for each in value.values() if not isinstance(each, str))
+        return len(secrets) + sum(redact(inner) for inner in value.values() if not isinstance(inner, str))
     if isinstance(value, list | tuple | set):
-        return sum(redact(each) for each in value if not isinstance(each, str | int | bytes))
+        return sum(redact(inner) for inner in value if not isinstance(inner, str | int | bytes))
     return sum(redact(getattr(value, name, None)) for name in getattr(value, "__slots__", ()))
 
 
@@ -65,11 +65,11 @@ def redacted_json(text: str) -> str:
 def _redacted(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            name: REDACTED if isinstance(each, str) and is_secret(name) else _redacted(each)
-            for name, each in value.items()
+            name: REDACTED if isinstance(inner, str) and is_secret(name) else _redacted(inner)
+            for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [_redacted(each) for each in value]
+        return [_redacted(inner) for inner in value]
     if isinstance(value, str) and value.startswith(("{", "[")):
         return redacted_json(value)
     return value

@@ -167,7 +167,7 @@ class TableHandlers:
         self, table: Table, context: EnvironmentContext | None, constraints: Sequence[list[Any] | None]
     ) -> None:
         database = database_name(table.dbName, table.catName)
-        together = [each for some in constraints for each in some or []]
+        together = [constraint for some in constraints for constraint in some or []]
         update_statistics = updates_statistics(properties(context))
         self._tables.create(database, table, together, update_statistics=update_statistics)
 

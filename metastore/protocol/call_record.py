@@ -175,7 +175,7 @@ def subject_of(method: Method) -> Callable[[Any], str]:
         if database is None and isinstance(many, list) and many and hasattr(many[0], "tableName"):
             database, table = many[0].dbName, many[0].tableName
         table = getattr(table, "tableName", table)  # of a call that has a struct of that name
-        text = ".".join(str(each) for each in (database, table) if each)
+        text = ".".join(str(name) for name in (database, table) if name)
         return f"{text}[{len(many)}]" if isinstance(many, list) else text
 
     return subject

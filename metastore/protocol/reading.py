@@ -103,5 +103,5 @@ def _replaced(arguments: Any, around: tuple[int, ...]) -> Any:
     if arguments[:1] == [StorageDescriptor]:
         return [_Descriptor, arguments[1]]
     new = [_replaced(argument, (*around, id(arguments))) for argument in arguments]
-    same = all(each is old for each, old in zip(new, arguments, strict=True))
+    same = all(argument is old for argument, old in zip(new, arguments, strict=True))
     return arguments if same else type(arguments)(new)

@@ -40,7 +40,7 @@ def listen(host: str, port: int) -> socket.socket:
         mend = "the name is not known here; choose an address of this machine, or 0.0.0.0 for all"
         raise BindError(f"cannot listen on {host}:{port}: {mend}") from error
     reason: OSError | None = None
-    for family, _, _, _, address in sorted(found, key=lambda each: each[0] != socket.AF_INET):
+    for family, _, _, _, address in sorted(found, key=lambda info: info[0] != socket.AF_INET):
         try:
             return _listen(family, address)
         except OSError as error:

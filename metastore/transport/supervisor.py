@@ -163,7 +163,7 @@ class Supervisor:
                 signal.signal(number, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
             self._selector.close()
-            for unrelated in (self._lifeline_end, *(each.report for each in self._running())):
+            for unrelated in (self._lifeline_end, *(running.report for running in self._running())):
                 os.close(unrelated)
             status = process.run(self._lifeline, report)
         except BaseException:
@@ -178,7 +178,7 @@ class Supervisor:
             self._bury(process)
             return
         process.ready = True
-        if self._ready and not self._draining and all(each.ready for each in self._processes if each.worker):
+        if self._ready and not self._draining and all(running.ready for running in self._processes if running.worker):
             self._ready()
             self._ready = None
 

@@ -104,7 +104,7 @@ class WorkerPool:
             self._admission.forget_old_guesses(now)
             self._weigh(now)
             self._queued = len(self._queue)
-            for connection in [each for each in self._for_memory if self._memory.allows()]:
+            for connection in [waiting for waiting in self._for_memory if self._memory.allows()]:
                 del self._for_memory[connection]
                 self._arm(connection, Step.READ)
             for connection, since in list(self._for_memory.items()):
@@ -130,7 +130,7 @@ class WorkerPool:
             self.look_after()
             with self._none_left:
                 self._none_left.wait_for(lambda: not self._connections, min(0.1, deadline - time.monotonic()))
-        return sum(each.busy or each.sending for each in list(self._connections.values()))
+        return sum(connection.busy or connection.sending for connection in list(self._connections.values()))
 
     def _address(self, connection: Connection) -> Address:
         host = connection.peer.rpartition(":")[0]

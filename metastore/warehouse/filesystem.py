@@ -127,10 +127,10 @@ class Warehouse:
         """
         self.roots.require_below(location)
         with _opened(location) as (files, path):
-            inside = [each.rstrip("/") for each in files.ls(path, detail=False)] if files.isdir(path) else []
-            for each in inside:
-                if each != path and each.rpartition("/")[2] not in keeping:
-                    literally.remove(files, each)
+            inside = [child.rstrip("/") for child in files.ls(path, detail=False)] if files.isdir(path) else []
+            for child in inside:
+                if child != path and child.rpartition("/")[2] not in keeping:
+                    literally.remove(files, child)
             files.makedirs(path, exist_ok=True)
 
     def delete_empty(self, location: str) -> bool:
@@ -341,7 +341,7 @@ def _count(files: Any, path: str) -> DirectoryStatistics | None:
     if not _is_there(files, path):
         return None
     found = files.find(path, detail=True)
-    sizes = [each["size"] or 0 for name, each in found.items() if not _hidden(name.removeprefix(path))]
+    sizes = [info["size"] or 0 for name, info in found.items() if not _hidden(name.removeprefix(path))]
     return DirectoryStatistics(len(sizes), sum(sizes))
 
 

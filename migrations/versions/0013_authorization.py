@@ -32,7 +32,7 @@ def upgrade() -> None:
     op.create_index("tables_database_id_owner_idx", "tables", ["database_id", "owner"])
     op.add_column("privileges", sa.Column("scope", _NAME))
     op.drop_index("privileges_grant_idx", "privileges")
-    op.create_index("privileges_grant_idx", "privileges", [sa.text(each) for each in _GRANT], unique=True)
+    op.create_index("privileges_grant_idx", "privileges", [sa.text(term) for term in _GRANT], unique=True)
     version = op.create_table(
         "privileges_version",
         sa.Column("id", sa.Integer, autoincrement=False, nullable=False),

@@ -69,7 +69,7 @@ def _alike(left: Typed, right: Typed) -> tuple[Any, Any]:
 
 def _comparison(name: str) -> Function:
     def compare(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
-        left, right = (each() for each in _exactly(2, arguments))
+        left, right = (argument() for argument in _exactly(2, arguments))
         if left.value is not None and right.value is not None and left.kind.name != right.kind.name:
             both = common(left.kind, right.kind)
             # A text that is none of the other's values is NULL.
@@ -93,16 +93,16 @@ def _in(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
     return False if len(given) == len(candidates) else None
 
 
-def _as_day(each: Typed) -> Typed:
+def _as_day(typed: Typed) -> Typed:
     """Texts among dates; how other types mix in an IN differs between Hive's versions."""
-    day = _day(each)
-    if (not is_text(each.kind) and each.kind.name != "date") or day is None or each.value not in (day, day.isoformat()):
+    day, value = _day(typed), typed.value
+    if (not is_text(typed.kind) and typed.kind.name != "date") or day is None or value not in (day, day.isoformat()):
         raise UnclearError
     return Typed(_DATE, day)
 
 
 def _between(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
-    inverted, value, lower, upper = (each() for each in _exactly(4, arguments))
+    inverted, value, lower, upper = (argument() for argument in _exactly(4, arguments))
     found = _both(compared("OPEqualOrGreaterThan", value, lower), compared("OPEqualOrLessThan", value, upper))
     return found if not inverted.value else _negated(found)
 
@@ -252,7 +252,7 @@ def _arithmetic(compute: Callable[[int, int], int]) -> Function:
     """Of whole numbers, within the type of the result."""
 
     def apply(target: HiveType, arguments: Sequence[Argument]) -> Any:
-        left, right = (each() for each in _exactly(2, arguments))
+        left, right = (argument() for argument in _exactly(2, arguments))
         if not all(is_number(typed.kind) and isinstance(typed.value, int | None) for typed in (left, right)):
             raise UnclearError
         if left.value is None or right.value is None:
@@ -308,7 +308,7 @@ def _date(target: HiveType, arguments: Sequence[Argument]) -> Any:
 
 def _shifted(sign: int) -> Function:
     def apply(target: HiveType, arguments: Sequence[Argument]) -> Any:
-        given, days = (each() for each in _exactly(2, arguments))
+        given, days = (argument() for argument in _exactly(2, arguments))
         day = _day(given)
         if day is None or days.value is None:
             return None
@@ -334,7 +334,7 @@ def _is_null(_: HiveType, arguments: Sequence[Argument]) -> bool:
 
 
 def _null_safe(_: HiveType, arguments: Sequence[Argument]) -> bool:
-    left, right = (each() for each in _exactly(2, arguments))
+    left, right = (argument() for argument in _exactly(2, arguments))
     if left.value is None or right.value is None:
         return left.value is right.value
     return bool(compared("OPEqual", left, right))

@@ -216,7 +216,7 @@ class _Translation:
             return None
         structure = struct_of(children[0])
         if structure is not None:
-            return self._struct_in([self._value(each) for each in structure], children[1:])
+            return self._struct_in([self._value(field) for field in structure], children[1:])
         column = self._value(children[0])
         constants = [self._value(child) for child in children[1:]]
         if not isinstance(column, Column):
@@ -240,7 +240,7 @@ class _Translation:
             if values is None or len(values) != len(columns):
                 return None
             equal = [self._same(*pair) for pair in zip(columns, values, strict=True)]
-            alternatives.append(And(tuple(each for each in equal if each is not None)))
+            alternatives.append(And(tuple(equality for equality in equal if equality is not None)))
             if None in equal:
                 return None
         return Or(tuple(alternatives))
@@ -248,7 +248,7 @@ class _Translation:
     def _struct_values(self, node: Any) -> Sequence[Column | Typed | None] | None:
         structure = struct_of(node)
         if structure is not None:
-            return [self._value(each) for each in structure]
+            return [self._value(field) for field in structure]
         return struct_constants(node)
 
     def _between(self, children: list[Any]) -> Expression | None:

@@ -51,7 +51,9 @@ def asked_by_caller(struct_of: Callable[[Given], Any], user: str, groups: str) -
             return
         if getattr(struct, user) is not None:
             setattr(struct, user, standing.user)
-        own = [each for each in getattr(struct, groups) or () if standing.is_principal(int(PrincipalKind.GROUP), each)]
+        own = [
+            group for group in getattr(struct, groups) or () if standing.is_principal(int(PrincipalKind.GROUP), group)
+        ]
         setattr(struct, groups, own or None)
 
     return amend

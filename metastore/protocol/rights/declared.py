@@ -24,4 +24,4 @@ def rules(methods: Mapping[str, Method] | None = None) -> dict[str, Rule]:
 
 def _rule(method: Method) -> Rule:
     bound, rest = _DECLARED[method.name]
-    return Rule(needs=tuple(each(method) for each in bound), **rest)
+    return Rule(needs=tuple(bind(method) for bind in bound), **rest)

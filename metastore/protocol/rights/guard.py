@@ -54,11 +54,11 @@ def _refused(*_: Any) -> Any:
 def _blur(sees: Sees, error: MetastoreError, values: Iterable[Any]) -> None:
     """Takes out of an error the names of hidden tables, but those that the caller has sent."""
     text, sent = str(error), repr(values).lower()
-    named = {each: TableName(DEFAULT_CATALOG, *each.split(".")) for each in _TABLE.findall(text) if each not in sent}
+    named = {full: TableName(DEFAULT_CATALOG, *full.split(".")) for full in _TABLE.findall(text) if full not in sent}
     hidden = sees.hidden_tables(named.values()) if named else set()
-    for each, name in named.items():
+    for full, name in named.items():
         if name in hidden and not (f"'{name.database}'" in sent and f"'{name.name}'" in sent):
-            text = re.sub(rf"\b{re.escape(each)}\b", HIDDEN, text)
+            text = re.sub(rf"\b{re.escape(full)}\b", HIDDEN, text)
     error.args = (text,)
 
 

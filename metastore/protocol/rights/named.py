@@ -97,7 +97,7 @@ def _holder(method: Method, databases: tuple[str, ...]) -> tuple[str | None, tup
         return None, method.fields
     for field in method.arguments.thrift_spec:
         if field is not None and field[1] == TType.STRUCT:
-            fields = tuple(each[2] for each in field[3][0].thrift_spec if each is not None)
+            fields = tuple(inner[2] for inner in field[3][0].thrift_spec if inner is not None)
             if _field(fields, databases):
                 return field[2], fields
     raise LookupError(f"{method.name} names no database")

@@ -160,19 +160,19 @@ def sources(metadata: Any, home: DatabaseName) -> Iterator[AnyNeed]:
 
 def new_constraints(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
     """Of constraints, ALTER on the table that each is of, and SELECT on what foreign keys point to."""
-    for each in (one for some in lists for one in some or () if one is not None):
-        if hasattr(each, "fktable_db"):
-            yield Need(table_name(each.fktable_db, each.fktable_name, each.catName), (Right.ALTER,))
+    for constraint in (one for some in lists for one in some or () if one is not None):
+        if hasattr(constraint, "fktable_db"):
+            yield Need(table_name(constraint.fktable_db, constraint.fktable_name, constraint.catName), (Right.ALTER,))
         else:
-            yield Need(table_name(each.table_db, each.table_name, each.catName), (Right.ALTER,))
+            yield Need(table_name(constraint.table_db, constraint.table_name, constraint.catName), (Right.ALTER,))
     yield from parents(*lists)
 
 
 def parents(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
     """Of foreign keys, SELECT on what they point to."""
-    for each in (one for some in lists for one in some or () if one is not None):
-        if getattr(each, "pktable_name", None) is not None:
-            yield Need(table_name(each.pktable_db, each.pktable_name, each.catName), (Right.SELECT,))
+    for key in (one for some in lists for one in some or () if one is not None):
+        if getattr(key, "pktable_name", None) is not None:
+            yield Need(table_name(key.pktable_db, key.pktable_name, key.catName), (Right.SELECT,))
 
 
 # Partitions
@@ -228,7 +228,7 @@ def changed_function(database: str, name: str, new: Any) -> Iterator[AnyNeed]:
 
 
 def _resources(function: Any) -> tuple[str, ...]:
-    return _texts(*(each.uri for each in function.resourceUris or () if each is not None))
+    return _texts(*(resource.uri for resource in function.resourceUris or () if resource is not None))
 
 
 # Locks and transactions
@@ -236,11 +236,11 @@ def _resources(function: Any) -> tuple[str, ...]:
 
 def locked(asked: Any) -> Iterator[AnyNeed]:
     """To lock for reading, an object must be seen; otherwise one may write to it, or make it."""
-    for each in asked.component or ():
-        if each is None or not split_database(each.dbname)[1]:
+    for component in asked.component or ():
+        if component is None or not split_database(component.dbname)[1]:
             continue
-        name = table_name(each.dbname, each.tablename)
-        any_of = () if each.type == LockType.SHARED_READ else (*WRITING, Right.CREATE)
+        name = table_name(component.dbname, component.tablename)
+        any_of = () if component.type == LockType.SHARED_READ else (*WRITING, Right.CREATE)
         yield Need(name, any_of, if_missing=(Right.CREATE,)) if name.name else Need(name.parent, any_of)
     if asked.txnid:
         yield own_transactions(asked.txnid)
@@ -273,8 +273,8 @@ def full_names(names: Iterable[str]) -> list[AnyNeed]:
 
 
 def publications(requests: Iterable[Any]) -> Iterator[AnyNeed]:
-    for each in requests or ():
-        name, entries = table_of_struct(each), [one for one in each.partitions or () if one is not None]
+    for publication in requests or ():
+        name, entries = table_of_struct(publication), [one for one in publication.partitions or () if one is not None]
         yield Need(name, (Right.INSERT,))
         if any(one.mode == PublishMode.OVERWRITE for one in entries):
             yield Need(name, (Right.DELETE,))
@@ -388,7 +388,7 @@ def _texts(*texts: str | None) -> tuple[str, ...]:
 
 def statistics(found: Iterable[Any] | None) -> list[AnyNeed]:
     """Of column statistics, the right to change those of the tables that they describe."""
-    described = [each.statsDesc for each in found or () if each is not None and each.statsDesc is not None]
+    described = [stats.statsDesc for stats in found or () if stats is not None and stats.statsDesc is not None]
     return _of_structs(described, (Right.INSERT, Right.ALTER))
 
 

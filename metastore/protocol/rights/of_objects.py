@@ -81,23 +81,23 @@ declare("translate_table_dryrun", request(lambda asked: needs.new_table(asked.ta
 declare("get_table get_table_req", table(), in_service=True)
 declare(
     "get_table_objects_by_name",
-    shown=shown.tables(lambda _, each: table_name(each.dbName, each.tableName, each.catName)),
+    shown=shown.tables(shown.by_names),
 )
 declare(
     "get_table_objects_by_name_req",
     database(),
-    shown=shown.tables(lambda _, each: table_name(each.dbName, each.tableName, each.catName), "tables"),
+    shown=shown.tables(shown.by_names, "tables"),
 )
 declare("get_all_tables get_tables get_tables_by_type", shown=shown.of_database(shown.database_in_argument("db_name")))
 declare(
     "get_tables_ext",
     amend=shown.unlimited("req", "limit"),
     shown=shown.limited(
-        shown.tables(lambda given, each: table_name(given.req.database, each.tblName, given.req.catalog)),
+        shown.tables(lambda given, info: table_name(given.req.database, info.tblName, given.req.catalog)),
         zero_is_all=True,
     ),
 )
-declare("get_table_meta", shown=shown.tables(lambda _, each: table_name(each.dbName, each.tableName, each.catName)))
+declare("get_table_meta", shown=shown.tables(shown.by_names))
 declare(
     "get_table_names_by_filter",
     amend=shown.unlimited("max_tables"),
@@ -162,5 +162,5 @@ declare("get_materialization_invalidation_info")
 declare("get_materialized_views_for_rewriting", shown=shown.of_database(shown.database_in_argument("db_name")))
 declare(
     "get_all_materialized_view_objects_for_rewriting",
-    shown=shown.tables(lambda _, each: table_name(each.dbName, each.tableName, each.catName)),
+    shown=shown.tables(shown.by_names),
 )

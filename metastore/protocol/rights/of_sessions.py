@@ -40,7 +40,7 @@ declare("get_next_notification get_notification_events_count", in_service=True)
 declare("fire_listener_event", table(INSERT), is_change=True)
 declare("add_write_notification_log", table(INSERT), is_change=True)
 declare("add_write_notification_log_in_batch", table(INSERT), is_change=True)
-declare("get_all_write_event_info", shown=shown.tables(lambda _, each: table_name(each.database, each.table)))
+declare("get_all_write_event_info", shown=shown.tables(lambda _, event: table_name(event.database, event.table)))
 declare("cm_recycle", admin)
 
 
@@ -134,7 +134,10 @@ declare("get_valid_write_ids", request(lambda asked: needs.full_names(asked.full
 declare("get_max_allocated_table_write_id", table())
 declare("add_write_ids_to_min_history")
 declare("compact compact2", table(ALTER), is_change=True)
-declare("show_compact", shown=shown.tables(lambda _, each: table_name(each.dbname, each.tablename), "compacts"))
+declare(
+    "show_compact",
+    shown=shown.tables(lambda _, compaction: table_name(compaction.dbname, compaction.tablename), "compacts"),
+)
 declare(
     """abort_Compactions find_next_compact find_next_compact2 update_compactor_state mark_cleaned mark_compacted
     mark_failed mark_refused set_hadoop_jobid""",

@@ -33,13 +33,13 @@ def _clean(sees: Sees, rule: Rule, given: Given, value: Any) -> Any:
     if not may_hold_secrets(b"".join(_bytes(value))):
         return value
     found = value.decode() if isinstance(value, EncodedStruct | EncodedList) else value
-    each = found if isinstance(found, list) else [found]
+    structs = found if isinstance(found, list) else [found]
     asked = [need.what for needs in rule.needs for need in needs(given) if isinstance(need, Need)]
     about = [need for need in asked if isinstance(need, TableName | DatabaseName)]
-    names = [_name(struct) for struct in each]
+    names = [_name(struct) for struct in structs]
     owned = sees.owned([*about, *(name for name in names if name)])
     whole = bool(about) and owned >= set(about)
-    others = [struct for struct, name in zip(each, names, strict=True) if not (name in owned if name else whole)]
+    others = [struct for struct, name in zip(structs, names, strict=True) if not (name in owned if name else whole)]
     if not sum(map(redact, others)):
         return value
     if isinstance(value, EncodedStruct):
@@ -56,7 +56,7 @@ def _bytes(value: Any) -> Iterator[bytes]:
             yield from value.heads
             yield from {id(tail): tail for tail in value.tails}.values()
         case dict():
-            yield from (each.encode() for each in value if isinstance(each, str))
+            yield from (text.encode() for text in value if isinstance(text, str))
             yield from _of_all(value.values())
         case list() | tuple() | set():
             yield from _of_all(value)
@@ -65,9 +65,9 @@ def _bytes(value: Any) -> Iterator[bytes]:
 
 
 def _of_all(values: Iterable[Any]) -> Iterator[bytes]:
-    for each in values:
-        if each is not None and not isinstance(each, str | int | float | bytes):
-            yield from _bytes(each)
+    for value in values:
+        if value is not None and not isinstance(value, str | int | float | bytes):
+            yield from _bytes(value)
 
 
 def _name(struct: Any) -> Named | None:

@@ -8,7 +8,7 @@ from typing import Any
 from metastore.domain.names import DatabaseName, NamesOf, TableName, database_name, split_database, table_name
 from metastore.domain.privileges import ADMIN, Standing
 from metastore.errors import NotFoundError
-from metastore.protocol.rights.named import Given, folded_catalog, full_name
+from metastore.protocol.rights.named import Given, folded_catalog
 from metastore.protocol.rights.needs import privilege_object
 from metastore.protocol.rights.rule import Amend, Sees, Shown, decoded
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant
@@ -27,9 +27,9 @@ def tables(name_of: Callable[[Given, Any], TableName], field: str | None = None)
         found = _list_in(answer, field)
         if found is None:
             return answer
-        names = [name_of(given, each) for each in found]
+        names = [name_of(given, entry) for entry in found]
         seen = sees.seen_tables(names)
-        kept = [each for each, name in zip(found, names, strict=True) if name in seen]
+        kept = [entry for entry, name in zip(found, names, strict=True) if name in seen]
         return _with(answer, field, kept)
 
     return shown
@@ -39,7 +39,7 @@ def of_database(given_database: Callable[[Given], DatabaseName]) -> Shown:
     """Keeps names of tables of a database, or of several (`NamesOf`)."""
 
     def shown(sees: Sees, given: Given, answer: Any) -> Any:
-        names = answer.tables if isinstance(answer, NamesOf) else [given_database(given).table(each) for each in answer]
+        names = answer.tables if isinstance(answer, NamesOf) else [given_database(given).table(text) for text in answer]
         seen = sees.seen_tables(names)
         return [text for text, name in zip(answer, names, strict=True) if name in seen]
 
@@ -54,7 +54,7 @@ def databases(catalog_of: Callable[[Given], str], field: str | None = None) -> S
         catalog = catalog_of(given)
         names = [DatabaseName(catalog, text if isinstance(text, str) else text.name) for text in found]
         seen = sees.seen_databases(names)
-        return _with(answer, field, [each for each, name in zip(found, names, strict=True) if name in seen])
+        return _with(answer, field, [entry for entry, name in zip(found, names, strict=True) if name in seen])
 
     return shown
 
@@ -77,9 +77,9 @@ def one_catalog(sees: Sees, given: Given, answer: Any) -> Any:
 def functions(sees: Sees, _given: Given, answer: Any) -> Any:
     """Keeps functions of databases that are seen."""
     found = decoded(answer.functions) or []
-    names = [DatabaseName(each.catName, each.dbName) for each in found]
+    names = [DatabaseName(function.catName, function.dbName) for function in found]
     seen = sees.seen_databases(names)
-    answer.functions = [each for each, name in zip(found, names, strict=True) if name in seen]
+    answer.functions = [function for function, name in zip(found, names, strict=True) if name in seen]
     return answer
 
 
@@ -116,7 +116,7 @@ def dependencies(sees: Sees, given: Given, answer: Any) -> Any:
     names |= {table_name(edge.baseDbName, edge.baseTableName, catalog) for edge in edges}
     seen = sees.seen_tables(names)
     answer.tables, answer.partitions = (
-        [_edge(each, catalog, seen) for each in some if table_name(each.dbName, each.tableName, catalog) in seen]
+        [_edge(edge, catalog, seen) for edge in some if table_name(edge.dbName, edge.tableName, catalog) in seen]
         for some in (answer.tables, answer.partitions)
     )
     return answer
@@ -176,19 +176,19 @@ def privileges(sees: Sees, _given: Given, answer: Any) -> Any:
     standing = sees.standing()
     if standing.is_admin:
         return answer
-    objects = [privilege_object(each.hiveObject) for each in answer]
-    owned: Any = sees.owned([each for each in objects if isinstance(each, TableName | DatabaseName)])
+    objects = [privilege_object(privilege.hiveObject) for privilege in answer]
+    owned: Any = sees.owned([of for of in objects if isinstance(of, TableName | DatabaseName)])
     return [
-        each
-        for each, of in zip(answer, objects, strict=True)
-        if of in owned or standing.is_principal(each.principalType, each.principalName)
+        privilege
+        for privilege, of in zip(answer, objects, strict=True)
+        if of in owned or standing.is_principal(privilege.principalType, privilege.principalName)
     ]
 
 
 def role_names(sees: Sees, _given: Given, answer: Any) -> Any:
     """Keeps the caller's roles; administrators see all."""
     standing = sees.standing()
-    return answer if standing.is_admin else [each for each in answer if each in standing.roles]
+    return answer if standing.is_admin else [role for role in answer if role in standing.roles]
 
 
 def database_in_argument(name: str) -> Callable[[Given], DatabaseName]:
@@ -199,14 +199,15 @@ def catalog_in_argument(name: str) -> Callable[[Given], str]:
     return lambda given: split_database(getattr(given, name))[0] or folded_catalog(None)
 
 
-def written_in_full(_given: Given, each: Any) -> TableName:
-    return full_name(each.fullTableName)
+def by_names(_given: Given, struct: Any) -> TableName:
+    """Returns the table of a struct with Hive's usual names of fields."""
+    return table_name(struct.dbName, struct.tableName, struct.catName)
 
 
 def list_of_roles(sees: Sees, given: Given, answer: Any) -> Any:
     """The role of administrators is told of the caller if the settings give it: what was granted of it is nothing."""
     standing = sees.standing()
-    roles = [each for each in answer if each.roleName != ADMIN]
+    roles = [role for role in answer if role.roleName != ADMIN]
     is_mine = given.principal_type == PrincipalType.USER and given.principal_name == standing.user
     return [*roles, Role(ADMIN, 0, ADMIN)] if standing.is_admin and is_mine else roles
 

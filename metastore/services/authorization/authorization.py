@@ -78,7 +78,7 @@ class Authorization:
         with self._store.read() as work:
             standing = self._standings.current(work)
             found = work.access.find(given, standing)
-        return {name for name, each in zip(given, found, strict=True) if each and sees_all_of(standing, each)}
+        return {name for name, access in zip(given, found, strict=True) if access and sees_all_of(standing, access)}
 
     def seen_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns those that the caller may see."""
@@ -102,8 +102,10 @@ class Authorization:
         with self._store.read() as work:
             standing = self._standings.current(work)
             found = work.access.find(given, standing)
-        there = {name: each for name, each in zip(given, found, strict=True) if each and each.table_id is not None}
-        return {name for name, each in there.items() if not sees(standing, each)}
+        there = {
+            name: access for name, access in zip(given, found, strict=True) if access and access.table_id is not None
+        }
+        return {name for name, access in there.items() if not sees(standing, access)}
 
     def owned(self, names: Iterable[TableName | DatabaseName]) -> set[TableName | DatabaseName]:
         """Returns those that the caller owns, or whose database is the caller's."""
@@ -113,10 +115,10 @@ class Authorization:
             found = work.access.find(given, standing)
         return {
             name
-            for name, each in zip(given, found, strict=True)
-            if each is not None
-            and (each.table_id is not None or isinstance(name, DatabaseName))
-            and "OWNERSHIP" in rights(standing, each)
+            for name, access in zip(given, found, strict=True)
+            if access is not None
+            and (access.table_id is not None or isinstance(name, DatabaseName))
+            and "OWNERSHIP" in rights(standing, access)
         }
 
 

@@ -53,15 +53,15 @@ def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[Not
     databases = rights.seen_databases(homes)
     catalogs = rights.seen_catalogs(event.catName for event in events if event.dbName is None and event.catName)
 
-    def is_seen(each: NotificationEvent) -> bool:
-        if each.dbName is None:
-            return each.catName is None or each.catName in catalogs
-        if _database(each) in whole:
+    def is_seen(event: NotificationEvent) -> bool:
+        if event.dbName is None:
+            return event.catName is None or event.catName in catalogs
+        if _database(event) in whole:
             return True
-        if not each.tableName:
-            return _database(each) in databases
-        since = tables.get(_table(each))
-        return since is not None and each.eventTime >= since
+        if not event.tableName:
+            return _database(event) in databases
+        since = tables.get(_table(event))
+        return since is not None and event.eventTime >= since
 
     shown = [event if is_seen(event) else _blank(event) for event in events]
     _redact(rights, [event for event in shown if event.message and may_hold_secrets(event.message.encode())])

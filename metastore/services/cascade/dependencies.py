@@ -164,7 +164,7 @@ def _columns_after(
                     f"{_name(known[edge.base_id])} as well, which has {lost[0].name} {lost[0].type}; "
                     "all that it depends on must have its columns"
                 )
-            found = [each for each in found if columns_of([each])[0] in there]
+            found = [column for column in found if columns_of([column])[0] in there]
         columns[id_] = found
     return {id_: columns[id_] for id_ in ids}
 
@@ -182,7 +182,7 @@ def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[Store
             "or ask for CASCADE (the property CASCADE=true of the call's context)"
         )
     order = {edge.dependent_id: position for position, edge in enumerate(edges)}
-    return sorted(work.tables.find_ids(list(order)), key=lambda each: -order[each.ref.id])
+    return sorted(work.tables.find_ids(list(order)), key=lambda dependent: -order[dependent.ref.id])
 
 
 def columns_of(fields: Iterable[FieldSchema]) -> list[Column]:

@@ -111,7 +111,9 @@ class DependencyService:
         if missing:
             raise InvalidOperationError(f"{_named_ref(stored.ref)} has no partition {missing[0]}: add it first")
         bases = work.dependencies.bases_of([partition.id for partition in there])
-        named_bases = {each.ref.id: _named_ref(each.ref) for each in work.tables.find_ids(sorted(set(bases.values())))}
+        named_bases = {
+            known.ref.id: _named_ref(known.ref) for known in work.tables.find_ids(sorted(set(bases.values())))
+        }
         before = befores(
             [partition._replace(partition=_reading(partition, named_bases[bases[partition.id]])) for partition in there]
         )

@@ -74,18 +74,20 @@ class PartitionAlterService:
             for partition in new:
                 check_belongs(rules.table, partition)
             names = [rules.name(partition.values) for partition in new]
-            there = {each.name: each for each in work.partitions.select_stored(stored.ref, named(names), lock=True)}
+            there = {
+                before.name: before for before in work.partitions.select_stored(stored.ref, named(names), lock=True)
+            }
             missing = sorted(set(names) - there.keys())
             if missing:
                 raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")
-            for each in there.values():
-                check_version(f"{table} partition {each.name}", each.version, context)
+            for before in there.values():
+                check_version(f"{table} partition {before.name}", before.version, context)
             old = befores(list(there.values()))
             pairs = zip(names, new, strict=True)
             moves = work.file_operations.moved(stored.ref.id)
             changed = [self._successor(rules, there[name], partition, name, moves) for name, partition in pairs]
             check_distinct(changed)
-            staying = {place for each in there.values() for place in places_of(each.partition.sd)}
+            staying = {place for before in there.values() for place in places_of(before.partition.sd)}
             admit_descriptors(self._warehouse.roots, rules.table, [after.partition.sd for after in changed], staying)
             both = [(there[after.name], after) for after in changed]
             kept = leaves_data([(before.partition, after.partition) for before, after in both], context)
@@ -93,7 +95,7 @@ class PartitionAlterService:
                 self._recount(both, counted)
             forget_columns_of_partitions(work, stored.ref, both)
             if kept:
-                keep_fresh(work, stored.ref, [each.id for each in there.values()])
+                keep_fresh(work, stored.ref, [before.id for before in there.values()])
             work.partitions_write.update(stored.ref, changed)
             work.record(*alter_partitions(table_text(rules.table), old, changed))
             placed = [after.partition.sd.location for after in changed if after.partition.sd.location]

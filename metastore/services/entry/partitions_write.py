@@ -77,11 +77,12 @@ class PartitionWriteService:
             seen = _found(work, table)
             adding = self._prepared(work, seen, new, if_not_exists=if_not_exists)
         added = [named_partition.partition for named_partition in adding]
-        places = [each.sd.location for each in added if each.sd.location]
+        places = [partition.sd.location for partition in added if partition.sd.location]
         try:
             with self._journal.making(places) as intent:
                 if count_files:
-                    uncounted = intent.there_before(each for each in added if not has_statistics(each.parameters))
+                    bare = [partition for partition in added if not has_statistics(partition.parameters)]
+                    uncounted = intent.there_before(bare)
                     fill_statistics(uncounted, count(uncounted, self._warehouse))
                 with self._store.transaction() as work:
                     stored = _found(work, table, lock="share")

@@ -70,7 +70,7 @@ class PrivilegeService:
             if target is None:
                 return
             work.change_privileges()
-            new = {_without_time(each): each for each in grants_of(work, wanted, self._clock())}
+            new = {_without_time(grant): grant for grant in grants_of(work, wanted, self._clock())}
             old = {_without_time(stored.grant): stored.id for stored in work.privileges.granted_by(authorizer, target)}
             work.privileges.delete([number for grant, number in old.items() if grant not in new])
             work.privileges.insert([grant for key, grant in new.items() if key not in old])

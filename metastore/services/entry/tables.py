@@ -125,9 +125,8 @@ class TableService:
         with self._store.read() as work:
             metas = work.tables.metas(catalog, databases, pattern, [])
             stored = work.tables.find_named([TableName(catalog, meta.database, meta.name) for meta in metas])
-        return [
-            with_id(table.encoded, table.ref.id).decode() for table in sorted(stored, key=lambda each: each.ref.name)
-        ]
+        by_name = sorted(stored, key=lambda table: table.ref.name)
+        return [with_id(table.encoded, table.ref.id).decode() for table in by_name]
 
     def check_database(self, database: DatabaseName) -> None:
         """Raises NotFoundError, in Hive's words, for an unknown database."""
@@ -178,10 +177,10 @@ class TableService:
             check_no_views(work, stored.ref)
             purge = purge or auto_purged(stored.encoded.decode())
             drop_id = self._keeping.begin(work, TABLE, table, purge=purge)
-            for each in [*droppable(work, stored.ref, cascade=cascade), stored]:
-                check_unprotected(each.encoded.decode())
-                drop_table(work, each, drop_id)
-                work.record(table_events.drop_table(table_text(each.encoded.decode())))
+            for dropped in [*droppable(work, stored.ref, cascade=cascade), stored]:
+                check_unprotected(dropped.encoded.decode())
+                drop_table(work, dropped, drop_id)
+                work.record(table_events.drop_table(table_text(dropped.encoded.decode())))
             removing = decide_removal(work, self._warehouse, doomed, drop_id=drop_id)
         self._journal.carry_out(removing)
 

@@ -226,16 +226,17 @@ def _chosen(work: UnitOfWork, wanted: Wanted, live: StoredTable | None) -> Drop:
     name, table_id = wanted.table, live.ref.id if live else None
     of_name = work.drops.find(name.catalog, name.database, name.name, table_id)
     with_others = work.drops.hiding(name) if name.name else []
-    found = sorted({each.id: each for each in [*of_name, *with_others]}.values(), key=lambda each: -each.id)
-    of_live = [each for each in found if each.table_id in (None, table_id)]
+    by_id = {drop.id: drop for drop in [*of_name, *with_others]}
+    found = [by_id[number] for number in sorted(by_id, reverse=True)]
+    of_live = [drop for drop in found if drop.table_id in (None, table_id)]
     if wanted.partition:
         of_live = [
-            each for each in of_live if each.table_id and _beginning(work.drops.partition_names(each.id), wanted)
+            drop for drop in of_live if drop.table_id and _beginning(work.drops.partition_names(drop.id), wanted)
         ]
         if not of_live and live is None and found:
             raise NotFoundError(f"{name} is dropped: undrop the table first, then its partition")
     if wanted.number is not None:
-        of_live = [each for each in of_live if each.id == wanted.number]
+        of_live = [drop for drop in of_live if drop.id == wanted.number]
     if not of_live:
         raise _nothing(wanted)
     drop = of_live[0]

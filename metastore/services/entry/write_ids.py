@@ -79,12 +79,12 @@ class WriteIdService:
         return [
             TableValidWriteIds(
                 fullTableName=name,
-                writeIdHighWaterMark=each.high_water_mark,
-                invalidWriteIds=each.invalid,
-                minOpenWriteId=each.min_open,
-                abortedBits=bit_set(each.aborted_at),
+                writeIdHighWaterMark=visible.high_water_mark,
+                invalidWriteIds=visible.invalid,
+                minOpenWriteId=visible.min_open,
+                abortedBits=bit_set(visible.aborted_at),
             )
-            for name, each in zip(names, found, strict=True)
+            for name, visible in zip(names, found, strict=True)
         ]
 
     def last(self, table: TableName) -> int:

@@ -214,7 +214,7 @@ class Journal:
             self._in_transaction(lambda work: work.file_operations.put_away(away))
             self._step("put away")
         left = [operation for operation in claimed if operation.id in there]
-        finished = self._each(left, lambda each: self._perform.finish(each, there[each.id]), failed)
+        finished = self._each(left, lambda operation: self._perform.finish(operation, there[operation.id]), failed)
         return [number for number, ended in finished.items() if ended]
 
     def _each(

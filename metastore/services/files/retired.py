@@ -129,8 +129,8 @@ def is_visible(location: str) -> bool:
 
 def _portions(due: Iterable[RetiredLocation]) -> Iterator[list[RetiredLocation]]:
     """Some of one table at a time."""
-    by_table = sorted(due, key=lambda each: (each.table_id or 0, each.location))
-    for _, of_one in groupby(by_table, key=lambda each: each.table_id):
+    by_table = sorted(due, key=lambda retired: (retired.table_id or 0, retired.location))
+    for _, of_one in groupby(by_table, key=lambda retired: retired.table_id):
         locations = list(of_one)
         for start in range(0, len(locations), _AT_ONCE):
             yield locations[start : start + _AT_ONCE]

@@ -51,7 +51,7 @@ def add_constraints(work: UnitOfWork, table_id: int, table: Table, constraints: 
         _check_column(constraint, own, f"{table.dbName}.{table.tableName}")
         _complete(constraint)
     pointing = [_pointing(constraint, table.catName, parents) for constraint in named]
-    check_referenced(work, (table_id, table), pointing, {each.ref.id: each.encoded for each in parents.values()})
+    check_referenced(work, (table_id, table), pointing, {stored.ref.id: stored.encoded for stored in parents.values()})
     work.constraints.insert(table_id, pointing)
     work.record(*constraint_events(table, named))
 

@@ -40,15 +40,15 @@ def objects(partitions: Sequence[NamedPartition]) -> Objects:
     return Objects((_object(partition, commons) for partition in partitions), marked)
 
 
-def _object(each: NamedPartition, commons: dict[bytes, str]) -> str:
+def _object(partition: NamedPartition, commons: dict[bytes, str]) -> str:
     """Writes a partition. `commons`: by digest, what partitions have in common, to which those are added that are not
     there.
     """
-    sd, digest = each.partition.sd, each.shared.digest
+    sd, digest = partition.partition.sd, partition.shared.digest
     if digest not in commons:
         commons[digest] = _common(sd)
     places = encode_json(StorageDescriptor(location=sd.location, skewedInfo=sd.skewedInfo))
-    return encode_json(each.partition, sd=f"{{{commons[digest]},{places[1:]}")
+    return encode_json(partition.partition, sd=f"{{{commons[digest]},{places[1:]}")
 
 
 def _common(sd: StorageDescriptor) -> str:

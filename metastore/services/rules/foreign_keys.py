@@ -67,7 +67,7 @@ def _keys(work: UnitOfWork, parent: Table, new: Sequence[NamedConstraint]) -> se
         if isinstance(constraint.constraint, SQLPrimaryKey | SQLUniqueConstraint)
     ]
     types, found = _types(parent), defaultdict[str, list[str]](list)
-    for key in [*(each for some in stored for each in some.decode()), *given]:
+    for key in [*(constraint for some in stored for constraint in some.decode()), *given]:
         name = f"pk {key.pk_name}" if isinstance(key, SQLPrimaryKey) else f"uk {key.uk_name}"
         found[name].append(fold(key.column_name))
     return {tuple((name, types[name]) for name in names) for names in found.values()}

@@ -71,13 +71,13 @@ def grants_of(work: UnitOfWork, wanted: Sequence[Wanted], now: int) -> list[Gran
     Raises NotFoundError for an object or role that is not there, InvalidObjectError for what is no privilege.
     """
     _check_roles(work, wanted)
-    names = [each.object for each in wanted]
+    names = [request.object for request in wanted]
     targets = found_targets(work, names)
     grants = []
-    for each, name, target in zip(wanted, names, targets, strict=True):
+    for request, name, target in zip(wanted, names, targets, strict=True):
         if target is None:
             raise NotFoundError(f"{name} not found")
-        grants += list(_grants(each.privilege, target, now))
+        grants += list(_grants(request.privilege, target, now))
     work.change_privileges()
     return grants
 
@@ -195,7 +195,7 @@ def _grants(wanted: HiveObjectPrivilege, target: Target, now: int) -> Iterator[G
 
 
 def _check_roles(work: UnitOfWork, wanted: Sequence[Wanted]) -> None:
-    privileges = [each.privilege for each in wanted]
+    privileges = [request.privilege for request in wanted]
     roles = {privilege.principalName for privilege in privileges if privilege.principalType == PrincipalType.ROLE} - {
         None
     }
@@ -221,7 +221,7 @@ def add_privileges(work: UnitOfWork, table_id: int, table: Table, now: int) -> N
     ]
     grants = [grant for privilege in wanted for grant in _grants(privilege, Target(TABLE, table_id=table_id), now)]
     if grants:
-        once = {(each.principal_type, each.principal, each.privilege, each.grantor): each for each in grants}
+        once = {(grant.principal_type, grant.principal, grant.privilege, grant.grantor): grant for grant in grants}
         work.privileges.insert(list(once.values()))
 
 

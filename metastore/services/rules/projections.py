@@ -29,7 +29,7 @@ def projected(struct: Any, tree: Tree) -> Any:
     for name, below in tree.items():
         value = getattr(struct, name)
         if below and isinstance(value, list):
-            value = [projected(each, below) for each in value]
+            value = [projected(element, below) for element in value]
         elif below and value is not None:
             value = projected(value, below)
         setattr(part, name, value)

@@ -65,7 +65,7 @@ def combined(found: Sequence[tuple[int, ColumnStatisticsObj]], asked: int) -> Co
     for name in (*_SUMMED, *_GREATEST, *_BOUNDS):
         if not hasattr(result, name):
             continue
-        values = [(position, value) for position, each in data if (value := getattr(each, name)) is not None]
+        values = [(position, value) for position, stats in data if (value := getattr(stats, name)) is not None]
         if values:
             setattr(result, name, _together(name, values, len(values) if whole else asked))
     return ColumnStatisticsObj(first.colName, first.colType, ColumnStatisticsData(**{kind: result}))

@@ -154,7 +154,7 @@ class Compactions:
         if after is not None:
             query = query.where(compactions.c.id > after)
         rows = self._connection.execute(query.order_by(compactions.c.partition_name, compactions.c.id.desc())).all()
-        return sorted((StoredCompaction._make(row) for row in rows), key=lambda each: -each.id)
+        return sorted((StoredCompaction._make(row) for row in rows), key=lambda compaction: -compaction.id)
 
     def purge(self, kept: int) -> None:
         """Forgets all but the last of each object and each way to end."""

@@ -261,7 +261,7 @@ class FileOperations:
         """Returns those that nobody else is at, for this long, the deepest first. `mine`: what the caller has
         decided."""
         rows = self._connection.execute(_CLAIM, {"ids": list(ids), "lease": lease, "mine": mine})
-        return sorted((FileOperation(*row) for row in rows), key=lambda each: -len(each.location))
+        return sorted((FileOperation(*row) for row in rows), key=lambda operation: -len(operation.location))
 
     def spoil(self, locations: Sequence[str]) -> None:
         """What is being made at or below these places must be made anew."""

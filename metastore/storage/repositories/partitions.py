@@ -45,12 +45,12 @@ class Partitions:
         query = _query("SELECT descriptor_id, encoded", _chosen(table, condition, limit), "ORDER BY name")
         rows = binary_rows(self._connection, query)
         shared = [row[_DESCRIPTOR_ID] for row in rows]
-        descriptor_ids = {each: int.from_bytes(each) for each in set(shared)}
+        descriptor_ids = {raw_id: int.from_bytes(raw_id) for raw_id in set(shared)}
         descriptors = self._descriptors.tails(list(descriptor_ids.values()))
         endings = partition_endings(descriptors, table.name)
-        ends = {each: endings[descriptor_id] for each, descriptor_id in descriptor_ids.items()}
+        ends = {raw_id: endings[descriptor_id] for raw_id, descriptor_id in descriptor_ids.items()}
         heads = cast(list[OpenHead], [row[_ENCODED] for row in rows])  # not one by one: there may be many
-        return whole_partitions(heads, [ends[each] for each in shared])
+        return whole_partitions(heads, [ends[raw_id] for raw_id in shared])
 
     def select_named(self, table: TableRef, names: Sequence[str]) -> EncodedList[Partition]:
         """Returns those of the named partitions that are there, as `select`."""
@@ -108,8 +108,8 @@ class Partitions:
         distinct = "" if len(positions) == len(table.keys) else "DISTINCT"
         text, values = _query(f"SELECT {distinct} {columns}", _chosen(table, condition))
         # Outside of what is distinct: arrays are compared several times as slowly as texts.
-        each = ", ".join(f"value_{position}" for position in positions)
-        return self._texts(Sql(f"SELECT ARRAY[{each}] FROM ({text}) AS kept", values))  # noqa: S608 - numbers
+        aliases = ", ".join(f"value_{position}" for position in positions)
+        return self._texts(Sql(f"SELECT ARRAY[{aliases}] FROM ({text}) AS kept", values))  # noqa: S608 - numbers
 
     def _texts(self, query: Sql) -> EncodedTexts:
         """Returns what the one column of a query gives, a text or array of texts in each row."""

@@ -145,7 +145,7 @@ class PartitionsWrite:
         if not new:
             return []
         # In the order of names, so that two writers of the same partitions wait for each other instead of dying.
-        new = sorted(new, key=lambda each: each.name)
+        new = sorted(new, key=lambda partition: partition.name)
         self._listed.add(table.id)
         ids: list[int] = self._connection.execute(_INSERT, self._arrays(table, new)).scalars().one()
         self._insert_locations(table, {number: named.partition for number, named in zip(ids, new, strict=True)})

@@ -116,10 +116,10 @@ class RetiredLocations:
     def doom(self, some: Sequence[Doom], lease: timedelta) -> dict[str, int]:
         """Has the journal remove them, or what is in them; its numbers by location, of those that are as they were."""
         given = {
-            "locations": [each.retired.location for each in some],
-            "moments": [each.retired.retired_at for each in some],
-            "reasons": [each.reason for each in some],
-            "places": ["\x01".join(each.places) for each in some],
+            "locations": [doom.retired.location for doom in some],
+            "moments": [doom.retired.retired_at for doom in some],
+            "reasons": [doom.reason for doom in some],
+            "places": ["\x01".join(doom.places) for doom in some],
             "lease": lease,
         }
         return {row.location: row.id for row in self._connection.execute(_DOOM, given)}

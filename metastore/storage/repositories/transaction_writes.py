@@ -66,11 +66,11 @@ class TransactionWrites:
             return
         arrays = {
             "transaction": transaction,
-            "catalogs": [each.table.catalog for each in written],
-            "databases": [each.table.database for each in written],
-            "tables": [each.table.name for each in written],
-            "partitions": [each.partition or _WHOLE for each in written],
-            "operations": [int(each.operation) for each in written],
+            "catalogs": [write.table.catalog for write in written],
+            "databases": [write.table.database for write in written],
+            "tables": [write.table.name for write in written],
+            "partitions": [write.partition or _WHOLE for write in written],
+            "operations": [int(write.operation) for write in written],
         }
         self._connection.execute(_ADD, arrays)
 

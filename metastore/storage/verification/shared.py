@@ -36,7 +36,7 @@ def _skew(row: Any) -> dict[str, Any]:
 
 def _descriptor(row: Any) -> dict[str, Any]:
     parts = [Fields(bytes(part)) for part in (row.skew_encoded, row.columns_encoded, row.format_encoded)]
-    digests = (bytes(each)[:DIGEST_BYTES] for each in (row.columns_digest, row.format_digest, row.skew_digest))
+    digests = (bytes(digest)[:DIGEST_BYTES] for digest in (row.columns_digest, row.format_digest, row.skew_digest))
     return {"encoded": join_tail(*parts), "digest": digest_of(b"".join(digests)) + _retired(row)}
 
 
