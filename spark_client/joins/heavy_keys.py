@@ -43,9 +43,9 @@ class HeavyKeys:
         """Tells by the keys, which are those of `of`, whether a row is heavy; None where no row can be."""
         places = [next(i for i, name in enumerate(self.columns) if _is_made_of(key, name)) for key in keys]
         values = list(dict.fromkeys(tuple(value[place] for place in places) for value in self.values))
-        casts = [[_cast(each, key) for each, key in zip(value, keys, strict=True)] for value in values]
+        casts = [[_cast(part, key) for part, key in zip(value, keys, strict=True)] for value in values]
         known = [
-            [None if each is None else constant for each, constant in zip(value, constants, strict=True)]
+            [None if part is None else constant for part, constant in zip(value, constants, strict=True)]
             for value, constants, is_known in zip(values, casts, _are_known(spark, values, casts), strict=True)
             if is_known
         ]
@@ -71,7 +71,7 @@ def _are_known(
     runs."""
     flags = [
         reduce(
-            SparkColumn.__and__, [F.lit(each is None) | cast.isNotNull() for each, cast in zip(value, row, strict=True)]
+            SparkColumn.__and__, [F.lit(part is None) | cast.isNotNull() for part, cast in zip(value, row, strict=True)]
         )
         for value, row in zip(values, casts, strict=True)
     ]

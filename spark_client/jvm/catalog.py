@@ -106,7 +106,7 @@ def taken_property(definition: TableDefinition, name: str) -> tuple[str | None, 
     properties = definition.spark_table.properties()
     if not properties.contains(name):
         return None, definition
-    changed = _copied(definition.spark_table, lambda each: each == properties, getattr(properties, "$minus")(name))
+    changed = _copied(definition.spark_table, lambda field: field == properties, getattr(properties, "$minus")(name))
     return str(properties.apply(name)), replace(definition, spark_table=changed)
 
 

@@ -25,7 +25,7 @@ def query_execution(frame: DataFrame) -> Any:
 def own_columns(frame: DataFrame) -> dict[str, Column]:
     """Returns the columns of a frame by their names in lower case: themselves, whatever else is joined with it."""
     found = elements(analyzed_plan(frame).output())
-    return {str(each.name()).lower(): versions.column_of(frame.sparkSession, each) for each in found}
+    return {str(attribute.name()).lower(): versions.column_of(frame.sparkSession, attribute) for attribute in found}
 
 
 def planned(spark: SparkSession, plan: Any) -> Any:

@@ -80,9 +80,9 @@ def partitions_having(values: Mapping[str, str]) -> list[Node]:
     return [*nodes, Node("AND", operands=len(nodes))] if len(nodes) > 1 else nodes
 
 
-def conjunction(each: Iterable[Term]) -> tuple[Node, ...] | None:
+def conjunction(operands: Iterable[Term]) -> tuple[Node, ...] | None:
     """All of them. None: nothing to tell."""
-    known = [term for term in each if term is not _UNKNOWN]
+    known = [term for term in operands if term is not _UNKNOWN]
     return _join("AND", known).nodes if known else None
 
 

@@ -81,7 +81,7 @@ def problems_of(
         own = replace(target.storage, input_format=input_format)
         of_partition = replace(target, buckets=replace(target.buckets, count=count), columns=columns, storage=own)
         problems += _wrong_rows(spark, of_partition, by_file)
-    return tuple(sorted(problems, key=lambda each: (each.partition, each.problem)))
+    return tuple(sorted(problems, key=lambda problem: (problem.partition, problem.problem)))
 
 
 def _places(table: Table, plan: ScanPlan) -> Iterator[_Place]:

@@ -82,8 +82,8 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
     """
     with ExitStack() as stack:
         running = [stack.enter_context(_Running(context, insert)) for insert in inserts]
-        for each in running:
-            each.stage()
+        for part in running:
+            part.stage()
         _check_disjoint(running)
         return _publish(context, running)
 
@@ -193,14 +193,14 @@ class _Running:
 
 def _publish(context: Context, running: Sequence[_Running]) -> list[WriteResult]:
     """Makes all of them visible, and cleans up."""
-    bringing = [each for each in running if not each.is_there]
-    with failures_as_one_line(f"INSERT into {', '.join(dict.fromkeys(each.table for each in bringing))}"):
-        placements = iter(publish(context, [each.commit for each in bringing]))
+    bringing = [part for part in running if not part.is_there]
+    with failures_as_one_line(f"INSERT into {', '.join(dict.fromkeys(part.table for part in bringing))}"):
+        placements = iter(publish(context, [part.commit for part in bringing]))
     results = []
-    for each in running:
-        publications = () if each.is_there else next(placements).publications
-        results.append(result_of(each.commit.query_id, publications, each.staged))
-        each.__exit__()
+    for part in running:
+        publications = () if part.is_there else next(placements).publications
+        results.append(result_of(part.commit.query_id, publications, part.staged))
+        part.__exit__()
     context.on_step("cleaned")
     return results
 

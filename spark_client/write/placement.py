@@ -49,7 +49,7 @@ class Placement:
 def joined(placements: Iterable[Placement]) -> Placement:
     """Returns all of them as one."""
     parts = list(placements)
-    names = [each.name for each in fields(Placement)]
+    names = [member.name for member in fields(Placement)]
     return Placement(*(tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in names))
 
 

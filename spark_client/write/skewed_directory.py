@@ -51,7 +51,7 @@ def directory_number_by_partition(
     skew: Skew, exceptions: Sequence[tuple[Skew, Sequence[tuple[str, ...]]]], table: Table
 ) -> SparkColumn | None:
     """As `directory_number`, where the partitions of these values have a skew list of their own; None: no one has."""
-    if not any(each.is_list_bucketed for each in (skew, *(other for other, _ in exceptions))):
+    if not any(own.is_list_bucketed for own in (skew, *(other for other, _ in exceptions))):
         return None
     number = directory_number(skew, table.columns)
     for other, partitions in exceptions:
