@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from metastore.errors import InvalidInputError, InvalidObjectError
 
@@ -50,9 +50,16 @@ class TableName:
     catalog: str
     database: str
     name: str
+    given: tuple[str | None, str | None] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.database}.{self.name}"
+
+    @property
+    def as_given(self) -> str:
+        """Returns `database.table` as a client wrote them, which is how Hive says that there is no such table."""
+        database, table = self.given or (self.database, self.name)
+        return f"{(database or '').rpartition('#')[2]}.{table or ''}"
 
     @property
     def parent(self) -> DatabaseName:
@@ -99,7 +106,8 @@ def database_name(database: str | None, catalog: str | None = None) -> DatabaseN
 
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
     """Returns a table's whole name."""
-    return database_name(database, catalog).table(fold(table))
+    parent = database_name(database, catalog)
+    return TableName(parent.catalog, parent.name, fold(table), (database, table))
 
 
 def is_object_name(name: str) -> bool:

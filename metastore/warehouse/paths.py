@@ -140,6 +140,16 @@ def is_below(location: str, ancestor: str) -> bool:
     return place == other_place and path != other_path and path.startswith(other_path.rstrip("/") + "/")
 
 
+def is_nested(location: str, other: str) -> bool:
+    """True where one of the two lies inside the other."""
+    return is_below(location, other) or is_below(other, location)
+
+
+def on_one_file_system(location: str, other: str) -> bool:
+    """True where what lies at one can be renamed to the other."""
+    return parse(location).identity[:2] == parse(other).identity[:2]
+
+
 def before_versions(location: str) -> str:
     """Returns the directory that a table was made with: overwriting puts its data into `<it>/_versions/<query>`."""
     place = parse(location)

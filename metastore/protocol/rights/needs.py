@@ -155,7 +155,8 @@ def sources(metadata: Any, home: DatabaseName) -> Iterator[AnyNeed]:
     for text in metadata.tablesUsed or ():
         parts = (text or "").split(".")
         full = (catalog, metadata.dbName or home.name)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]
-        yield Need(TableName(*(fold(name) for name in full)), (Right.SELECT,))
+        held, database, table = full
+        yield Need(TableName(fold(held), fold(database), fold(table)), (Right.SELECT,))
 
 
 def new_constraints(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:

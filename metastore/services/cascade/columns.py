@@ -44,7 +44,7 @@ def forget_columns_of_partitions(
 
 
 def _columns(sd: StorageDescriptor) -> list[tuple[str, str]]:
-    return [(column.name, column.type) for column in sd.cols]
+    return [(column.name, column.type) for column in sd.cols or []]
 
 
 def _changed(before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]]) -> list[str]:

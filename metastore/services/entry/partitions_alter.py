@@ -29,10 +29,10 @@ from metastore.services.rules.partitions import (
     updates_statistics,
 )
 from metastore.services.rules.tables import BASIC, DDL_TIME, MANAGED, fill_statistics, has_statistics, is_view
-from metastore.storage.references import StoredPartition
+from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
-from metastore.storage.unit_of_work import Store
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.structs import copied
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
@@ -103,8 +103,8 @@ class PartitionAlterService:
                 refer(work, new_places)
 
     def rename(self, table: TableName, values: Sequence[str], new: Partition) -> None:
-        """Gives a partition other values; that of a managed table moves when it lies in its default place. Without old
-        values, the partition is altered, as in Hive.
+        """Gives a partition other values; that of a managed table moves to its default place. Without old values, the
+        partition is altered, as in Hive.
 
         Raises InvalidOperationError when it is missing or the new values are taken, InvalidInputError.
         """
@@ -129,8 +129,8 @@ class PartitionAlterService:
             before = befores(there)
             changed = self._successor(rules, there[0], new, rules.name(new.values))
             kept = places_of(there[0].partition.sd)
+            move = self._move(work, stored, rules.table, there[0], changed)
             admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
-            move = _move(rules.table, there[0], changed)
             forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
             work.partitions_write.update(stored.ref, [changed])
             work.partitions_write.announce()
@@ -139,6 +139,27 @@ class PartitionAlterService:
             if move:
                 follow_directory(work, stored.ref.id, move.source, move.target)
             return decide_moves(work, looked, [move] if move else [], stored.ref.id, rules.table.sd.location)
+
+    def _move(
+        self, work: UnitOfWork, stored: StoredTable, table: Table, old: StoredPartition, new: NamedPartition
+    ) -> Move | None:
+        """Returns the move of a renamed partition and sets its location: as in Hive, no other than its default place.
+
+        What Hive would tear away stays: what others lie in, what is no managed place, or in another file system.
+        """
+        if old.name == new.name:
+            return None
+        place = new.partition.sd.location = old.partition.sd.location
+        if table.tableType != MANAGED or not place or not table.sd.location:
+            return None
+        move = Move(place, paths.partition_location(table.sd.location, new.name))
+        if not paths.same(place, paths.partition_location(table.sd.location, old.name)):
+            apart = paths.on_one_file_system(*move) and not paths.same(*move) and not paths.is_nested(*move)
+            own = apart and paths.same(place, paths.before_versions(place)) and self._warehouse.roots.holding([place])
+            if not own or work.locations.others([place], stored.ref.id, [old.id]):
+                return None
+        relocate(new.partition.sd, move)
+        return move
 
     def _count(self, table: TableName, new: Sequence[Partition]) -> dict[str, DirectoryStatistics]:
         """Returns the files of those whose statistics are missing, or differ: nothing is locked while they are asked
@@ -206,15 +227,3 @@ def _differ(new: Partition, old: Partition) -> bool:
     """Tells whether basic statistics are missing, or others than before (Hive's MetaStoreUtils.requireCalStats)."""
     said = new.parameters or {}
     return not has_statistics(said) or any(said[key] != old.parameters.get(key) for key in BASIC)
-
-
-def _move(table: Table, old: StoredPartition, new: NamedPartition) -> Move | None:
-    default = paths.partition_location(table.sd.location, old.name) if table.sd.location else None
-    if table.tableType != MANAGED or not default or old.name == new.name:
-        return None
-    if not paths.same(old.partition.sd.location, default):
-        return None
-    move = Move(default, paths.partition_location(table.sd.location, new.name))
-    new.partition.sd.location = default
-    relocate(new.partition.sd, move)
-    return move

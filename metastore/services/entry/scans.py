@@ -89,7 +89,8 @@ def _shape(sd: StorageDescriptor, table_types: Mapping[str, str], predicate: Exp
         return _Shape(None, frozenset(), keeps_default=True)
     skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
     # A column whose type has changed since: the values were placed by the old one, the predicate means the new one.
-    types = {column.name: column.type for column in sd.cols if table_types.get(column.name) == column.type}
+    own = {column.name: column.type for column in sd.cols} if sd.cols is not None else table_types
+    types = {name: kind for name, kind in own.items() if table_types.get(name) == kind}
     kept, keeps_default = directories_to_read(skew, types, predicate)
     return _Shape(skew, frozenset(kept), keeps_default)
 

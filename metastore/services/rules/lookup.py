@@ -42,4 +42,4 @@ def missing_database(name: DatabaseName) -> NotFoundError:
 
 def missing_table(name: TableName) -> NotFoundError:
     """Returns the error that says, in Hive's words, that a table is not there."""
-    return NotFoundError(f"{name} table not found")
+    return NotFoundError(f"{name.as_given} table not found")

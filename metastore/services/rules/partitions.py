@@ -72,8 +72,6 @@ class PartitionRules:
         partition.catName, partition.dbName, partition.tableName = table.catName, table.dbName, table.tableName
         if partition.sd is None:
             partition.sd = inherited_descriptor(table)
-        if partition.sd.cols is None:
-            partition.sd.cols = table.sd.cols
         shape, descriptor = self._shape(partition.sd, name)
         partition.sd = placed(shape, partition.sd)
         partition.parameters = partition.parameters or {}
@@ -87,18 +85,23 @@ class PartitionRules:
         sent = shape_of(sd)
         if self._last is None or self._last[0] != sent:
             columns, rest = sent
-            key = tuple(columns), rest
+            key = columns and tuple(columns), rest
             if key not in self._shapes:
-                self._shapes[key] = self._checked(complete(without_places(sd)), name)
+                self._shapes[key] = self._checked(without_places(sd), name)
             self._last = sent, self._shapes[key]
         return self._last[1]
 
     def _checked(self, shape: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
+        """Completes and checks it. As in Hive, it may have no columns of its own: then the table's hold."""
+        own = shape.cols
+        shape = complete(shape)
+        shape.cols = self.table.sd.cols if own is None else own
         check_columns_of_partition(shape.cols)
         owner = f"{self.table.dbName}.{self.table.tableName} partition {name}"
         check_descriptor(shape, self.keys, owner)
         if (values := shape.skewedInfo.skewedColValues) != self.table.sd.skewedInfo.skewedColValues:
             check_count(len(values), self.table.parameters or {}, owner)
+        shape.cols = own
         return shape, shared_part(shape)
 
     def check_owner(self, partition: Partition) -> None:

@@ -29,8 +29,8 @@ _FORMAT = fields_of(
 _FORMAT_AND_SKEW = (*_FORMAT, *fields_of(StorageDescriptor, skewedInfo=_SKEW))
 
 B = TypeVar("B", Fields, Tail)
-Shape: TypeAlias = tuple[list[tuple[str, str, str | None]], Fields]
-"""Name, type and comment of the columns, and the rest of a descriptor but for its places."""
+Shape: TypeAlias = tuple[list[tuple[str, str, str | None]] | None, Fields]
+"""Name, type and comment of the columns (None: a partition without its own), and the rest but for its places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,8 @@ def shared_part(sd: StorageDescriptor) -> Descriptor:
 
 def shape_of(sd: StorageDescriptor) -> Shape:
     """Returns what is equal of descriptors that differ in their places only: their content, which nobody changes."""
-    return [(column.name, column.type, column.comment) for column in sd.cols], some_fields(sd, _FORMAT_AND_SKEW)
+    columns = None if sd.cols is None else [(column.name, column.type, column.comment) for column in sd.cols]
+    return columns, some_fields(sd, _FORMAT_AND_SKEW)
 
 
 def without_places(sd: StorageDescriptor) -> StorageDescriptor:

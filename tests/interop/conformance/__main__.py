@@ -2,7 +2,8 @@
 
     python -m tests.interop.conformance [--hive 4.0.1] [CLASS …]
 
-Only the factory of connections is replaced by ours. `expected-<version>.tsv` lists the tests that do not pass, each
+Only the factory of connections is replaced by ours, and the server that some tests start, by a way to the one that
+runs. `expected-<version>.tsv` lists the tests that do not pass, each
 with its reason: known to fail, or not applicable. The status is 1 where another one fails, or a listed failure passes.
 """
 
@@ -29,6 +30,7 @@ from tests.interop.conformance.suites import HIVE_4, SUITES, Suite
 from tests.interop.java import OPTIONS, java_home
 from tests.interop.maven import UnavailableError
 
+SITE = "<configuration><property><name>hive.metastore.uris</name><value>{}</value></property></configuration>\n"
 OPENED = tuple(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.io", "java.time", "sun.nio.ch"))
 
 
@@ -117,7 +119,8 @@ def _run(jars: list[str], name: str, server: Server, folder: Path) -> str:
     }
     command = [str(java_home(17, 17) / "bin" / "java"), *OPTIONS, *OPENED, "-ea:org.apache.hadoop.hive..."]
     command += [f"-D{key}={value}" for key, value in properties.items()]
-    command += ["-cp", os.pathsep.join(jars), "RunTests", name]
+    (folder / "hive-site.xml").write_text(SITE.format(server.uri))
+    command += ["-cp", os.pathsep.join([str(folder), *jars]), "RunTests", name]
     with (folder / "java.log").open("w") as log:
         ran = subprocess.run(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, timeout=1800, check=True

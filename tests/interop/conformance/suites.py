@@ -11,8 +11,7 @@ from pathlib import Path
 from tests.interop.maven import class_path, fetched
 
 CLIENT = "org/apache/hadoop/hive/metastore/client/"
-REMOTE = "org.apache.hadoop.hive.metastore.TestRunningHiveMetaStore"
-"""Ours, of the tests that Hive runs against a server which they start."""
+PACKAGE = "org.apache.hadoop.hive.metastore."
 FOLDER = Path(__file__).parent
 # An old Hadoop comes with Derby's friends; the one that Hive is built with is in one jar of its own.
 UNWANTED = "2.6.0"
@@ -21,13 +20,15 @@ JUNIT = ("junit:junit:4.13.2", "org.mockito:mockito-core:3.12.4")
 
 @dataclass(frozen=True)
 class Suite:
-    """One version's tests of its metastore: the classes of `client`, and those of TestHiveMetaStore."""
+    """One version's tests of its metastore: the classes of `client`, and others of clients and servers."""
 
     version: str
     server: str
     also: tuple[str, ...]  # artifacts whose tests are needed, too
     libraries: tuple[str, ...]
-    remote: bool = False
+    folders: tuple[str, ...]  # of our own classes
+    others: tuple[str, ...] = ()
+    """Classes beside those of `client`; TestRunningHiveMetaStore is Hive's TestHiveMetaStore, of a server that runs."""
 
     @property
     def expected(self) -> Path:
@@ -37,8 +38,7 @@ class Suite:
     @property
     def sources(self) -> list[Path]:
         """Our own classes, which stand before Hive's."""
-        folders = [FOLDER / "java", *([FOLDER / "remote"] if self.remote else [])]
-        return [path for folder in folders for path in folder.rglob("*.java")]
+        return [path for folder in ("java", *self.folders) for path in (FOLDER / folder).rglob("*.java")]
 
     @cached_property
     def tests(self) -> Path:
@@ -50,7 +50,8 @@ class Suite:
         with zipfile.ZipFile(self.tests) as archive:
             names = [name.removesuffix(".class") for name in archive.namelist() if name.startswith(f"{CLIENT}Test")]
         found = sorted(name.replace("/", ".") for name in names if "$" not in name)
-        return {name.rpartition(".")[2]: name for name in [*found, *([REMOTE] if self.remote else [])]}
+        others = (f"{PACKAGE}{name}" for name in self.others)
+        return {name.rpartition(".")[2]: name for name in (*others, *found)}
 
     @property
     def jars(self) -> list[str]:
@@ -74,6 +75,7 @@ HIVE_4 = Suite(
         "org.apache.hadoop:hadoop-client-runtime:3.3.5",
         "org.apache.hadoop:hadoop-hdfs:3.3.5",
     ),
+    ("newer",),
 )
 HIVE_3 = Suite(
     "3.1.3",
@@ -86,6 +88,27 @@ HIVE_3 = Suite(
         "org.apache.hadoop:hadoop-hdfs:3.1.0",
         "javax.annotation:javax.annotation-api:1.3.2",
     ),
-    remote=True,
+    ("newer", "remote"),
+    (
+        "TestRunningHiveMetaStore",
+        "TestHiveMetaStoreGetMetaConf",
+        "TestHiveMetaStorePartitionSpecs",
+        "TestHiveMetaStoreTxns",
+        "TestMarkPartition",
+    ),
 )
-SUITES = {suite.version: suite for suite in (HIVE_4, HIVE_3)}
+HIVE_2 = Suite(
+    "2.3.10",
+    "org.apache.hive:hive-metastore",
+    (),
+    (
+        "org.apache.hive:hive-metastore:2.3.10",
+        *JUNIT,
+        "org.apache.hadoop:hadoop-client:3.1.0",
+        "org.apache.hadoop:hadoop-hdfs:3.1.0",
+        "javax.annotation:javax.annotation-api:1.3.2",
+    ),
+    ("older",),
+    ("TestHiveMetaStoreGetMetaConf", "TestHiveMetaStorePartitionSpecs"),
+)
+SUITES = {suite.version: suite for suite in (HIVE_4, HIVE_3, HIVE_2)}

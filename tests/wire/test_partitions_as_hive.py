@@ -1,0 +1,55 @@
+"""Partitions as Hive has them: renamed from wherever they lay, without columns of their own, sought in vain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.wire.builders import columns, descriptor, new_table, partition
+from thrift_idl.gen.hive_metastore.ttypes import NoSuchObjectException
+
+KEYS = [("ds", "string")]
+
+
+def folder(location: str) -> Path:
+    return Path(location.removeprefix("file:"))
+
+
+def test_a_renamed_partition_moves_to_its_default_place_from_wherever_it_lay(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    home = hive_client.get_table(database, name).sd.location
+    for value, place in (("a", f"{home}/own"), ("b", f"{home}/shared"), ("c", f"{home}/shared/inside")):
+        hive_client.add_partition(partition(database, name, [value], sd=descriptor(place)))
+        (folder(place) / "data").write_text(value)
+    for value, stays in (("a", False), ("b", True), ("c", False)):
+        renamed = hive_client.get_partition(database, name, [value])
+        before, renamed.values = renamed.sd.location, [f"new_{value}"]
+        hive_client.rename_partition(database, name, [value], renamed)
+        after = hive_client.get_partition(database, name, renamed.values).sd.location
+        assert after == (before if stays else f"{home}/ds=new_{value}")
+        assert (folder(after) / "data").read_text() == value
+
+
+def test_a_partition_may_have_no_columns_of_its_own(hive_client: Any) -> None:
+    """As in Hive: whoever reads it takes the table's."""
+    database, name = new_table(hive_client, KEYS)
+    bare, whole = descriptor(), descriptor()
+    bare.cols = None
+    sent = [partition(database, name, [text], sd=sd) for text, sd in (("a", bare), ("b", whole))]
+    assert hive_client.add_partitions(sent) == 2
+    assert [each.sd.cols for each in hive_client.get_partitions(database, name, -1)] == [None, whole.cols]
+    changed = hive_client.get_partition(database, name, ["a"])
+    changed.parameters["k"] = "v"
+    hive_client.alter_partition(database, name, changed)
+    assert hive_client.get_partition(database, name, ["a"]).sd.cols is None
+    table = hive_client.get_table(database, name)
+    table.sd.cols += columns(("new", "int"))
+    hive_client.alter_table_with_cascade(database, name, table, True)
+    assert [each.sd.cols for each in hive_client.get_partitions(database, name, -1)] == [table.sd.cols] * 2
+
+
+def test_what_is_not_there_is_named_as_it_was_asked_for(hive_client: Any) -> None:
+    with pytest.raises(NoSuchObjectException, match=r"invDBName\.invTableName table not found"):
+        hive_client.get_partitions_by_filter("invDBName", "invTableName", 'p1 = "p11"', -1)
