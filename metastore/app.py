@@ -268,7 +268,7 @@ class Application:
             "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
             "tokens": TokenHandlers(TokenService(self._store), self._delegation),
             "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
-            "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store)),
+            "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store, timeout)),
             "locks": LockHandlers(LockService(self._store, timeout)),
             "transactions": TransactionHandlers(TransactionService(self._store, timeout)),
             "write_ids": WriteIdHandlers(WriteIdService(self._store, timeout)),

@@ -71,7 +71,8 @@ SERVED: dict[str, str] = {
         get_all_token_identifiers add_master_key update_master_key remove_master_key get_master_keys""",
     "partition_events": "markPartitionForEvent isPartitionMarkedForEvent",
     "materialized_views": """update_creation_metadata get_materialization_invalidation_info
-        get_materialized_views_for_rewriting get_all_materialized_view_objects_for_rewriting""",
+        get_materialized_views_for_rewriting get_all_materialized_view_objects_for_rewriting
+        get_lock_materialization_rebuild heartbeat_lock_materialization_rebuild""",
     "locks": "lock check_lock unlock show_locks heartbeat",
     "transactions": """open_txns commit_txn abort_txn abort_txns get_open_txns get_open_txns_info get_open_txns_req
         heartbeat_txn_range add_dynamic_partitions get_latest_txnid_in_conflict seed_txn_id""",

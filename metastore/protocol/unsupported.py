@@ -21,10 +21,6 @@ REFUSED: dict[str, Refusal] = {
         "Hive removed indexes in 3.0",
         "add_index alter_index drop_index_by_name",
     ),
-    "materialized_views": Refusal(
-        "rebuilding materialized views is Hive's own business, under its own locks",
-        "get_lock_materialization_rebuild heartbeat_lock_materialization_rebuild",
-    ),
     "resource_plans": Refusal(
         "workload management steers HiveServer2's own daemons",
         """create_resource_plan alter_resource_plan drop_resource_plan validate_resource_plan

@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from thrift.Thrift import TApplicationException
 
 from tests.wire.builders import new_database, table
 from thrift_idl.gen.hive_metastore.ttypes import (
+    AbortTxnRequest,
+    CommitTxnRequest,
     CreateTableRequest,
     CreationMetadata,
     InvalidObjectException,
     InvalidOperationException,
+    LockResponse,
+    LockState,
     MetaException,
+    OpenTxnRequest,
     SourceTable,
 )
 
@@ -118,3 +124,23 @@ def test_a_creation_may_be_tried_without_making_anything(hive_client: Any, datab
         hive_client.translate_table_dryrun(CreateTableRequest(table("nope", "x")))
     with pytest.raises(InvalidObjectException, match="not a valid object name"):
         hive_client.translate_table_dryrun(CreateTableRequest(table(database, "a/b")))
+
+
+def test_one_transaction_rebuilds_a_view_until_it_ends(hive_client: Any, database: str) -> None:
+    one, other = hive_client.open_txns(OpenTxnRequest(2, "me", "here")).txn_ids
+    lock, beat = hive_client.get_lock_materialization_rebuild, hive_client.heartbeat_lock_materialization_rebuild
+    assert not beat(database, "v", one)
+    assert [lock(database, "v", each).state for each in (one, one, other)] == [
+        LockState.ACQUIRED,
+        LockState.ACQUIRED,
+        LockState.NOT_ACQUIRED,
+    ]
+    assert (beat(database, "v", one), beat(database, "v", other)) == (True, False)
+    hive_client.commit_txn(CommitTxnRequest(one))
+    assert not beat(database, "v", one)
+    assert lock(database, "v", other) == LockResponse(other, LockState.ACQUIRED)
+    hive_client.abort_txn(AbortTxnRequest(other))
+    for name, number in (("v", other), ("nope", one)):
+        with pytest.raises(TApplicationException, match=r"already aborted|table not found"):
+            lock(database, name, number)
+    hive_client.drop_table(database, "v", True)

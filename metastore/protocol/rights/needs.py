@@ -155,8 +155,7 @@ def sources(metadata: Any, home: DatabaseName) -> Iterator[AnyNeed]:
     for text in metadata.tablesUsed or ():
         parts = (text or "").split(".")
         full = (catalog, metadata.dbName or home.name)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]
-        held, database, table = full
-        yield Need(TableName(fold(held), fold(database), fold(table)), (Right.SELECT,))
+        yield Need(table_name(full[1], full[2], full[0]), (Right.SELECT,))
 
 
 def new_constraints(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:

@@ -159,6 +159,12 @@ declare(
     is_change=True,
 )
 declare("get_materialization_invalidation_info")
+declare(
+    "get_lock_materialization_rebuild heartbeat_lock_materialization_rebuild",
+    table(INSERT, UPDATE, DELETE, ALTER),
+    given(lambda given: [needs.own_transactions(given.txnId)]),
+    is_change=True,
+)
 declare("get_materialized_views_for_rewriting", shown=shown.of_database(shown.database_in_argument("db_name")))
 declare(
     "get_all_materialized_view_objects_for_rewriting",

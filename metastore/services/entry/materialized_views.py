@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
+from metastore.domain.transactions import OPEN
 from metastore.errors import InvalidOperationError
+from metastore.services.rules.lookup import get_table_ref
 from metastore.services.rules.materialized_views import complete_metadata, sources
 from metastore.services.rules.tables import MATERIALIZED_VIEW
+from metastore.services.rules.transactions import not_open
 from metastore.storage.mapping.layout import with_id
 from metastore.storage.unit_of_work import Store
-from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, Materialization, Table
+from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, LockResponse, LockState, Materialization, Table
 
 
 class MaterializedViewService:
-    """Rules of materialized views (Hive's ObjectStore). Names come folded."""
+    """Rules of materialized views (Hive's ObjectStore, TxnHandler). Names come folded. `timeout`: of transactions."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, timeout: timedelta) -> None:
         self._store = store
+        self._timeout = timeout
 
     def update(self, name: TableName, metadata: CreationMetadata) -> None:
         """Says anew what a view was made of. Raises InvalidOperationError where there is no such view."""
@@ -33,6 +39,25 @@ class MaterializedViewService:
     def invalidation(self) -> Materialization:
         """Returns what happened to the sources since: anything may have, so that Hive rebuilds a view as a whole."""
         return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
+
+    def lock_rebuild(self, name: TableName, transaction: int) -> LockResponse:
+        """Lets a transaction rebuild a view, until it ends, unless another one does: then it is not waited for.
+
+        Raises NotFoundError where there is no such view, TransactionNotFoundError, TransactionAbortedError.
+        """
+        with self._store.transaction() as work:
+            view = get_table_ref(work, name)
+            found = work.transactions.lock([transaction], self._timeout).get(transaction)
+            if found is None or found.state != OPEN:
+                raise not_open(transaction, found.state if found else None)
+            mine = work.materialized_views.begin_rebuild(view.id, transaction, self._timeout)
+            return LockResponse(transaction, LockState.ACQUIRED if mine else LockState.NOT_ACQUIRED)
+
+    def heartbeat_rebuild(self, name: TableName, transaction: int) -> bool:
+        """Renews the transaction; tells whether it is the one that rebuilds the view. Raises NotFoundError."""
+        with self._store.transaction() as work:
+            alive = work.transactions.heartbeat(transaction, transaction, self._timeout)
+            return bool(alive) and work.materialized_views.is_rebuilt_by(get_table_ref(work, name).id, transaction)
 
     def names_for_rewriting(self, database: DatabaseName) -> list[str]:
         """Lists views of a database that a query may be rewritten to use; ascending."""

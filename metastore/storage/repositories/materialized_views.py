@@ -1,13 +1,23 @@
-"""Materialized views: which there are, and what they are made of."""
+"""Materialized views: which there are, what they are made of, and who rebuilds them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
-from sqlalchemy import Connection, delete, select, text
+from sqlalchemy import Connection, delete, exists, select, text
+from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import TableName
-from metastore.storage.schema import databases, materialized_view_sources, tables
+from metastore.domain.transactions import OPEN
+from metastore.storage.postgres.clock import ago
+from metastore.storage.schema import (
+    databases,
+    materialized_view_rebuilds,
+    materialized_view_sources,
+    tables,
+    transactions,
+)
 
 _SOURCES = text("""
     INSERT INTO materialized_view_sources (view_id, source_id)
@@ -54,6 +64,23 @@ class MaterializedViews:
     def outside(self, database_id: int) -> list[str]:
         """Lists views in other databases that are made of tables of this one, as database.view."""
         return list(self._connection.execute(_OUTSIDE, {"database_id": database_id}).scalars())
+
+    def begin_rebuild(self, view_id: int, transaction: int, timeout: timedelta) -> bool:
+        """Tells whether this transaction is the one that rebuilds a view: no other that is open and alive does."""
+        new = insert(materialized_view_rebuilds).values(view_id=view_id, transaction_id=transaction)
+        held = materialized_view_rebuilds.c.transaction_id
+        alive = (transactions.c.state == OPEN) & (transactions.c.heartbeat_at >= ago(timeout))
+        others = exists().where(transactions.c.id == held, alive)
+        taken = new.on_conflict_do_update(
+            index_elements=["view_id"], set_={"transaction_id": transaction}, where=(held == transaction) | ~others
+        )
+        return self._connection.execute(taken.returning(held)).first() is not None
+
+    def is_rebuilt_by(self, view_id: int, transaction: int) -> bool:
+        """Tells whether this transaction is the one that rebuilds a view."""
+        mine = materialized_view_rebuilds.c.transaction_id == transaction
+        query = select(exists().where(materialized_view_rebuilds.c.view_id == view_id, mine))
+        return bool(self._connection.execute(query).scalar_one())
 
     def for_rewriting(self, catalog: str, database: str | None = None) -> list[TableName]:
         """Lists those that a query may be rewritten to use, ascending; without a database those of all."""

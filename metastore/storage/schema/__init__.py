@@ -18,7 +18,7 @@ from metastore.storage.schema.drops import dropped_partitions, dropped_rows, dro
 from metastore.storage.schema.file_operations import file_operations
 from metastore.storage.schema.functions import functions
 from metastore.storage.schema.locks import lock_components, locks
-from metastore.storage.schema.materialized_views import materialized_view_sources
+from metastore.storage.schema.materialized_views import materialized_view_rebuilds, materialized_view_sources
 from metastore.storage.schema.notifications import notification_log, notification_sequence, write_notifications
 from metastore.storage.schema.partition_events import partition_events
 from metastore.storage.schema.partition_lists import partition_lists
@@ -59,6 +59,7 @@ __all__ = [
     "lock_components",
     "locks",
     "master_keys",
+    "materialized_view_rebuilds",
     "materialized_view_sources",
     "metadata",
     "metastore_properties",

@@ -1,4 +1,4 @@
-"""What materialized views are made of."""
+"""What materialized views are made of, and who rebuilds them."""
 
 from __future__ import annotations
 
@@ -19,4 +19,12 @@ materialized_view_sources = Table(
         index=True,
     ),
     PrimaryKeyConstraint("view_id", "source_id"),
+)
+
+# Who rebuilds a view, for as long as the transaction is open: the next one takes over the row of one that is not.
+materialized_view_rebuilds = Table(
+    "materialized_view_rebuilds",
+    metadata,
+    Column("view_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("transaction_id", BigInteger, ForeignKey("transactions.id", ondelete="CASCADE"), nullable=False, index=True),
 )

@@ -84,7 +84,8 @@ TRUTH: Final[dict[str, str]] = {
         update_partition_column_statistics update_partition_column_statistics_req set_aggr_stats_for
         delete_table_column_statistics delete_partition_column_statistics delete_column_statistics_req""",
     "INSERT, UPDATE or DELETE": "add_dynamic_partitions",
-    "INSERT, UPDATE, DELETE or ALTER": "allocate_table_write_ids",
+    "INSERT, UPDATE, DELETE or ALTER": """allocate_table_write_ids get_lock_materialization_rebuild
+        heartbeat_lock_materialization_rebuild""",
     "INSERT and DELETE": "exchange_partition exchange_partitions",
     "DELETE": "truncate_table truncate_table_req",
     "DELETE or DROP": """drop_partition drop_partition_with_environment_context drop_partition_by_name
