@@ -8,6 +8,14 @@ from typing import Any
 import pytest
 
 from tests.interop.report import Report
+from tests.wire.security.conftest import (  # noqa: F401 - fixtures
+    authority,
+    environment,
+    host_pem,
+    realm,
+    start,
+    tls_options,
+)
 
 REPORTS = pytest.StashKey[list[Report]]()
 

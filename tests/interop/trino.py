@@ -44,10 +44,14 @@ class Trino:
         self.address = f"http://127.0.0.1:{port}"
 
     def query(
-        self, statement: str, session: Mapping[str, str] | None = None, roles: Mapping[str, str] | None = None
+        self,
+        statement: str,
+        session: Mapping[str, str] | None = None,
+        roles: Mapping[str, str] | None = None,
+        user: str = USER,
     ) -> list[tuple[Any, ...]]:
         """The rows. `roles`: that the user takes on, by catalog. Raises TrinoError."""
-        headers = {"X-Trino-User": USER, "X-Trino-Source": "interop"}
+        headers = {"X-Trino-User": user, "X-Trino-Source": "interop"}
         taken = [f"{catalog}=ROLE{{{role}}}" for catalog, role in (roles or {}).items()]
         headers["X-Trino-Role"] = ",".join(taken)
         headers["X-Trino-Session"] = ",".join(f"{key}={value}" for key, value in (session or {}).items())
@@ -61,17 +65,18 @@ class Trino:
                 raise TrinoError(page["error"]["message"])
             if "nextUri" not in page:
                 return rows
-            request = urllib.request.Request(page["nextUri"], headers={"X-Trino-User": USER})
+            request = urllib.request.Request(page["nextUri"], headers={"X-Trino-User": user})
 
 
 @contextmanager
-def running_trino(folder: Path, catalogs: Mapping[str, Mapping[str, str]]) -> Iterator[Trino]:
-    """Starts it with these catalogs, by name their properties. Raises UnavailableError where it cannot be had."""
+def running_trino(folder: Path, catalogs: Mapping[str, Mapping[str, str]], *options: str) -> Iterator[Trino]:
+    """Starts it with these catalogs, by name their properties, and Java's options. Raises UnavailableError where it
+    cannot be had."""
     home = java_home(LEAST_JAVA, MOST_JAVA)
     program = _unpacked()
     port = free_port()
     _configure(folder, port, catalogs)
-    command = [home / "bin" / "java", *JVM, "-cp", f"{program}/lib/*"]
+    command = [home / "bin" / "java", *JVM, *options, "-cp", f"{program}/lib/*"]
     command += [f"-Dconfig={folder}/config.properties", f"-Dnode.data-dir={folder}/data"]
     command += ["-Dnode.environment=interop", f"-Dplugin.dir={program}/plugin", "io.trino.server.TrinoServer"]
     with (folder / "trino.log").open("wb") as log:
