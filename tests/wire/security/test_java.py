@@ -10,7 +10,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12Certificate, serialize_java_truststore
-from py4j.protocol import Py4JJavaError
+from py4j import java_gateway
+from py4j.protocol import Py4JJavaError, get_return_value
 
 from tests.clients.java import Hive, running_jvm
 from tests.fixtures.server import Server
@@ -33,6 +34,8 @@ def hive(realm: Any, environment: Any, tmp_path_factory: pytest.TempPathFactory)
     """Java's classes, in a JVM that belongs to the realm; as alice."""
     environment.setenv("JAVA_TOOL_OPTIONS", f"-Djava.security.krb5.conf={realm.env['KRB5_CONFIG']} {CLASSES}")
     realm.run([realm_tool(realm), "-q", f"ktadd -norandkey -k {realm.tmpdir}/alice.keytab alice@KRBTEST.COM"])
+    # PySpark's own, where a session was before, looks for Java's exceptions in the JVM of that session.
+    environment.setattr(java_gateway, "get_return_value", get_return_value)
     with running_jvm(tmp_path_factory.mktemp("java")) as jvm:
         yield Hive(jvm, "")
 
