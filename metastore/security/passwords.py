@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import hmac
 import logging
 import os
 import secrets
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from metastore.errors import ConfigurationError, InvalidInputError, NotFoundError
 from metastore.identity import PASSWORD, Identity, RefusedError
@@ -122,23 +122,40 @@ class PasswordFile:
 
     @contextmanager
     def _changed(self) -> Iterator[dict[str, str]]:
-        """Yields the users; what they are then is written, whole or not at all, for its owner alone."""
-        users = dict(self.users())
-        yield users
+        """Yields the users; what they are then is written, whole or not at all. Others that change them wait."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(prefix=f".{self._path.name}-", dir=self._path.parent)
-            with open(descriptor, "w") as file:  # noqa: PTH123 - it is open already
+            with self._successor() as (file, successor):
+                users = dict(self.users())
+                yield users
+                file.truncate()  # somebody may have died at it
                 file.writelines(f"{user}:{stored}\n" for user, stored in sorted(users.items()))
                 file.flush()
+                if self._path.exists():
+                    before = self._path.stat()
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                    os.fchmod(file.fileno(), before.st_mode & 0o777)
                 os.fsync(file.fileno())
-            if self._path.exists():
-                before = self._path.stat()
-                os.chown(name, before.st_uid, before.st_gid)
-                Path(name).chmod(before.st_mode & 0o777)
-            Path(name).replace(self._path)
+                successor.replace(self._path)
         except OSError as error:
             raise ConfigurationError(f"password file {self._path} cannot be written: {error}") from error
+
+    @contextmanager
+    def _successor(self) -> Iterator[tuple[TextIO, Path]]:
+        """Yields the file, for its owner alone, that is to take the place of this one; who has it open is alone."""
+        path = self._path.with_name(f".{self._path.name}.new")
+        while True:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            with open(descriptor, "r+") as file:  # noqa: PTH123 - it is open already
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if _is_at(path, descriptor):
+                    try:
+                        yield file, path
+                    except BaseException:
+                        path.unlink()
+                        raise
+                    return
+            # Who was waited for has put it in its place, or given up: the next one is another file.
 
 
 def hashed(password: str) -> str:
@@ -155,6 +172,14 @@ def matches(stored: str, password: str) -> bool:
         password.encode(), salt=base64.b64decode(salt), n=int(cost), r=int(block), p=int(parallel), maxmem=2**27
     )
     return hmac.compare_digest(found, base64.b64decode(key))
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Tells whether the file that is open still has this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _text(data: bytes) -> str:

@@ -1,0 +1,38 @@
+"""The file of passwords: changed by several at once, and after somebody has died at it."""
+
+from __future__ import annotations
+
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from metastore.errors import NotFoundError
+from metastore.security.passwords import PasswordFile, matches
+
+
+def test_all_that_are_added_at_once_are_there(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    names = [f"user{number}" for number in range(8)]
+    with ThreadPoolExecutor(len(names)) as threads:  # each holds what it has read while it hashes
+        assert all(threads.map(lambda name: PasswordFile(path).add(name, name), names))
+    found = PasswordFile(path).users()
+    assert sorted(found) == names
+    assert all(matches(found[name], name) for name in names)
+    assert [each.name for each in tmp_path.iterdir()] == ["users"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_what_somebody_left_who_died_at_it_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    file = PasswordFile(path)
+    file.add("alice", "wonderland")
+    path.chmod(0o640)
+    (tmp_path / ".users.new").write_text("half of a line that is longer than what is written now" * 20)
+    file.add("bob", "builder")
+    assert sorted(PasswordFile(path).users()) == ["alice", "bob"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    with pytest.raises(NotFoundError, match="no user carol"):
+        file.remove("carol")
+    assert [each.name for each in tmp_path.iterdir()] == ["users"]
