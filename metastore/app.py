@@ -112,12 +112,14 @@ from metastore.services.files.journal import Journal
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.listener import Listener
+from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.servers import Registration
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 
 log = logging.getLogger("metastore.app")
 
+_LOOK: Final = 1.0  # seconds between two looks whether PostgreSQL is silent
 _SETTLE_PAUSE: Final = 1.0  # seconds between two looks for transactions that may have been committed
 _BOOTSTRAP_PAUSE: Final = 0.5  # seconds between attempts, where the database was not there at first
 
@@ -141,7 +143,9 @@ class Application:
         self._place = place
         self._settings = settings
         name = registration.application_name if registration else "metastore"
-        self._store = Store(make_engine(settings, database_url, application=name), settings)
+        engine = make_engine(settings, database_url, application=name)
+        self._store = Store(engine, settings, place.committed if place else None)
+        self._watch = Timer("looking after PostgreSQL", Watch(settings.statement_timeout).look, _LOOK)
         self._server = ServerService(self._store, registration, worker) if registration else None
         self._listener = Listener(database_url)
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
@@ -185,6 +189,7 @@ class Application:
         """Makes what every metastore has, as soon as the database is there; begins what happens without a call."""
         if self._place:
             self._place.set(pid=os.getpid(), pool_size=self._settings.pool_size)
+        self._watch.start()
         try:
             if self._server:
                 self._server.renew()
@@ -195,12 +200,17 @@ class Application:
         for timer in self._timers:
             timer.start()
 
-    def open_session(self, peer: str, identity: Identity | None = None) -> CallSession:
-        return self._dispatcher.open_session(peer, identity, self._groups.of)
+    def open_session(
+        self, peer: str, identity: Identity | None = None, costume: str = "binary", *, encrypted: bool = False
+    ) -> CallSession:
+        return self._dispatcher.open_session(peer, identity, self._groups.of, costume, encrypted=encrypted)
 
-    def observe(self, *, connections: int, calls: int, waiting: int, resident: int) -> None:
+    def observe(
+        self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
+    ) -> None:
         """Shows on the board what this worker has."""
         if self._place:
+            self._place.add(queued_calls=queued_calls, queued_seconds=queued_seconds)
             self._place.set(
                 connections=connections,
                 calls_in_flight=calls,
@@ -219,6 +229,7 @@ class Application:
             self._spans.close()
         self._listener.close()
         self._store.close()
+        self._watch.stop()
 
     def _authentication(self, settings: Settings) -> DelegationService:
         self._groups = Groups(settings)

@@ -31,6 +31,8 @@ class Caller:
     authentication: str = ""  # how the user's name was proved (a method of METASTORE_AUTHENTICATION); empty: it was not
     real_user: str | None = None  # who was authenticated, where it is another one that acts for `user`
     connection: int = 0  # its number in this process
+    costume: str = "binary"  # how its messages come
+    encrypted: bool = False
     client: str = ""  # java, pyiceberg or other: guessed from its first call
     meta_confs: dict[str, str] = field(default_factory=dict)  # what it has set, under Hive 3's names
     most_partitions: int | None = None  # that a call may read, where there is a budget
@@ -38,7 +40,7 @@ class Caller:
     # Of the call that it makes now:
     database_seconds: float = 0.0  # with a connection to the database
     waiting_seconds: float = 0.0  # for one
-    statements: int = 0
+    statements: list[float] = field(default_factory=list)  # seconds of each
     statement: str = ""  # the last one, without its values
     request: int = 0  # its number in this process
     note: AuditNote | None = None  # where it is to be audited

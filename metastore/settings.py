@@ -17,6 +17,7 @@ from metastore.errors import ConfigurationError
 PREFIX: Final = "METASTORE_"
 _DRIVER: Final = "postgresql+psycopg2"
 _UNSET: Final = Path()
+_AGE: Final = 3_153_600_000  # seconds: a hundred years
 
 
 def _setting(
@@ -88,9 +89,9 @@ class Settings:
         "authentication,integrity,privacy", "what is offered of these, as in hadoop.rpc.protection"
     )
     token_renew_interval: float = _setting(
-        86_400.0, "seconds a delegation token lives unless it is renewed", parse=float, low=1
+        86_400.0, "seconds a delegation token lives unless it is renewed", parse=float, low=1, high=_AGE
     )
-    token_max_lifetime: float = _setting(604_800.0, "seconds it lives at most", parse=float, low=1)
+    token_max_lifetime: float = _setting(604_800.0, "seconds it lives at most", parse=float, low=1, high=_AGE)
     password_file: Path | None = _file("file of users and hashes of their passwords: metastore users add")  # noqa: RUF009 - a field
     ldap_url: str = _setting("", "directory that knows the users: ldaps://host")
     ldap_user_dn: str = _setting("", "their names there: uid={user},ou=people,dc=example")
@@ -145,15 +146,25 @@ class Settings:
     lock_timeout: float = _seconds(30.0, "a statement may wait for a lock of the database")
     statement_timeout: float = _seconds(300.0, "one SQL statement may take")
     txn_timeout: float = _seconds(300.0, "a lock or transaction lives without a heartbeat")
-    event_time_to_live: float = _setting(86_400.0, "seconds an event stays in the notification log", parse=float, low=1)
+    event_time_to_live: float = _setting(
+        86_400.0, "seconds an event stays in the notification log", parse=float, low=1, high=_AGE
+    )
     clean_interval: float = _setting(
         600.0, "seconds between two runs of cleaning in the background", parse=float, low=1, high=86_400
     )
     clean_grace: float = _setting(
-        3600.0, "seconds that files stay which were replaced, for readers that have begun", parse=float, low=0
+        3600.0,
+        "seconds that files stay which were replaced, for readers that have begun",
+        parse=float,
+        low=0,
+        high=_AGE,
     )
     undrop: float = _setting(
-        86_400.0, "seconds in which what was dropped can be taken back (0: it is gone at once)", parse=float, low=0
+        86_400.0,
+        "seconds in which what was dropped can be taken back (0: it is gone at once)",
+        parse=float,
+        low=0,
+        high=_AGE,
     )
     dependencies_schema_change: str = _setting(
         "propagate",
@@ -173,7 +184,7 @@ class Settings:
         choices=("off", "log", "table"),
     )
     audit_time_to_live: float = _setting(
-        7_776_000.0, "seconds a line stays in the table of the audit trail", parse=float, low=1
+        7_776_000.0, "seconds a line stays in the table of the audit trail", parse=float, low=1, high=_AGE
     )
     http_host: str = _setting("127.0.0.1", "address of the HTTP port (0.0.0.0: all)")
     http_port: int | None = _setting(

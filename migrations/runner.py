@@ -105,15 +105,20 @@ def check(database_url: str) -> None:
     stands at `head()`, or was upgraded further, and that is not finished.
     """
     with _connected(database_url) as connection:
-        revision = current(connection)
-        if revision == head() or (revision and _goes_on_beside(connection, revision)):
-            return
-        _refuse_unknown(revision, database_url)
-        state = f"has the schema of revision {revision}" if revision else "has no schema yet"
-        raise ConfigurationError(
-            f"the database {safe_url(database_url)} {state}, this version needs {head()}: "
-            f"run  metastore db upgrade --database-url {safe_url(database_url)}"
-        )
+        check_schema(connection, database_url)
+
+
+def check_schema(connection: Connection, database_url: str) -> None:
+    """As `check`, over a connection that is there. Raises DBAPIError, too."""
+    revision = current(connection)
+    if revision == head() or (revision and _goes_on_beside(connection, revision)):
+        return
+    _refuse_unknown(revision, database_url)
+    state = f"has the schema of revision {revision}" if revision else "has no schema yet"
+    raise ConfigurationError(
+        f"the database {safe_url(database_url)} {state}, this version needs {head()}: "
+        f"run  metastore db upgrade --database-url {safe_url(database_url)}"
+    )
 
 
 def _changed(database_url: str, change: Callable[[Connection], T]) -> T:

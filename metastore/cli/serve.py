@@ -15,26 +15,24 @@ from typing import Final
 from uuid import uuid4
 
 import click
-from sqlalchemy.exc import DBAPIError
 
 from metastore.app import make_application
 from metastore.cli.database import opened
+from metastore.cli.pages import show
 from metastore.domain.budgets import parse_budgets
-from metastore.errors import ConfigurationError, MetastoreError, UnavailableError
+from metastore.domain.events import EventType
+from metastore.errors import ConfigurationError, UnavailableError
 from metastore.identity import Identity, RefusedError
 from metastore.monitoring.board import Board
-from metastore.monitoring.exposition import Figures
 from metastore.monitoring.logs import configure
-from metastore.monitoring.pages import Pages
 from metastore.monitoring.tracing import Spans
+from metastore.protocol.exceptions import all_told
 from metastore.protocol.methods import served
 from metastore.security.gate import make_gate
 from metastore.security.groups import Groups
 from metastore.security.listeners import listeners, warnings
 from metastore.security.proxy_users import ProxyUsers
 from metastore.settings import Settings
-from metastore.storage.figures import read_figures
-from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.servers import Registration
 from metastore.transport.door import Door
 from metastore.transport.listener import BindError, listen
@@ -48,7 +46,6 @@ from migrations import runner
 log = logging.getLogger("metastore.serve")
 
 _PAUSE: Final = 0.5  # seconds between two looks whether the database answers
-_PATIENCE: Final = 2.0  # seconds that a figure of the database may take
 _SECONDS_BETWEEN_WARNINGS: Final = 5.0
 
 
@@ -69,16 +66,23 @@ def serve(settings: Settings) -> int:
     with opened(settings) as (url, postgres):
         _wait_for_schema(settings, url)
         companions = [Companion("keeper of PostgreSQL", postgres.keep_running)] if postgres else []
-        board = Board(sorted(served()), settings.workers) if settings.http_port is not None else None
+        board = _board(settings) if settings.http_port is not None else None
         application = partial(make_application, settings, url, board, _registration(settings))
         try:
             with _http_port(settings) as http:
                 if http and board:
-                    companions.append(Companion("HTTP port", partial(_show, settings, url, board, http)))
+                    certificate = next((door.certificate for door in transport.doors if door.certificate), None)
+                    companions.append(Companion("HTTP port", partial(show, settings, url, board, certificate, http)))
                 ready = partial(_ready, settings, http)
                 return serve_sockets(transport, application, ready, companions)
         except BindError as error:
             raise ConfigurationError(str(error)) from error
+
+
+def _board(settings: Settings) -> Board:
+    methods = served()
+    told = all_told(method.result for method in methods.values())
+    return Board(sorted(methods), settings.workers, told, [kind.value for kind in EventType])
 
 
 def _registration(settings: Settings) -> Registration:
@@ -89,21 +93,6 @@ def _registration(settings: Settings) -> Registration:
 
 def _http_port(settings: Settings) -> AbstractContextManager[socket.socket | None]:
     return nullcontext() if settings.http_port is None else listen(settings.http_host, settings.http_port)
-
-
-def _show(settings: Settings, url: str, board: Board, http: socket.socket, lifeline: int) -> int:
-    """Serves the pages, in a process of their own."""
-    engine = make_engine(settings, url, statement_timeout=_PATIENCE, application="metastore pages", size=1)
-
-    def figures() -> Figures:
-        try:
-            found = read_figures(engine)
-            runner.check(url)
-        except (DBAPIError, MetastoreError) as error:
-            raise OSError(" ".join(str(getattr(error, "orig", error)).split())) from error
-        return found
-
-    return Pages(board, figures, hive_names=settings.metrics_hive_names).serve(http, lifeline)
 
 
 def _wait_for_schema(settings: Settings, url: str) -> None:

@@ -5,21 +5,32 @@ A worker's place outlives it: the one that replaces it counts on, so that totals
 
 from __future__ import annotations
 
+import itertools
 import json
 import mmap
+import operator
 import struct
 import threading
 import zlib
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from metastore.identity import METHODS
 
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram of calls."""
 BYTES: Final = (256.0, 1024.0, 4096.0, 16384.0, 65536.0, 2.0**18, 2.0**20, 2.0**22, 2.0**24, 2.0**26)
-OUTCOMES: Final = ("ok", "declared", "refused", "failed")
+DECLARED: Final = "declared"
+OUTCOMES: Final = ("ok", DECLARED, "refused", "failed")
 CLIENTS: Final = ("java", "pyiceberg", "other")
+COSTUMES: Final = ("binary", "compact", "framed binary", "framed compact", "http")
+SECURITY: Final = tuple(
+    "+".join(filter(None, both)) or "none" for both in itertools.product(("", "tls"), ("", *METHODS))
+)
+KINDS: Final = tuple(itertools.product(COSTUMES, SECURITY, CLIENTS))
+"""Of connections: how messages come, what protects them and proves who calls, who seems to speak."""
 GAUGES: Final = (
     "pid",
     "connections",
@@ -29,6 +40,7 @@ GAUGES: Final = (
     "pool_used",
     "pool_size",
 )
+TOTALS: Final = ("queued_calls", "queued_seconds")
 SUMS: Final = ("seconds", "database", "waiting", "statements", "partitions")  # of a method
 
 _SLOW: Final = 50  # slow calls that are kept, of a worker
@@ -37,46 +49,108 @@ _TEXT_HEAD: Final = struct.Struct("=II")  # length and checksum: what is read wh
 _ATTEMPTS: Final = 20
 
 
+class Counted(NamedTuple):
+    """A call that has ended.
+
+    Attributes:
+        outcome: its number in OUTCOMES.
+        exception: the name of what was answered instead, where that is one.
+        request, reply: bytes.
+        sums: as SUMS, seconds first.
+        statements: seconds of each.
+    """
+
+    method: str
+    outcome: int
+    exception: str
+    request: int
+    reply: int
+    sums: Sequence[float]
+    statements: Sequence[float]
+
+
+class OfMethod(NamedTuple):
+    """What is known of a method: counts by OUTCOMES, by exception, by SECONDS (and above); SUMS; calls in flight."""
+
+    outcomes: list[float]
+    exceptions: list[float]
+    seconds: list[float]
+    sums: list[float]
+    active: float
+
+    def plus(self, other: OfMethod) -> OfMethod:
+        """Returns both together."""
+        outcomes, exceptions, seconds, sums = (
+            list(map(operator.add, ours, theirs)) for ours, theirs in zip(self[:4], other[:4], strict=True)
+        )
+        return OfMethod(outcomes, exceptions, seconds, sums, self.active + other.active)
+
+
 class Board:
     """To be made before the workers are forked."""
 
-    def __init__(self, methods: Sequence[str], workers: int) -> None:
-        self.methods = tuple(methods)
-        self._numbers = {name: number for number, name in enumerate(self.methods)}
-        self._of_method = len(OUTCOMES) + len(SECONDS) + 1 + len(SUMS)
-        self._of_worker = (
-            len(GAUGES) + len(CLIENTS) + 2 * (len(BYTES) + 2) + len(self.methods) * self._of_method
-        )  # of bytes, a sum beside the buckets
+    def __init__(
+        self, methods: Sequence[str], workers: int, exceptions: Sequence[str] = (), events: Sequence[str] = ()
+    ) -> None:
+        """`exceptions`: names of those that methods answer; `events`: types of events."""
+        self.layout = _Layout(methods, exceptions, events)
         self._workers = workers
-        self._memory = memoryview(mmap.mmap(-1, workers * self._of_worker * 8)).cast("d")
+        self._memory = memoryview(mmap.mmap(-1, workers * self.layout.size * 8)).cast("d")
         self._texts = mmap.mmap(-1, workers * 2 * _TEXTS)
 
     def place(self, worker: int) -> Place:
         """Returns the place of a worker, for its process alone."""
-        start = worker * self._of_worker
-        figures = self._memory[start : start + self._of_worker]
-        return Place(figures, self._numbers, self._of_method, self._texts, worker * 2 * _TEXTS)
+        start = worker * self.layout.size
+        figures = self._memory[start : start + self.layout.size]
+        return Place(figures, self.layout, self._texts, worker * 2 * _TEXTS)
 
     def places(self) -> Iterator[Place]:
         return (self.place(worker) for worker in range(self._workers))
 
 
+class _Layout:
+    """Where the figures of a worker are."""
+
+    def __init__(self, methods: Sequence[str], exceptions: Sequence[str], events: Sequence[str]) -> None:
+        self.methods = {name: number for number, name in enumerate(methods)}
+        self.exceptions = {name: number for number, name in enumerate(exceptions)}
+        self.events = {name: number for number, name in enumerate(events)}
+        lengths = (len(OUTCOMES), len(exceptions), len(SECONDS) + 1, len(SUMS), 1)
+        ends = itertools.accumulate(lengths)
+        self.parts = [slice(end - length, end) for length, end in zip(lengths, ends, strict=True)]
+        self.of_method = sum(lengths)
+        # A sum beside the buckets of each histogram.
+        sizes = len(GAUGES), len(TOTALS), len(KINDS), len(events), len(SECONDS) + 2, len(BYTES) + 2, len(BYTES) + 2
+        starts = itertools.accumulate((*sizes, len(methods) * self.of_method))
+        self.totals, self.kinds, self.committed, self.statements = itertools.islice(starts, 4)
+        self.requests, self.replies, self.calls, self.size = starts
+
+    def count(self, call: Counted, figures: list[float]) -> None:
+        """Adds a call to the figures of its method."""
+        outcomes, exceptions, seconds, sums, _ = self.parts
+        figures[outcomes.start + call.outcome] += 1
+        if call.exception in self.exceptions:
+            figures[exceptions.start + self.exceptions[call.exception]] += 1
+        figures[seconds.start + bisect_left(SECONDS, call.sums[0])] += 1
+        for number, value in enumerate(call.sums, sums.start):
+            figures[number] += value
+
+
 class Place:
     """What one worker has done."""
 
-    def __init__(self, figures: Any, numbers: dict[str, int], of_method: int, texts: mmap.mmap, at: int) -> None:
+    def __init__(self, figures: Any, layout: _Layout, texts: mmap.mmap, at: int) -> None:
         self._figures: Any = figures
-        self._numbers = numbers
-        self._of_method = of_method
+        self._layout = layout
         self._texts = texts
         self._text_at = at
         self._lock = threading.Lock()
-        self._counted: deque[tuple[str, int, int, int, Sequence[float]]] = deque()
+        self._counted: deque[Counted] = deque()
+        self._events: deque[str] = deque()
+        self._active = set(
+            layout.methods
+        )  # that had calls in flight when this was last said: of who was here before, too
         self._slow: list[dict[str, Any]] = []
-        self._clients = len(GAUGES)
-        self._requests = self._clients + len(CLIENTS)
-        self._replies = self._requests + len(BYTES) + 2
-        self._methods = self._replies + len(BYTES) + 2
 
     def set(self, **gauges: float) -> None:
         for name, value in gauges.items():
@@ -85,63 +159,96 @@ class Place:
     def gauges(self) -> dict[str, float]:
         return {name: self._figures[number] for number, name in enumerate(GAUGES)}
 
-    def connected(self, client: str) -> None:
+    def add(self, **totals: float) -> None:
+        """Adds what has come since the last time."""
+        for name, value in totals.items():
+            self._figures[self._layout.totals + TOTALS.index(name)] += value
+
+    def totals(self) -> dict[str, float]:
+        return {name: self._figures[self._layout.totals + number] for number, name in enumerate(TOTALS)}
+
+    def connected(self, costume: str, security: str, client: str) -> None:
         """Counts a connection, once it is known who speaks."""
         with self._lock:
-            self._figures[self._clients + CLIENTS.index(client)] += 1
+            self._figures[self._layout.kinds + KINDS.index((costume, security, client))] += 1
 
-    def clients(self) -> dict[str, float]:
-        return {name: self._figures[self._clients + number] for number, name in enumerate(CLIENTS)}
+    def connections(self) -> dict[tuple[str, str, str], float]:
+        """How many there have been, by KINDS."""
+        return {kind: self._figures[self._layout.kinds + number] for number, kind in enumerate(KINDS)}
 
-    def count(self, method: str, outcome: int, request: int, reply: int, sums: Sequence[float]) -> None:
-        """Counts a call; to be seen by others after `publish`.
+    def committed(self, types: Iterable[str]) -> None:
+        """Counts events of the notification log; to be seen by others after `publish`."""
+        self._events.extend(types)
 
-        `outcome`: its number in OUTCOMES; sizes in bytes; `sums`: as SUMS, seconds first.
+    def events(self) -> dict[str, float]:
+        """How many this worker has written, by type."""
+        at = self._layout.committed
+        return {name: self._figures[at + number] for name, number in self._layout.events.items()}
+
+    def count(self, call: Counted) -> None:
+        """Counts a call; to be seen by others after `publish`."""
+        self._counted.append(call)
+
+    def publish(self, active: Mapping[str, int]) -> None:
+        """Adds what was counted since the last time: all at once, which takes a fraction of the time.
+
+        `active`: calls in flight, by method.
         """
-        self._counted.append((method, outcome, request, reply, sums))
+        layout = self._layout
+        self._publish_calls()
+        while self._events:
+            self._figures[layout.committed + layout.events[self._events.popleft()]] += 1
+        for name in self._active.union(active) & layout.methods.keys():
+            at = layout.calls + layout.methods[name] * layout.of_method + layout.parts[-1].start
+            self._figures[at] = active.get(name, 0)
+        self._active = set(active)
 
-    def publish(self) -> None:
-        """Adds what was counted since the last time: all at once, which takes a fraction of the time."""
+    def _publish_calls(self) -> None:
+        layout = self._layout
         methods: dict[str, list[float]] = {}
         sizes = [[0.0] * (len(BYTES) + 2) for _ in range(2)]
+        statements = [0.0] * (len(SECONDS) + 2)
         while self._counted:
-            method, outcome, request, reply, sums = self._counted.popleft()
-            figures = methods.get(method)
-            if figures is None:
-                figures = methods[method] = [0.0] * self._of_method
-            figures[outcome] += 1
-            figures[len(OUTCOMES) + bisect_left(SECONDS, sums[0])] += 1
-            for number, value in enumerate(sums, len(OUTCOMES) + len(SECONDS) + 1):
-                figures[number] += value
-            for of_one, size in zip(sizes, (request, reply), strict=True):
+            call = self._counted.popleft()
+            if call.method in layout.methods:
+                layout.count(call, methods.setdefault(call.method, [0.0] * layout.of_method))
+            for each in call.statements:
+                statements[bisect_left(SECONDS, each)] += 1
+                statements[-1] += each
+            for of_one, size in zip(sizes, (call.request, call.reply), strict=True):
                 of_one[bisect_left(BYTES, size)] += 1
                 of_one[-1] += size
         for method, figures in methods.items():
-            if method in self._numbers:
-                self._add(self._methods + self._numbers[method] * self._of_method, figures)
-        self._add(self._requests, sizes[0])
-        self._add(self._replies, sizes[1])
+            self._add(layout.calls + layout.methods[method] * layout.of_method, figures)
+        self._add(layout.statements, statements)
+        self._add(layout.requests, sizes[0])
+        self._add(layout.replies, sizes[1])
 
     def _add(self, at: int, figures: Sequence[float]) -> None:
         for number, value in enumerate(figures, at):
             if value:
                 self._figures[number] += value
 
-    def calls(self) -> Iterator[tuple[str, list[float], list[float], list[float]]]:
-        """Of each method that was called: its name, counts by OUTCOMES, by SECONDS (and above), and SUMS."""
-        for name, number in self._numbers.items():
-            at = self._methods + number * self._of_method
-            figures = list(self._figures[at : at + self._of_method])
-            outcomes, rest = figures[: len(OUTCOMES)], figures[len(OUTCOMES) :]
-            if any(outcomes):
-                yield name, outcomes, rest[: len(SECONDS) + 1], rest[len(SECONDS) + 1 :]
+    def calls(self) -> Iterator[tuple[str, OfMethod]]:
+        """What is known of each method that was called."""
+        layout = self._layout
+        for name, number in layout.methods.items():
+            at = layout.calls + number * layout.of_method
+            figures = list(self._figures[at : at + layout.of_method])
+            outcomes, exceptions, seconds, sums, active = (figures[part] for part in layout.parts)
+            if any(outcomes) or any(active):
+                yield name, OfMethod(outcomes, exceptions, seconds, sums, active[0])
+
+    def statements(self) -> list[float]:
+        """Counts by SECONDS (and above), and the sum."""
+        return list(self._figures[self._layout.statements : self._layout.requests])
 
     def sizes(self) -> tuple[list[float], list[float]]:
         """Of requests and of replies: counts by BYTES (and above), and the sum."""
-        of_one = len(BYTES) + 2
+        layout = self._layout
         return (
-            list(self._figures[self._requests : self._requests + of_one]),
-            list(self._figures[self._replies : self._replies + of_one]),
+            list(self._figures[layout.requests : layout.replies]),
+            list(self._figures[layout.replies : layout.calls]),
         )
 
     def note_slow(self, call: dict[str, Any]) -> None:

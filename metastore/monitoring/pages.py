@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -18,19 +19,30 @@ from metastore.monitoring.exposition import Figures, render
 
 log = logging.getLogger("metastore.monitoring")
 
+_PATIENCE: Final = 2.0  # seconds that a page waits for the database
 _FRESH: Final = 5.0  # seconds that figures of the database are shown before they are asked again
 _TEXT: Final = "text/plain; charset=utf-8"
 _JSON: Final = "application/json"
 
 
-class Pages:
-    """`figures` asks the database, and raises OSError, with one line, where it does not answer or does not fit."""
+class TroubleError(Exception):
+    """The database does not answer, or does not fit: one line."""
 
-    def __init__(self, board: Board, figures: Callable[[], Figures], *, hive_names: bool) -> None:
+
+class Pages:
+    """What the HTTP port answers."""
+
+    def __init__(
+        self, board: Board, figures: Callable[[], Figures], others: Callable[[], Figures], *, hive_names: bool
+    ) -> None:
+        """`figures` asks the database, and raises TroubleError; `others`: those that are there without it, at once."""
         self._board = board
         self._figures = figures
+        self._others = others
         self._hive_names = hive_names
         self._lock = threading.Lock()
+        self._asker = ThreadPoolExecutor(1, "asking the database")
+        self._asking: Future[Figures] | None = None
         self._known: Figures = {}
         self._trouble = ""
         self._asked = float("-inf")
@@ -67,7 +79,8 @@ class Pages:
         where = path.partition("?")[0]
         if where == "/metrics":
             figures, trouble = self._database()
-            text = render(self._board, figures, up=not trouble, hive_names=self._hive_names)
+            asked = {**figures, **self._others()}
+            text = render(self._board, asked, up=not trouble, hive_names=self._hive_names)
             return 200, "text/plain; version=0.0.4; charset=utf-8", text
         if where == "/health/live":
             return (200, _TEXT, "alive\n") if self._workers() else (503, _TEXT, "no worker runs\n")
@@ -86,12 +99,22 @@ class Pages:
         return sum(1 for pid in pids if pid and Path(f"/proc/{pid}/stat").exists())
 
     def _database(self) -> tuple[Figures, str]:
-        """Its figures, and what is wrong with it; asked again when the last answer has become old, or was an error."""
+        """Returns its figures, and what is wrong with it; asked again when the last answer has become old, or was an
+        error.
+        """
         with self._lock:
-            if self._trouble or time.monotonic() - self._asked > _FRESH:
-                try:
-                    self._known, self._trouble = self._figures(), ""
-                except OSError as error:
-                    self._known, self._trouble = {}, str(error)
-                self._asked = time.monotonic()
-            return self._known, self._trouble
+            if self._asking is None and (self._trouble or time.monotonic() - self._asked > _FRESH):
+                self._asking = self._asker.submit(self._figures)
+            asking = self._asking
+            if asking is None:
+                return self._known, self._trouble
+        if not wait((asking,), _PATIENCE).done:
+            return {}, f"the database has not answered for {_PATIENCE:g} s"
+        try:
+            known, trouble = asking.result(), ""
+        except TroubleError as error:
+            known, trouble = {}, str(error)
+        with self._lock:
+            if self._asking is asking:
+                self._asking, self._known, self._trouble, self._asked = None, known, trouble, time.monotonic()
+        return known, trouble

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 
@@ -17,7 +18,11 @@ class Spans:
     """
 
     def __init__(self, url: str, version: str) -> None:
-        """`url`: the collector's, http://host:4318/v1/traces. Raises ConfigurationError where a package is missing."""
+        """`url`: the collector's, http://host:4318/v1/traces. Raises ConfigurationError, also where a package is
+        missing.
+        """
+        if not re.match(r"https?://[^/\s]+/", url):
+            raise ConfigurationError(f"traces is {url!r}, but must be an address: http://host:4318/v1/traces")
         try:
             from opentelemetry import trace
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

@@ -6,6 +6,7 @@ import itertools
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,9 +15,9 @@ from thrift.Thrift import TException, TType
 
 from metastore.context import Caller
 from metastore.errors import BudgetError, MetastoreError
-from metastore.monitoring.board import CLIENTS, OUTCOMES, Place
+from metastore.monitoring.board import CLIENTS, OUTCOMES, Counted, Place
 from metastore.monitoring.logs import CallLine, one_line
-from metastore.protocol.exceptions import text_of
+from metastore.protocol.exceptions import text_of, told_as
 from metastore.protocol.methods import Method
 
 log = logging.getLogger("metastore.calls")
@@ -49,9 +50,10 @@ class CallRecords:
         if not peer.client:
             peer.client = _KINDS.get(method, "other")
             if self._place:
-                self._place.connected(peer.client)
+                security = "+".join(filter(None, ("tls" if peer.encrypted else "", peer.authentication))) or "none"
+                self._place.connected(peer.costume, security, peer.client)
         peer.database_seconds = peer.waiting_seconds = 0.0
-        peer.statements, peer.statement, peer.request = 0, "", number
+        peer.statements, peer.statement, peer.request = [], "", number
         self._now[number] = peer, method, subject, started
         return number
 
@@ -62,20 +64,17 @@ class CallRecords:
         error: Exception | None,
         request: int = 0,
         reply: int = 0,
-        success: Any = None,
+        answer: Any = None,
     ) -> None:
         """The call has ended, and its reply, of so many bytes, is about to leave."""
         peer, method, subject, started = self._now.pop(number)
         seconds = time.perf_counter() - started
+        success = getattr(answer, "success", None)
         if self._place:
             partitions = rows_of(success) or 0 if "partition" in method else 0
-            self._place.count(
-                method,
-                outcome,
-                request,
-                reply,
-                (seconds, peer.database_seconds, peer.waiting_seconds, peer.statements, partitions),
-            )
+            told = told_as(answer) if outcome == DECLARED else ""
+            sums = seconds, peer.database_seconds, peer.waiting_seconds, len(peer.statements), partitions
+            self._place.count(Counted(method, outcome, told, request, reply, sums, peer.statements))
         slow = seconds >= self._slow
         level = logging.ERROR if outcome == FAILED else logging.WARNING if slow else logging.INFO
         if not (slow or log.isEnabledFor(level)):
@@ -93,7 +92,7 @@ class CallRecords:
     def publish(self) -> None:
         """Shows what has been counted, and which calls are in flight."""
         if self._place:
-            self._place.publish()
+            self._place.publish(Counter([method for _, method, _, _ in list(self._now.values())]))
             now = time.perf_counter()
             self._place.note_now(
                 [

@@ -99,10 +99,18 @@ class Dispatcher:
         }
 
     def open_session(
-        self, peer: str, identity: Identity | None = None, groups_of: Callable[[str], list[str]] = lambda _: []
+        self,
+        peer: str,
+        identity: Identity | None = None,
+        groups_of: Callable[[str], list[str]] = lambda _: [],
+        costume: str = "binary",
+        *,
+        encrypted: bool = False,
     ) -> CallSession:
-        """Begins a connection; `identity`: who it is, where that was asked; its groups are asked for when it calls."""
-        found = Caller(peer, connection=next(self._connections))
+        """Begins a connection; `identity`: who it is, where that was asked; its groups are asked for when it calls.
+        `costume`: how its messages come.
+        """
+        found = Caller(peer, connection=next(self._connections), costume=costume, encrypted=encrypted)
         if identity is None:
             return CallSession(self, found)
         found.user, found.authentication, found.real_user = identity.user, identity.method, identity.real_user
@@ -142,8 +150,7 @@ class Dispatcher:
                 _write(oprot, name, sequence, answer)
         finally:  # before the reply leaves: who has it finds the line
             outcome = outcome_of(error) if refusal is None else REFUSED
-            written, success = getattr(oprot.trans, "written", 0), getattr(answer, "success", None)
-            self._records.end(number, outcome, error, size, written, success)
+            self._records.end(number, outcome, error, size, getattr(oprot.trans, "written", 0), answer)
             if error is not None:
                 let_go(error)
         oprot.trans.flush()
@@ -156,7 +163,7 @@ class Dispatcher:
         number = self._records.begin(peer, name, str, started)
         error = TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
         _write(oprot, name, sequence, error)
-        self._records.end(number, REFUSED, error)
+        self._records.end(number, REFUSED, error, answer=error)
         oprot.trans.flush()
 
     def _result(self, call: Call, arguments: Any, peer: Caller) -> tuple[Any, Exception | None]:

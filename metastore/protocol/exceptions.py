@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
 from thrift.Thrift import TApplicationException, TException
 
@@ -68,12 +69,25 @@ _EXCEPTIONS: dict[type[MetastoreError], tuple[type[TException], ...]] = {
 }
 
 
+_UNDECLARED: Final[str] = TApplicationException.__name__
+
+
 class Declared:
     """The exceptions of one method, by the field that carries them."""
 
     def __init__(self, result: Any) -> None:
         spec = result.thrift_spec if result is not None else ()
         self._fields = {field[3][0]: field[2] for field in spec if field is not None and field[0] > 0}
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The fields."""
+        return self._fields.values()
+
+    @property
+    def kinds(self) -> Iterable[type[TException]]:
+        """The exceptions."""
+        return self._fields.keys()
 
     def field_for(self, error: Exception) -> tuple[str, TException] | None:
         """Returns field and exception that say this error, or None if the method declares nothing that could."""
@@ -88,6 +102,23 @@ class Declared:
 def undeclared(error: Exception) -> TApplicationException:
     """Returns what a method answers that declares no fitting exception: the text is kept."""
     return TApplicationException(TApplicationException.INTERNAL_ERROR, text_of(error))
+
+
+def told_as(answer: Any) -> str:
+    """Returns the name of the exception that an answer (a result struct or TApplicationException) is; empty: none."""
+    if isinstance(answer, TApplicationException):
+        return _UNDECLARED
+    for name in Declared(answer).names:
+        exception = getattr(answer, name)
+        if exception is not None:
+            kind: str = type(exception).__name__
+            return kind
+    return ""
+
+
+def all_told(results: Iterable[Any]) -> list[str]:
+    """Returns the names of all exceptions that results of methods may be."""
+    return sorted({_UNDECLARED} | {kind.__name__ for result in results for kind in Declared(result).kinds})
 
 
 def text_of(error: Exception) -> str:

@@ -28,11 +28,11 @@ class TracedRecords(CallRecords):
         error: Exception | None,
         request: int = 0,
         reply: int = 0,
-        success: Any = None,
+        answer: Any = None,
     ) -> None:
         """As CallRecords; adds the span."""
         peer, method, subject, started = self._now[number]
-        super().end(number, outcome, error, request, reply, success)
+        super().end(number, outcome, error, request, reply, answer)
         attributes = {
             "rpc.system": "apache_thrift",
             "rpc.service": "ThriftHiveMetastore",
@@ -43,7 +43,7 @@ class TracedRecords(CallRecords):
             "metastore.client": peer.client,
             "metastore.object": one_line(subject()) or None,
             "metastore.outcome": OUTCOMES[outcome],
-            "metastore.rows": rows_of(success),
+            "metastore.rows": rows_of(getattr(answer, "success", None)),
             "metastore.request_bytes": request,
             "metastore.reply_bytes": reply,
             "metastore.database_seconds": peer.database_seconds,

@@ -1,11 +1,14 @@
-"""What the database knows about the metastore as a whole: few statements, none that reads a large table."""
+"""What the database knows about the metastore as a whole: few statements, none of the first reads a large table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, text
+
+from metastore.domain.compactions import INITIATED, READY_FOR_CLEANING, WORKING
+from metastore.storage.repositories.dependencies import STALE
 
 _OBJECTS: Final = """
 SELECT relname, greatest(reltuples, 0) FROM pg_class
@@ -20,7 +23,14 @@ SELECT count(acquired_at), count(*) - count(acquired_at), extract(epoch FROM now
 """
 _TRANSACTIONS: Final = "SELECT state, count(*) FROM transactions GROUP BY state"
 _OLDEST: Final = "SELECT extract(epoch FROM now() - min(started_at)) FROM transactions WHERE state = 'open'"
-_WRITES: Final = "SELECT count(*) - count(aborted_at), count(aborted_at) FROM open_writes"
+_WRITES: Final = """
+SELECT count(*) - count(aborted_at), count(aborted_at),
+       extract(epoch FROM now() - min(begun_at) FILTER (WHERE aborted_at IS NULL)) FROM open_writes
+"""
+_COMPACTIONS: Final = (
+    "SELECT state, count(*), extract(epoch FROM now() - min(enqueued_at)) FROM compactions GROUP BY state"
+)
+_WAITED_FOR: Final = (INITIATED, WORKING, READY_FOR_CLEANING)
 _FILES: Final = """
 SELECT CASE WHEN drop_id IS NOT NULL AND origin IS NOT NULL THEN 'kept' ELSE kind END, count(*) FROM file_operations
 WHERE kind <> 'held' AND (kind <> 'remove' OR reason <> 'replaced') GROUP BY 1
@@ -32,33 +42,56 @@ WHERE kind = 'remove' AND reason = 'replaced'
 _SERVERS: Final = "SELECT revision, count(*) FROM servers WHERE seen_at > now() - interval '1 minute' GROUP BY revision"
 
 
-def read_figures(engine: Engine) -> dict[str, Mapping[str, float]]:
+_REPLACED: Final = """
+SELECT id, location FROM file_operations WHERE kind = 'remove' AND reason = 'replaced' ORDER BY id
+"""
+
+
+def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
     """Returns metric → value by label, as `monitoring.exposition.FROM_DATABASE` names them. Raises DBAPIError."""
-    with engine.connect() as connection:
 
-        def row(statement: str) -> tuple[Any, ...]:
-            return tuple(connection.execute(text(statement)).one())
+    def row(statement: str) -> tuple[Any, ...]:
+        return tuple(connection.execute(text(statement)).one())
 
-        objects = {str(name): float(count) for name, count in connection.execute(text(_OBJECTS))}
-        last, oldest_event = row(_EVENTS)
-        granted, waiting, oldest_lock = row(_LOCKS)
-        states = {str(state): float(count) for state, count in connection.execute(text(_TRANSACTIONS))}
-        (oldest_transaction,) = row(_OLDEST)
-        writing, aborted = row(_WRITES)
-        waiting_files, oldest_file = row(_WAITING)
-        servers = {str(revision): float(count) for revision, count in connection.execute(text(_SERVERS))}
-        files = {str(kind): float(count) for kind, count in connection.execute(text(_FILES))}
+    def by_label(statement: str) -> dict[str, float]:
+        return {str(label): float(count) for label, count in connection.execute(text(statement))}
+
+    last, oldest_event = row(_EVENTS)
+    granted, waiting, oldest_lock = row(_LOCKS)
+    (oldest_transaction,) = row(_OLDEST)
+    writing, aborted, oldest_write = row(_WRITES)
+    waiting_files, oldest_file = row(_WAITING)
+    compactions = connection.execute(text(_COMPACTIONS)).all()
+    none = dict.fromkeys(_WAITED_FOR, 0.0)
     return {
-        "metastore_objects": objects,
+        "metastore_objects": by_label(_OBJECTS),
         "metastore_event_last_id": {"": float(last or 0)},
         "metastore_event_oldest_seconds": {"": float(oldest_event or 0)},
         "metastore_locks": {"granted": float(granted), "waiting": float(waiting)},
         "metastore_lock_oldest_seconds": {"": float(oldest_lock or 0)},
-        "metastore_transactions": {"open": 0.0, "aborted": 0.0, **states},
+        "metastore_transactions": {"open": 0.0, "aborted": 0.0, **by_label(_TRANSACTIONS)},
         "metastore_transaction_oldest_seconds": {"": float(oldest_transaction or 0)},
         "metastore_writes": {"open": float(writing), "aborted": float(aborted)},
+        "metastore_write_oldest_seconds": {"": float(oldest_write or 0)},
+        "metastore_compactions": none | {str(state): float(count) for state, count, _ in compactions},
+        "metastore_compaction_oldest_seconds": none
+        | {str(state): float(age) for state, _, age in compactions if state in _WAITED_FOR},
         "metastore_files_waiting_for_cleaning": {"": float(waiting_files)},
         "metastore_file_waiting_oldest_seconds": {"": float(oldest_file or 0)},
-        "metastore_servers": servers,
-        "metastore_file_operations": {"make": 0.0, "move": 0.0, "remove": 0.0, **files},
+        "metastore_servers": by_label(_SERVERS),
+        "metastore_file_operations": {"make": 0.0, "move": 0.0, "remove": 0.0, **by_label(_FILES)},
     }
+
+
+def read_dependents(connection: Connection) -> dict[str, Mapping[str, float]]:
+    """Returns the figures of dependent tables' partitions, as `read_figures` does; reads all of them."""
+    fresh, stale, incomplete, oldest = connection.execute(text(STALE)).one()
+    return {
+        "metastore_dependents": {"fresh": float(fresh), "stale": float(stale), "incomplete": float(incomplete)},
+        "metastore_dependent_oldest_stale_seconds": {"": float(oldest or 0)},
+    }
+
+
+def read_replaced(connection: Connection) -> dict[int, str]:
+    """Returns the places whose files wait for cleaning, by number."""
+    return {row.id: row.location for row in connection.execute(text(_REPLACED))}

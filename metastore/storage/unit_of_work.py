@@ -57,7 +57,7 @@ from metastore.storage.repositories.write_ids import WriteIds
 from metastore.storage.repositories.writes import Writes
 
 _CACHE_BYTES: Final = 16 * 2**20
-_PATIENCE: Final = 60.0  # seconds until what became of a commit must be known
+_PATIENCE: Final = 40.0  # seconds until what became of a commit must be known
 _SHORT_PATIENCE: Final = 5.0  # of one that is undone later, if it is known no earlier
 _PAUSE: Final = 0.05
 _STATUS: Final = text("SELECT pg_xact_status(cast(cast(:number AS text) AS xid8))")
@@ -126,7 +126,7 @@ class UnitOfWork:
         self._number = ""  # of the transaction, as PostgreSQL counts
         self.unknown: Unknown | None = None  # whether it was committed, and what then
         self._undo: Undo | None = None
-        self._events: list[Event] = []
+        self.recorded: list[Event] = []  # events of this transaction
         self._listed: set[int] = set()  # tables whose partitions are changed
         self._privileges_change = False
         self.note: AuditNote | None = None  # to be written with the commit
@@ -171,14 +171,14 @@ class UnitOfWork:
 
     def record(self, *events: Event) -> None:
         """What this transaction does, for the notification log: it is appended right before the commit."""
-        self._events += events
+        self.recorded += events
 
     def commit(self) -> None:
         """Commits, if that was not done yet. Where the connection breaks, PostgreSQL is asked what became of it.
 
         Raises:
             ConnectionLostError: the connection broke, and nothing was committed.
-            UnavailableError: the same, and PostgreSQL does not say within a minute; whether it happened is not known.
+            UnavailableError: the same, and PostgreSQL does not say in time; whether it happened is not known.
                 Where it can be undone, some seconds are waited for, and it will be undone.
         """
         if not self._in_transaction:
@@ -187,11 +187,11 @@ class UnitOfWork:
         changes = (
             (RAISE, self._listed),
             (VERSION, self._privileges_change),
-            (APPEND, self._events),
+            (APPEND, self.recorded),
             (WRITE, self.note is not None),
         )
         last = [*(statement for statement, is_needed in changes if is_needed), "COMMIT"]
-        given = appended(self._events) | {"listed": sorted(self._listed)} | written(self.note)
+        given = appended(self.recorded) | {"listed": sorted(self._listed)} | written(self.note)
         try:
             self._connection.execute(text("; ".join(last)), given)
         except DBAPIError as error:
@@ -234,8 +234,13 @@ class UnitOfWork:
 class Store:
     """The database, as services see it."""
 
-    def __init__(self, engine: Engine, settings: Settings) -> None:
-        """`settings`: `pool_size` connections, `pool_timeout` in seconds."""
+    def __init__(
+        self, engine: Engine, settings: Settings, on_events: Callable[[list[str]], object] | None = None
+    ) -> None:
+        """`settings`: `pool_size` connections, `pool_timeout` in seconds; `on_events` is told the types of events that
+        were committed.
+        """
+        self._on_events = on_events
         self._engine = engine
         self._pool = ConnectionPool(engine, settings.pool_size, settings.pool_timeout)
         self._tails: TailCache = Cache(_CACHE_BYTES)
@@ -262,6 +267,8 @@ class Store:
                 work.begin()
                 yield work
                 work.commit()
+                if self._on_events and work.recorded:
+                    self._on_events([event.type for event in work.recorded])
             except BaseException:
                 work.rollback()
                 if work.unknown:

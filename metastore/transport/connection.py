@@ -259,7 +259,8 @@ class Connection:
             session: Session = HttpSession(requests, self._open_session, self.peer)
             arrived: Callable[[], bool] = partial(requests.arrived, reader)
         else:
-            session, arrived = self._open_session(self.peer, opening.identity), reader.frame
+            session = self._open_session(self.peer, opening.identity, wire_format.name, encrypted=opening.encrypted)
+            arrived = reader.frame
         self._dialogue = _Dialogue(wire_format, arrived, session, writer, iprot, oprot)
         return self._dialogue
 

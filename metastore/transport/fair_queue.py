@@ -25,6 +25,7 @@ class FairQueue:
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[Address, deque[tuple[float, Connection]]] = OrderedDict()
+        self._taken: list[float] = []
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
@@ -36,17 +37,25 @@ class FairQueue:
         """Returns the next that may run; its address comes last then. None: none may."""
         for address, calls in self._waiting.items():
             if may_run(address, calls[0][1]):
-                _, connection = calls.popleft()
+                since, connection = calls.popleft()
+                self._taken.append(time.monotonic() - since)
                 self._waiting.move_to_end(address)
                 if not calls:
                     del self._waiting[address]
                 return address, connection
         return None
 
+    def waited(self) -> list[float]:
+        """Returns how long those have waited that were taken since the last time, each."""
+        taken, self._taken = self._taken, []
+        return taken
+
     def take_late(self, before: float) -> Iterator[Connection]:
         """Takes those that have waited since then or longer."""
         for address, calls in list(self._waiting.items()):
             while calls and calls[0][0] <= before:
-                yield calls.popleft()[1]
+                since, connection = calls.popleft()
+                self._taken.append(time.monotonic() - since)
+                yield connection
             if not calls:
                 del self._waiting[address]

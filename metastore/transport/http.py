@@ -81,7 +81,7 @@ class Requests:
         """`certified`: whose certificate the client has shown; `tell` sends a few bytes."""
         self._door = door
         self._certified = certified
-        self._encrypted = encrypted
+        self.encrypted = encrypted
         self._tell = tell
         self._request: Request | None = None
 
@@ -109,19 +109,19 @@ class Requests:
         request, door = self._request, self._door
         if request is None:
             return None
-        if text := door.refusal(self._certified, encrypted=self._encrypted) if not door.authentication else "":
+        if text := door.refusal(self._certified, encrypted=self.encrypted) if not door.authentication else "":
             raise refusal(403, text)
         if not door.authentication:
             return Identity(request.actor, "") if request.actor else None
         scheme, _, token = request.authorization.partition(" ")
         if JWT in door.authentication and door.gate and scheme.lower() == "bearer":
             try:
-                return door.gate.bearer(token.strip(), encrypted=self._encrypted)
+                return door.gate.bearer(token.strip(), encrypted=self.encrypted)
             except RefusedError as error:
                 raise refusal(401, str(error)) from error
         if self._certified:
             return self._certified
-        raise refusal(401, door.refusal(None, encrypted=self._encrypted))
+        raise refusal(401, door.refusal(None, encrypted=self.encrypted))
 
     def ended(self) -> None:
         """The request has been worked on."""
@@ -138,7 +138,8 @@ class HttpSession:
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
         """Raises TurnedAwayError for who may not."""
-        session: Session = self._open_session(self._peer, None if refusal else self._requests.identity())
+        identity = None if refusal else self._requests.identity()
+        session: Session = self._open_session(self._peer, identity, "http", encrypted=self._requests.encrypted)
         try:
             session.handle(iprot, oprot, refusal)
         finally:

@@ -50,6 +50,11 @@ class Opening:
         begun = self._exchange is not None or self.requests is not None
         return self._door.asks or begun or bool(self._tls and not self._tls.established)
 
+    @property
+    def encrypted(self) -> bool:
+        """Whether TLS lies between."""
+        return self._tls is not None
+
     def collect(self) -> WireFormat | None:
         """Returns the wire format, once Thrift is spoken; none: more has to arrive, or an answer is due.
 
@@ -129,7 +134,7 @@ class Opening:
             self._reader.receive()
 
     def _begin_http(self) -> None:
-        encrypted = self._tls is not None
+        encrypted = self.encrypted
         try:
             self._look_at_certificate()
         except RefusedError as error:
@@ -153,7 +158,7 @@ class Opening:
         wire_format = detect(first)
         try:
             self._look_at_certificate()
-            self.refusal = self._door.refusal(self.identity, encrypted=self._tls is not None) or None
+            self.refusal = self._door.refusal(self.identity, encrypted=self.encrypted) or None
         except RefusedError as error:
             self.refusal = str(error)
         if self.refusal is None:
@@ -168,7 +173,7 @@ class Opening:
                 self.identity = door.gate.certificate(certificate)
 
     def _mechanism(self, name: str) -> Mechanism:
-        door, encrypted = self._door, self._tls is not None
+        door, encrypted = self._door, self.encrypted
         if door.tls == REQUIRED and not encrypted:
             raise RefusedError(door.refusal(None, encrypted=False))
         if door.gate is None:

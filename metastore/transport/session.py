@@ -34,17 +34,29 @@ class Application(Protocol):
     def gate(self) -> Gate:
         """Who knows the users. Asked where a door has authentication."""
 
-    def open_session(self, peer: str, identity: Identity | None = None) -> Session:
+    def open_session(
+        self, peer: str, identity: Identity | None = None, costume: str = "binary", *, encrypted: bool = False
+    ) -> Session:
         """Returns a session for the client at `peer` ("host:port"), called when its first bytes have arrived, and it is
-        known who it is, where that is asked."""
+        known who it is, where that is asked. `costume`: how its messages come, http or a wire format's name."""
 
-    def observe(self, *, connections: int, calls: int, waiting: int, resident: int) -> None:
-        """Is told now and then what the worker has: connections, calls in flight and waiting, bytes of memory."""
+    def observe(
+        self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
+    ) -> None:
+        """Is told now and then what the worker has: connections, calls in flight and waiting, bytes of memory; and,
+        since the last time, how many calls have waited for a thread or memory, and how long."""
 
     def close(self) -> None:
         """The worker is ending; no call is in flight any more, unless the time to drain was over."""
 
 
-SessionFactory = Callable[[str, Identity | None], Session]
+class SessionFactory(Protocol):
+    """`Application.open_session`."""
+
+    def __call__(
+        self, peer: str, identity: Identity | None = None, costume: str = "binary", *, encrypted: bool = False
+    ) -> Session: ...
+
+
 ApplicationFactory = Callable[[int], Application]
 """Is given the worker's number, from 0; the one that replaces a dead worker has the same."""

@@ -51,10 +51,13 @@ class Certificate:
                 self._look_again()
         return self._contexts[clients]
 
-    def days_left(self) -> float:
-        """Of the certificate: days until nobody accepts it any more."""
-        found: Any = ssl._ssl._test_decode_cert(str(self._chain))  # type: ignore[attr-defined] # noqa: SLF001 - no other
-        return float(ssl.cert_time_to_seconds(found["notAfter"]) - time.time()) / 86_400
+    def seconds_left(self) -> float | None:
+        """Of the certificate as it lies there now: seconds until nobody accepts it any more; none: it is no more."""
+        try:
+            found: Any = ssl._ssl._test_decode_cert(str(self._chain))  # type: ignore[attr-defined] # noqa: SLF001 - no other
+        except (OSError, ssl.SSLError):
+            return None
+        return float(ssl.cert_time_to_seconds(found["notAfter"]) - time.time())
 
     def _look_again(self) -> None:
         """Takes files that have changed. Ones that do not fit together (yet) are left, and the old ones stay."""

@@ -36,6 +36,11 @@ class WireFormat:
     compact: bool = False
     strict: bool = True
 
+    @property
+    def name(self) -> str:
+        """Of those that differ in more than the head of a message."""
+        return ("framed " if self.framed else "") + ("compact" if self.compact else "binary")
+
     def protocol(self, transport: TTransportBase, max_string: int, max_container: int) -> TProtocolBase:
         """Returns the protocol that reads or writes over `transport`, within limits in bytes and elements."""
         limits = {"string_length_limit": max_string, "container_length_limit": max_container}

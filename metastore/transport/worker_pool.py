@@ -8,7 +8,7 @@ import select
 import socket
 import threading
 import time
-from typing import Final
+from typing import Any, Final
 
 from metastore.transport.admission import Admission
 from metastore.transport.connection import Connection, Step
@@ -65,13 +65,17 @@ class WorkerPool:
         """How many are open."""
         return len(self._connections)
 
-    def figures(self) -> dict[str, int]:
+    def figures(self) -> dict[str, Any]:
         """Returns what an application is told (`Application.observe`)."""
+        with self._lock:
+            waited = self._queue.waited()
         return {
             "connections": self.connections,
             "calls": self._admission.calls,
             "waiting": self._queued,
             "resident": self._memory.resident(),
+            "queued_calls": len(waited),
+            "queued_seconds": sum(waited),
         }
 
     def admit(self, sock: socket.socket, peer: str, door: Door) -> None:

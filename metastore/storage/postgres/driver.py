@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
@@ -18,12 +19,21 @@ from metastore.storage.postgres.sql import Sql
 _NUMBERED: Final = PGDialect_psycopg2(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
 
-def note_statement(statement: str) -> None:
-    """Counts a statement of the call that is worked on, and keeps its text for the log."""
+def begin_statement(cursor: Any, statement: str) -> None:
+    """A statement is about to be sent: its text is kept for the log of the call that is worked on."""
     current = caller.get()
     if current is not None:
-        current.statements += 1
         current.statement = statement
+    cursor.connection.begun = monotonic()
+
+
+def end_statement(cursor: Any) -> None:
+    """It has been answered, or given up: its seconds are kept for the call."""
+    link = cursor.connection
+    current = caller.get()
+    if current is not None:
+        current.statements.append(monotonic() - link.begun)
+    link.begun = 0.0
 
 
 @contextmanager
@@ -31,10 +41,12 @@ def driver_cursor(connection: Connection, statement: str) -> Iterator[Any]:
     """psycopg2's cursor. What it raises inside is raised as SQLAlchemy would: DBAPIError, the pool new if PostgreSQL
     has gone."""
     cursor = connection.connection.cursor()
-    note_statement(statement)
+    begin_statement(cursor, statement)
     try:
         yield cursor
+        end_statement(cursor)
     except psycopg2.Error as error:
+        end_statement(cursor)
         lost = bool(cursor.connection.closed)
         if lost:
             connection.invalidate(error)

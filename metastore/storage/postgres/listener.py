@@ -10,6 +10,7 @@ import logging
 import os
 import select
 import threading
+from time import monotonic
 from typing import Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types, and SQLAlchemy no LISTEN
@@ -17,6 +18,7 @@ from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.engine import make_url
 
 from metastore.storage.postgres.engine import LIVELY
+from metastore.storage.postgres.watch import Link
 
 CHANNEL: Final = "metastore_partitions"
 """On which it is announced that there are new partitions."""
@@ -24,6 +26,7 @@ CHANNEL: Final = "metastore_partitions"
 log = logging.getLogger("metastore.postgres")
 
 _PAUSE: Final = 1.0  # seconds before a lost connection is tried again
+_SILENCE: Final = 10.0  # seconds after which PostgreSQL is asked for a word, so that it is noticed if it has none
 
 
 class Listener:
@@ -75,24 +78,33 @@ class Listener:
             self._announce(listening=False)
             stopped = stopped or bool(select.select([self._stop], [], [], _PAUSE)[0])
 
-    def _connect(self) -> Any:
+    def _connect(self) -> Link:
         parameters = LIVELY | self._parameters | {"application_name": "metastore listener"}
-        connection = psycopg2.connect(**parameters)
+        connection: Link = psycopg2.connect(**parameters, connection_factory=Link)
         connection.autocommit = True
-        with connection.cursor() as cursor:
-            cursor.execute(f"LISTEN {CHANNEL}")
+        self._say(connection, f"LISTEN {CHANNEL}")
         return connection
 
-    def _follow(self, connection: Any) -> bool:
+    def _follow(self, connection: Link) -> bool:
         """Until the end of the process (true); raises when the connection is lost."""
+        both: list[Any] = [connection, self._stop]
         while True:
-            ready = select.select([connection, self._stop], [], [])[0]
+            ready = select.select(both, [], [], _SILENCE)[0]
             if self._stop in ready:
                 return True
-            connection.poll()
+            if ready:
+                connection.poll()
+            else:
+                self._say(connection, "SELECT 1")
             if connection.notifies:
                 connection.notifies.clear()
                 self._announce(listening=True)
+
+    def _say(self, connection: Link, statement: str) -> None:
+        connection.begun = monotonic()
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+        connection.begun = 0.0
 
     def _announce(self, *, listening: bool) -> None:
         with self._changed:

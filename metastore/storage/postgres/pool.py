@@ -15,16 +15,20 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from metastore.context import caller
 from metastore.errors import UnavailableError
-from metastore.storage.postgres.driver import note_statement
+from metastore.storage.postgres.driver import begin_statement, end_statement
+from metastore.storage.postgres.watch import Link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from sqlalchemy.engine import ExceptionContext
 
 _FOR_READS: Final = 4  # one connection of so many is never a writer's
 _USED_UP: Final = re.compile(r"too many|connection slots")
 _PAUSE: Final = 0.05  # seconds before one asks again for a connection that PostgreSQL had not
 _FRESH: Final = 1.0  # seconds that it is known whether PostgreSQL answers
 _SECONDS_BETWEEN_ATTEMPTS: Final = 0.2
+_LONG: Final = 1.0  # seconds after which an attempt is not waited for: what it has sent may be lost
 
 
 class ConnectionPool:
@@ -42,7 +46,9 @@ class ConnectionPool:
         self._answered = True
         self._attempts = _Attempts()
         self._attempts.watch(engine)
-        event.listen(engine, "before_cursor_execute", _note)
+        event.listen(engine, "before_cursor_execute", _begin)
+        event.listen(engine, "after_cursor_execute", _end)
+        event.listen(engine, "handle_error", _failed)
 
     @contextmanager
     def connection(self, *, writes: bool = False) -> Iterator[Connection]:
@@ -124,16 +130,26 @@ class ConnectionPool:
                 time.sleep(_PAUSE)
 
 
-def _note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-    note_statement(statement)
+def _begin(_connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+    begin_statement(cursor, statement)
+
+
+def _end(_connection: Any, cursor: Any, *_: Any) -> None:
+    end_statement(cursor)
+
+
+def _failed(context: ExceptionContext) -> None:
+    if context.execution_context is not None:
+        end_statement(context.execution_context.cursor)
 
 
 class _Attempts:
-    """While PostgreSQL cannot be reached, one thread at a time tries; the others are told at once."""
+    """While PostgreSQL cannot be reached, one thread a second tries; the others are told at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._trying = False
+        self._trying = 0
+        self._began = 0.0
         self._failure = ""
         self._failed = 0.0
         self.refused = ""
@@ -145,19 +161,22 @@ class _Attempts:
         if self.refused:
             raise UnavailableError(self.refused)
         with self._lock:
-            recent = time.monotonic() - self._failed < _SECONDS_BETWEEN_ATTEMPTS
-            if self._failure and (self._trying or recent):
+            now = time.monotonic()
+            recent = now - self._failed < _SECONDS_BETWEEN_ATTEMPTS
+            if self._failure and (recent or (self._trying and now - self._began < _LONG)):
                 raise psycopg2.OperationalError(self._failure)
-            self._trying = True
+            self._trying += 1
+            self._began = now
         failure = ""
         try:
-            return dialect.connect(*arguments, **parameters)
+            return dialect.connect(*arguments, **parameters, connection_factory=Link)
         except psycopg2.OperationalError as error:
             failure = str(error)
             raise
         finally:
             with self._lock:
-                self._trying, self._failure, self._failed = False, failure, time.monotonic()
+                self._trying -= 1
+                self._failure, self._failed = failure, time.monotonic()
 
 
 def _tokens(count: int) -> SimpleQueue[None]:

@@ -170,6 +170,34 @@ _KEEP_FRESH = text(f"""
     WHERE d.partition_id = n.partition_id AND d.digest = e.digest
 """)  # noqa: S608 - only constants of this module
 
+# Of all dependent partitions: how many are fresh, stale, without anything that they depend on; seconds since the first
+# change that a stale one does not know. Where what was changed is gone, since it was published itself.
+_CHANGED = "greatest(0, substring({0}.parameters ->> 'transient_lastDdlTime' FROM '^[0-9]{{1,15}}$')::bigint)"
+STALE = f"""
+    WITH RECURSIVE asked AS (
+        SELECT d.partition_id FROM partition_dependencies AS d JOIN tables AS t ON t.id = d.dependent_id
+        WHERE t.database_id IS NOT NULL
+    ),
+    {_EVALUATED.format(found="NULL::bigint AS none")},
+    judged AS (
+        SELECT n.partition_id, n.spec, e.total, e.digest IS NOT DISTINCT FROM n.digest AS fresh
+        FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec
+    ),
+    since AS (
+        SELECT coalesce(
+            min({_CHANGED.format("b")}) FILTER (WHERE {_CHANGED.format("b")} > {_CHANGED.format("p")}),
+            {_CHANGED.format("p")}
+        ) AS second
+        FROM judged AS j JOIN partitions AS p ON p.id = j.partition_id
+        LEFT JOIN reached AS r ON r.spec = j.spec LEFT JOIN partitions AS b ON b.id = r.id
+        WHERE NOT j.fresh AND j.total > 0
+        GROUP BY p.id, p.parameters
+    )
+    SELECT count(*) FILTER (WHERE fresh AND total > 0), count(*) FILTER (WHERE NOT fresh AND total > 0),
+           count(*) FILTER (WHERE total = 0), (SELECT extract(epoch FROM now()) - min(second) FROM since)
+    FROM judged
+"""  # noqa: S608 - only constants of this module
+
 _USED = """(d.current OR EXISTS (
     SELECT FROM partition_dependencies AS p WHERE p.dependent_id = d.dependent_id AND p.base_id = d.base_id))"""
 _REACHED_TABLES = """

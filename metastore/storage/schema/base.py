@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Column, Identity, Index, LargeBinary, MetaData, text
+from sqlalchemy import BigInteger, Column, Identity, Index, LargeBinary, MetaData, TextClause, text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
 from sqlalchemy.types import Text
 
@@ -47,9 +47,9 @@ def json_column(name: str) -> Column[object]:
     return Column(name, JSONB, nullable=False)
 
 
-def time_column(name: str, *, nullable: bool = True) -> Column[datetime]:
+def time_column(name: str, *, nullable: bool = True, default: TextClause | None = None) -> Column[datetime]:
     """Returns a moment of the database's clock."""
-    return Column(name, TIMESTAMP(timezone=True), nullable=nullable)
+    return Column(name, TIMESTAMP(timezone=True), nullable=nullable, server_default=default)
 
 
 def indexed_location(table: str) -> Index:

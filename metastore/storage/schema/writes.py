@@ -28,6 +28,7 @@ open_writes = Table(
     time_column("lease_ends_at", nullable=False),
     time_column("aborted_at"),  # from then on it can be neither renewed nor published
     Column("swept", Boolean, nullable=False),  # its files have been removed once; it may still be writing some
+    time_column("begun_at", nullable=False, default=text("now()")),
 )
 
 open_write_locations = Table(

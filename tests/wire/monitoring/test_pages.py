@@ -13,11 +13,14 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
+import trustme
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from thrift.Thrift import TApplicationException
 
 from metastore.cli.calls import show_calls
+from metastore.monitoring import hive_names
+from metastore.monitoring.exposition import ASKED
 from migrations import runner
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import Server, connected
@@ -31,11 +34,12 @@ HTTP = re.compile(r"figures on (http://\S+)/metrics")
 
 
 @pytest.fixture
-def seen(database_url: str, start_metastore: Start) -> tuple[Server, str]:
-    """A server with two workers, and its HTTP port; a millisecond is slow there."""
-    server = start_metastore(
-        database_url, "--workers", "2", "--http-port", "0", "--slow-call", "0.001", "--metrics-hive-names", "true"
-    )
+def seen(database_url: str, start_metastore: Start, tmp_path: Path) -> tuple[Server, str]:
+    """A server with two workers, a certificate, and its HTTP port; a millisecond is slow there."""
+    certificate = tmp_path / "certificate.pem"
+    trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(certificate))
+    options = ["--http-port", "0", "--slow-call", "0.001", "--metrics-hive-names", "true", "--tls", "allowed"]
+    server = start_metastore(database_url, "--workers", "2", "--tls-certificate", str(certificate), *options)
     found = HTTP.search(server.ready)
     assert found
     return server, found[1]
@@ -90,7 +94,7 @@ def test_all_workers_are_counted_while_they_work(seen: tuple[Server, str]) -> No
     assert 0 < total(found, "metastore_call_database_seconds_sum") < total(found, "metastore_call_seconds_sum")
     assert total(found, "metastore_connections_total") == 16
     assert total(found, "metastore_request_bytes_count") == total(found, "metastore_reply_bytes_count") == 400
-    assert total(found, "metastore_statements_total") >= 400
+    assert total(found, "metastore_statements_total") == total(found, "metastore_statement_seconds_count") >= 400
     assert total(found, "metastore_servers", revision=runner.head()) == 2
     assert total(found, "metastore_files_waiting_for_cleaning") == 0
     assert total(found, "api_get_all_databases_count") == total(found, "total_api_calls") == 400
@@ -102,11 +106,14 @@ def test_what_dashboards_and_alerts_name_is_exported(seen: tuple[Server, str]) -
         database, name = new_table(client, [("ds", "string")])
         client.add_partitions([partition(database, name, ["1"])])
         assert len(client.get_partitions(database, name, -1)) == 1
+        with pytest.raises(NoSuchObjectException):
+            client.get_table(database, "none")
     dashboard = json.loads((MONITORING / "grafana.json").read_text())
     rules = yaml.safe_load((MONITORING / "alerts.yaml").read_text())
     queries = [target["expr"] for each in dashboard["panels"] for target in each["targets"]]
     queries += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
-    named = {name for query in queries for name in re.findall(r"metastore_\w+", query)}
+    named = {name for query in queries for name in re.findall(r"metastore_\w+", query)} | set(ASKED)
+    named |= {name for name, *_ in (*hive_names.GAUGES, *hive_names.COUNTERS)}
     for _ in range(100):  # what a worker has counted is shown a moment later
         found = samples(url)
         if named <= set(found):
@@ -116,6 +123,13 @@ def test_what_dashboards_and_alerts_name_is_exported(seen: tuple[Server, str]) -
     assert len(named) > 20
     labels = {(metric, label) for query in queries for metric, label in re.findall(r"(metastore_\w+)\{(\w+)=", query)}
     assert all(label in found[metric][0].labels for metric, label in labels)
+    assert total(found, "metastore_calls_total", method="get_table", exception="NoSuchObjectException") == 1
+    assert total(found, "metastore_calls_total", method="get_table", outcome="declared") == 1
+    assert total(found, "metastore_events_total", type="ADD_PARTITION") == 1
+    assert total(found, "create_total_count_tables") == 1
+    kind = {"costume": "binary", "security": "none", "user_agent": "other"}
+    assert total(found, "metastore_connections_total", **kind) == 1
+    assert total(found, "metastore_certificate_expiry_seconds") > 300 * 86400
 
 
 def test_nothing_is_labelled_with_names_of_clients(seen: tuple[Server, str]) -> None:
@@ -126,7 +140,7 @@ def test_nothing_is_labelled_with_names_of_clients(seen: tuple[Server, str]) -> 
     text = page(f"{url}/metrics")
     assert "somebody" not in text
     assert database not in text
-    assert 'metastore_connections_total{client="java"} 1' in text
+    assert total(samples(url), "metastore_connections_total", user_agent="java") == 1
 
 
 def test_it_is_ready_as_long_as_its_database_is(
@@ -144,7 +158,16 @@ def test_it_is_ready_as_long_as_its_database_is(
     assert "metastore_database_up 0.0" in page(f"{url}/metrics")
     assert page(f"{url}/health/live") == "alive\n"
     proxy.restore()
-    assert page(f"{url}/health/ready") == "ready\n"
+    while refusal(f"{url}/health/ready"):  # who asks first may still be told what was
+        threading.Event().wait(0.1)
+    proxy.silence()
+    while not (told := refusal(f"{url}/health/ready")):  # a good answer counts for some seconds
+        threading.Event().wait(0.1)
+    assert told == "503: the database has not answered for 2 s\n"
+    assert "metastore_database_up 0.0" in page(f"{url}/metrics")
+    proxy.resume()
+    while refusal(f"{url}/health/ready"):
+        threading.Event().wait(0.1)
 
 
 def test_slow_calls_and_those_in_flight_are_shown(seen: tuple[Server, str], capsys: pytest.CaptureFixture[str]) -> None:

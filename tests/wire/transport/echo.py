@@ -79,10 +79,10 @@ class EchoSession:
 class EchoApplication:
     gate: Any = None
 
-    def open_session(self, peer: str, _identity: object = None) -> EchoSession:
+    def open_session(self, peer: str, *_: object, **__: object) -> EchoSession:
         return EchoSession(peer)
 
-    def observe(self, **figures: int) -> None:
+    def observe(self, **figures: float) -> None:
         """Not of interest here."""
 
     def close(self) -> None:
