@@ -130,7 +130,7 @@ class Visit:
             except OSError:
                 self.answer = b""
 
-    def _open(self, peer: str, identity: Identity | None = None) -> EchoSession:
+    def _open(self, peer: str, identity: Identity | None = None, *_: object, **__: object) -> EchoSession:
         self.known.append(identity)
         return Watched(self, peer, identity)
 

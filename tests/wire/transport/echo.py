@@ -24,7 +24,7 @@ from thrift_idl.gen.hive_metastore.ThriftHiveMetastore import add_partitions_req
 
 
 class EchoSession:
-    def __init__(self, peer: str, _identity: object = None) -> None:
+    def __init__(self, peer: str, *_: object, **__: object) -> None:
         self.peer = peer
         self.calls = 0
 
