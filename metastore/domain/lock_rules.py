@@ -77,13 +77,6 @@ def blocker(
     return min(found, key=lambda obstacle: (obstacle.lock, obstacle.position), default=None)
 
 
-def conflicts(requested: Component, standing: Component) -> bool:
-    """Tells whether a request must wait for a lock that stands: they overlap, and exclude each other."""
-    return any(scope in _scopes_within(standing) for scope in _scopes_around(requested)) and _excludes(
-        standing.type, standing.table is None, requested
-    )
-
-
 def lower_keys(partition: str | None) -> str | None:
     """Returns a partition name with its columns in lower case; values keep theirs (Hive's
     TxnUtils.normalizePartitionCase).

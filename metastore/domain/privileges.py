@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import TableName
 
 ADMIN: Final = "admin"
 PUBLIC: Final = "public"
@@ -64,7 +64,6 @@ class Everything(NamedTuple):
         return "the metastore"
 
 
-Object = TableName | DatabaseName | CatalogName | Everything
 EVERYTHING: Final = Everything()
 
 

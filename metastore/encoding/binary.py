@@ -196,6 +196,3 @@ class EncodedMap(Generic[T]):
 
     def decode(self) -> dict[str, list[T]]:
         return {name: structs.decode() for name, structs in self.lists.items()}
-
-
-Encoded = EncodedStruct[Any] | EncodedList[Any] | EncodedMap[Any] | EncodedTexts

@@ -31,7 +31,6 @@ class MessageEnd:
 
     def __init__(self, wire_format: WireFormat, start: int) -> None:
         self._read: _Binary = _Compact() if wire_format.compact else _Binary()
-        self._strict = wire_format.strict
         self._skipping = _Skipping()
         self._skipper = wire_format.protocol(self._skipping, 2**31 - 1, 2**31 - 1)
         self._at = start

@@ -9,7 +9,7 @@ import errno
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
 from textwrap import shorten
@@ -18,9 +18,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import fsspec
 
 from metastore.errors import (
-    AlreadyExistsError,
     ConfigurationError,
-    InvalidOperationError,
     MetastoreError,
     UnavailableError,
 )
@@ -120,19 +118,6 @@ class Warehouse:
                 return False
             return True
 
-    def empty_directory(self, location: str, keeping: Sequence[str] = ()) -> None:
-        """Deletes all that a directory holds but these names, and keeps the directory; makes it where it was not there.
-
-        Raises InvalidOperationError as `delete_directory`.
-        """
-        self.roots.require_below(location)
-        with _opened(location) as (files, path):
-            inside = [child.rstrip("/") for child in files.ls(path, detail=False)] if files.isdir(path) else []
-            for child in inside:
-                if child != path and child.rpartition("/")[2] not in keeping:
-                    literally.remove(files, child)
-            files.makedirs(path, exist_ok=True)
-
     def delete_empty(self, location: str) -> bool:
         """Deletes a directory if nothing is in it; true where it did. Never raises because it holds something."""
         self.roots.require_below(location)
@@ -155,22 +140,6 @@ class Warehouse:
         folder = paths.parent(location)
         while paths.is_below(folder, above) and self.delete_empty(folder):
             folder = paths.parent(folder)
-
-    def rename_directory(self, source: str, target: str) -> None:
-        """Moves a directory within its file system, and makes what lies above the target.
-
-        Raises AlreadyExistsError where the target is there, InvalidOperationError for another file system.
-        """
-        self.roots.require_below(source)
-        self.roots.require([target])
-        if paths.parse(source).identity[:2] != paths.parse(target).identity[:2]:
-            raise InvalidOperationError(f"{source} cannot be moved to {target}: that is another file system")
-        with _opened(target) as (files, path):
-            if _is_there(files, path):
-                raise AlreadyExistsError(f"location {target} exists already")
-        self.make_directory(paths.parent(target))
-        with _opened(source) as (files, old):
-            literally.move(files, old, path)
 
     def move_into(self, source: str, target: str) -> None:
         """Moves all that a directory holds to another place, where a part of it may be already; makes that place."""
@@ -255,14 +224,6 @@ class Warehouse:
             elif name:  # a bucket may hold the directory itself, as an object
                 below.append(place)
         return sorted(inside), sorted(below)
-
-    def delete_files(self, locations: Iterable[str]) -> None:
-        """Deletes files; no error where one is not there."""
-        given = list(locations)
-        self.roots.require(given)
-        for location in given:
-            with _opened(location) as (files, path), suppress(FileNotFoundError):
-                files.rm_file(path)
 
     def delete_empty_tree(self, location: str) -> bool:
         """Deletes a directory if nothing but directories is in it; true where it is not there afterwards."""

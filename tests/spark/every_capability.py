@@ -19,7 +19,6 @@ warnings.filterwarnings("ignore", category=FutureWarning)
 
 import spark_client  # noqa: E402
 from spark_client import Session, by_bucket, check_buckets, find_skew, scan_report, skew_join  # noqa: E402
-from spark_client.jvm.versions import HAS_SCRIPTS  # noqa: E402
 
 SETTINGS = {
     "spark.driver.memory": "1g",
@@ -178,7 +177,7 @@ def statements_from_everywhere(spark: Session) -> None:
     assert rows(spark, "SELECT x FROM typed") == [("c",)]
     spark.sql("CREATE TABLE placed (x STRING) STORED AS ORC AS SELECT x FROM everywhere WHERE id = ?", args=[1])
     assert rows(spark, "SELECT x FROM placed") == [("a",)]
-    if HAS_SCRIPTS:
+    if spark.version >= "4":  # SQL scripts
         assert rows(spark, "BEGIN ALTER TABLE placed SKEWED BY (x) ON ('s'); SELECT 7; END") == [(7,)]
         assert "'s'" in rows(spark, "SHOW CREATE TABLE placed")[0][0]
         spark.sql("EXECUTE IMMEDIATE 'ALTER TABLE placed SKEWED BY (x) ON (?)' USING 'q'")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_client import Session
 from spark_client.errors import InvalidStatementError
-from spark_client.jvm import versions
 
 SKEWED = "SKEWED BY (x) ON ('a', 'b') STORED AS DIRECTORIES STORED AS PARQUET"
-needs_scripts = pytest.mark.skipif(not versions.HAS_SCRIPTS, reason="SQL scripts and EXECUTE IMMEDIATE came with 4.0")
+needs_scripts = pytest.mark.skipif(pyspark.__version__ < "4", reason="SQL scripts and EXECUTE IMMEDIATE came with 4.0")
 
 
 @pytest.fixture

@@ -74,6 +74,8 @@ def test_one_place_has_several_spellings() -> None:
     assert not paths.is_below("s3a://b/xy", "s3a://b/x")
     assert not paths.is_below("s3a://c/x/y", "s3a://b/x")
     assert not paths.same("file:/x", "hdfs://x/x")
+    assert paths.on_one_file_system("s3a://b/x", "s3n://b/y")
+    assert not paths.on_one_file_system("s3a://b/x", "s3a://c/x")
 
 
 def test_each_spelling_has_one_canonical_text() -> None:

@@ -103,7 +103,7 @@ def test_cleaning_in_memory(application: Application, database_url: str) -> None
     dead, other = (call("begin_write", BeginWriteRequest(*name)).queryId for _ in range(2))
     away = Rename(f"{root}/ds=1", f"{root}/_temp_{dead}_ds=1")
     call("renew_write", RenewWriteRequest(dead, [f"{root}/ds=2"], [f"{root}/ds=1"], [away]))
-    warehouse.rename_directory(away.source, away.target)
+    warehouse.move_into(away.source, away.target)
     for place in (f"_staging/{dead}", f"_versions/{dead}", "ds=2", "ds=1", f"_versions/{other}"):
         write(f"{root}/{place}/part-0_{dead}")
     let_die(database_url, dead)

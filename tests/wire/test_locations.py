@@ -6,11 +6,15 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from metastore.app import Application
+from metastore.errors import InvalidOperationError
+from tests.fixtures.application import called
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, partition, skewed, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, CreateCatalogRequest, Database, MetaException
@@ -235,3 +239,16 @@ def test_places_of_databases_are_roots_where_none_are_named(
     elsewhere = start_metastore(database_url, "--locations", str(tmp_path / "other"))
     with connected(elsewhere) as client, pytest.raises(MetaException, match="METASTORE_LOCATIONS"):
         client.create_table(table("d", "t"))
+
+
+def test_nothing_moves_to_another_file_system(application: Application) -> None:
+    call = partial(called, application)
+    call("create_database", Database(name="here"))
+    call("create_database", Database(name="there", locationUri=f"memory://test/{unique()}"))
+    call("create_table", table("here", "t", sd=descriptor(None)))
+    stored = call("get_table", "here", "t").decode()
+    location, stored.dbName = stored.sd.location, "there"
+    with pytest.raises(InvalidOperationError, match=r"cannot be moved to memory://test/.*another file system"):
+        call("alter_table", "here", "t", stored)
+    assert call("get_table", "here", "t").decode().sd.location == location
+    assert Path(location.removeprefix("file:")).is_dir()

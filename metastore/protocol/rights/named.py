@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from thrift.Thrift import TType
@@ -65,13 +65,6 @@ def request_of(method: Method) -> Callable[[Given], Any]:
     """Returns what reads the first struct of a call."""
     name = next(iter(method.structs))
     return lambda given: getattr(given, name)
-
-
-def tables_of_all(structs: Iterable[Any]) -> Iterator[TableName]:
-    """Yields the tables that structs name: partitions, partition specs, tables, constraints, requests of ours."""
-    for struct in structs:
-        if struct is not None:
-            yield table_of_struct(struct)
 
 
 def table_of_struct(struct: Any) -> TableName:

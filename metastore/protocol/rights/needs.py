@@ -83,11 +83,6 @@ def structs(field: str, *any_of: Right) -> Bound:
     return lambda _method: lambda given: _of_structs(_many(given, field), any_of)
 
 
-def structs_in(field: str, *any_of: Right) -> Bound:
-    """As `structs`, of a field of the request."""
-    return request(lambda asked: _of_structs(getattr(asked, field) or [], any_of))
-
-
 def _of_structs(found: Iterable[Any], any_of: tuple[Right, ...]) -> list[AnyNeed]:
     names = dict.fromkeys(table_of_struct(struct) for struct in found if struct is not None)
     return [Need(name, any_of) for name in names]

@@ -111,6 +111,8 @@ class Journal:
 
     def _check_free(self, moves: Sequence[Move]) -> None:
         for source, target in moves:
+            if not paths.on_one_file_system(source, target):
+                raise InvalidOperationError(f"{source} cannot be moved to {target}: that is another file system")
             if self._warehouse.exists(source) and self._warehouse.exists(target):
                 raise InvalidOperationError(f"{source} cannot be moved to {target}: that location exists already")
 

@@ -24,7 +24,6 @@ class TableEdge(NamedTuple):
     base_id: int
     database: str
     table: str
-    base_catalog: str
     base_database: str
     base_table: str
     current: bool
@@ -207,7 +206,7 @@ _REACHED_TABLES = """
         SELECT d.{to}, r.depth + 1 FROM reached AS r JOIN table_dependencies AS d ON d.{of} = r.id
         WHERE :transitive OR r.depth = 0
     ), nearest AS (SELECT id, max(depth) AS depth FROM reached GROUP BY id)
-    SELECT d.dependent_id, d.base_id, dd.name, dt.name, bd.catalog, bd.name, bt.name, d.current,
+    SELECT d.dependent_id, d.base_id, dd.name, dt.name, bd.name, bt.name, d.current,
            (SELECT count(*) FROM partition_dependencies AS p
             WHERE p.dependent_id = d.dependent_id AND p.base_id = d.base_id)
     FROM nearest AS n JOIN table_dependencies AS d ON d.{of} = n.id

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.domain.lock_rules import Blocker, Component, LockType, StandingLock, blocker, conflicts, lower_keys
+from metastore.domain.lock_rules import Blocker, Component, LockType, StandingLock, blocker, lower_keys
 
 SR, SW, EX, EW = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE, LockType.EXCL_WRITE
 # Of one object: requested, standing → whether the request waits.
@@ -60,7 +60,6 @@ def test_the_table(requested: LockType, standing: LockType) -> None:
 
 @given(components, components)
 def test_conflicts_are_those_of_the_table(requested: Component, standing: Component) -> None:
-    assert conflicts(requested, standing) == waits(requested, standing)
     assert (blocker([requested], None, [lock(1, standing)]) is not None) == waits(requested, standing)
 
 
