@@ -33,21 +33,11 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     SQLAllTableConstraints,
     SQLCheckConstraint,
     SQLDefaultConstraint,
-    SQLForeignKey,
     SQLNotNullConstraint,
     SQLPrimaryKey,
     SQLUniqueConstraint,
     UniqueConstraintsRequest,
     UniqueConstraintsResponse,
-)
-
-_ALL = (
-    SQLPrimaryKey,
-    SQLForeignKey,
-    SQLUniqueConstraint,
-    SQLNotNullConstraint,
-    SQLDefaultConstraint,
-    SQLCheckConstraint,
 )
 
 
@@ -103,7 +93,7 @@ class ConstraintHandlers:
 
     def get_all_table_constraints(self, request: AllTableConstraintsRequest) -> AllTableConstraintsResponse:
         name = table_name(request.dbName, request.tblName, request.catName)
-        lists = [encoded_list.decode() for encoded_list in self._constraints.select(name, *_ALL)]
+        lists = [found.decode() for found in self._constraints.select_all(name)]
         return AllTableConstraintsResponse(SQLAllTableConstraints(*lists))
 
     def _add(self, constraints: list[Any] | None) -> None:

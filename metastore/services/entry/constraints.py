@@ -11,7 +11,7 @@ from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.constraints import add_constraints, owner_of
 from metastore.services.rules.lookup import get_table
-from metastore.storage.mapping.constraints import Constraint
+from metastore.storage.mapping.constraints import KINDS, Constraint
 from metastore.storage.repositories.constraints import of_table, pointing_to
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import SQLForeignKey
@@ -51,6 +51,10 @@ class ConstraintService:
         """Lists, for each kind, the constraints of a table; none for an unknown table (as the real server answers)."""
         with self._store.read() as work:
             return work.constraints.select(table.catalog, of_table(table.database, table.name), *structs)
+
+    def select_all(self, table: TableName) -> list[EncodedList[Any]]:
+        """As `select`, of all kinds, in the order of SQLAllTableConstraints."""
+        return self.select(table, *KINDS)
 
     def foreign_keys(
         self, catalog: str, parent: tuple[str | None, str | None], child: tuple[str | None, str | None]

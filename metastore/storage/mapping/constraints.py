@@ -71,7 +71,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class NamedConstraint:
-    """One column of a complete constraint (`services.constraint_rules`). `position` counts its columns from 1."""
+    """One column of a complete constraint (`services.rules.constraints`). `position` counts its columns from 1."""
 
     constraint: Any
     position: int

@@ -110,8 +110,10 @@ def first_version(partition_id: int) -> int:
 
 
 class NamedPartition(NamedTuple):
-    """A complete partition (`services.partitions`) with its escaped name; `id` where it is stored already, `descriptor`
-    where it is known."""
+    """A complete partition (`services.rules.partitions`) with its escaped name.
+
+    `id` where it is stored already, `descriptor` where it is known.
+    """
 
     name: str
     partition: Partition

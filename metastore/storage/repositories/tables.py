@@ -118,7 +118,7 @@ _UPDATE_VIEWS = text("""
 
 
 class Tables:
-    """Queries on tables. Names come folded, structs complete (`services.tables`)."""
+    """Queries on tables. Names come folded, structs complete (`services.rules.tables`)."""
 
     def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
         self._connection = connection
