@@ -109,11 +109,6 @@ def same(location: str, other: str) -> bool:
     return parse(location).identity == parse(other).identity
 
 
-def on_one_file_system(location: str, other: str) -> bool:
-    """Tells whether a rename can bring what lies at one to the other: buckets are file systems of their own."""
-    return parse(location).identity[:2] == parse(other).identity[:2]
-
-
 def canonical(location: str) -> str:
     """Returns one text for all spellings of a place: `s3a://b/x/` and `s3n://b/x` are `s3://b/x`."""
     scheme, authority, path = parse(location).identity

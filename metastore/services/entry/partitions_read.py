@@ -100,12 +100,6 @@ class PartitionReadService:
             reference = get_table_ref(work, table)
             return work.partitions.names(reference, by_values(reference, values), limit)
 
-    def names_by_filter(self, table: TableName, text: str | None, limit: int | None) -> EncodedTexts:
-        """Lists the names of those that `select_by_filter` reads."""
-        with self._store.read() as work:
-            reference = get_table_ref(work, table)
-            return work.partitions.names(reference, by_filter(reference, text), limit)
-
 
 def _seen(work: UnitOfWork, table: TableName, viewer: Viewer | None) -> tuple[TableRef, _Shown]:
     """Returns the table, and what becomes of its partitions before they are shown."""

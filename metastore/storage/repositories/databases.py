@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import DatabaseName
@@ -56,10 +56,6 @@ class Databases:
     def locations(self) -> list[str]:
         """Lists where databases lie, each place once."""
         return list(self._connection.execute(select(databases.c.location).distinct()).scalars())
-
-    def count(self, catalog: str) -> int:
-        query = select(func.count()).select_from(databases).where(databases.c.catalog == catalog)
-        return self._connection.execute(query).scalar_one()
 
     def insert(self, catalog: str, database: Database, *, if_not_exists: bool = False) -> None:
         """Raises AlreadyExistsError, NotFoundError for the catalog."""
