@@ -8,7 +8,7 @@ from typing import Any
 
 from thrift.Thrift import TType
 
-from metastore.errors import InvalidInputError
+from metastore.errors import InvalidInputError, InvalidOperationError
 from thrift_idl.gen.hive_metastore.ttypes import GetProjectionsSpec, Table
 
 Tree = dict[str, "Tree"]
@@ -39,12 +39,16 @@ def projected(struct: Any, tree: Tree) -> Any:
 def tables_projected(tables: list[Table], spec: GetProjectionsSpec | None) -> list[Table]:
     """Returns of each table what the client wants to see: all, once it wants lists or maps (Hive's TableFields).
 
-    Raises InvalidInputError for a field that tables do not have, and for patterns, which are for partitions.
+    Patterns of parameters are for partitions: here they choose nothing, and are refused without fields, as in Hive.
+    Raises InvalidInputError for a field that tables do not have, InvalidOperationError.
     """
     if spec is None:
         return tables
-    if spec.includeParamKeyPattern or spec.excludeParamKeyPattern:
-        raise InvalidInputError("Patterns of parameters are for partitions: tables are projected by fieldList alone")
+    patterns = (spec.includeParamKeyPattern, spec.excludeParamKeyPattern)
+    if spec.fieldList is None and patterns != (None, None):
+        raise InvalidOperationError(
+            "Include and Exclude Param key are not supported: tables are projected by fieldList"
+        )
     tree = tree_of(Table, spec.fieldList or [])
     if not tree or any(_is_plural(Table, name.split(".")) for name in spec.fieldList):
         return tables
