@@ -74,9 +74,10 @@ def _outcomes(suite: Suite, classes: Sequence[str]) -> Iterator[Outcome]:
         with EmbeddedPostgres(folder / "postgres") as postgres:
             runner.upgrade(postgres.url)
             for value, whole in suite.classes.items():
-                if not classes or value in classes:
-                    with _server(postgres.url, folder / value) as server:
-                        ran = _run(jars, whole, server, folder / value)
+                if not classes or value.partition("#")[0] in classes:
+                    place = folder / value.replace("#", "_")
+                    with _server(postgres.url, place) as server:
+                        ran = _run(jars, whole, server, place)
                     sys.stderr.write(f"{value}: {ran.count(chr(10))} tests\n")
                     yield from (_outcome(line) for line in ran.splitlines())
 

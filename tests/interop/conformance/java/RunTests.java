@@ -4,6 +4,7 @@ import java.util.Map;
 
 import org.junit.runner.Description;
 import org.junit.runner.JUnitCore;
+import org.junit.runner.Request;
 import org.junit.runner.notification.Failure;
 import org.junit.runner.notification.RunListener;
 
@@ -17,7 +18,9 @@ public final class RunTests {
         for (String name : classes) {
             JUnitCore core = new JUnitCore();
             core.addListener(new Listener(out));
-            core.run(Class.forName(name));
+            String[] parts = name.split("#"); // of a class, or one test of it
+            Class<?> tests = Class.forName(parts[0]);
+            core.run(parts.length == 1 ? Request.aClass(tests) : Request.method(tests, parts[1]));
         }
         out.flush();
         System.exit(0); // clients of the tests leave threads
