@@ -50,7 +50,7 @@ class TableName:
     catalog: str
     database: str
     name: str
-    given: tuple[str | None, str | None] | None = field(default=None, compare=False, repr=False)
+    given: tuple[str | None, str | None] | None = field(default=None, compare=False, repr=False)  # by a client
 
     def __str__(self) -> str:
         return f"{self.database}.{self.name}"
@@ -107,7 +107,7 @@ def database_name(database: str | None, catalog: str | None = None) -> DatabaseN
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
     """Returns a table's whole name."""
     parent = database_name(database, catalog)
-    return TableName(parent.catalog, parent.name, fold(table), (database, table))
+    return TableName(parent.catalog, parent.name, fold(table))
 
 
 def is_object_name(name: str) -> bool:

@@ -28,7 +28,8 @@ def given_table_name(database: str | None, table: str | None, catalog: str | Non
     """
     if table is None or split_database(database)[1] is None:
         raise InvalidInputError(f"{'Table' if table is None else 'Database'} name cannot be null")
-    return table_name(database, table, catalog)
+    name = table_name(database, table, catalog)
+    return TableName(name.catalog, name.database, name.name, given=(database, table))
 
 
 def database_pattern(pattern: str | None, catalog: str | None = None) -> tuple[str, str | None]:

@@ -50,6 +50,10 @@ def partitions_are_added(hive: Recorder, db: str) -> None:
     hive.append_partition_by_name_with_environment_context(db, "t", "ds=d/n=4", context)
     hive.get_partition_names(db, "t", -1)
     hive.files(f"{db}.db")
+    bare = partition(db, "t", ["no columns", "1"])
+    bare.sd.cols = None
+    hive.at("no columns").add_partition(bare)
+    hive.at("no columns").get_partition(db, "t", ["no columns", "1"])
 
 
 @scenario
