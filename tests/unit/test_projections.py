@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.encoding.binary import EncodedList, encode_fields
+from metastore.encoding.binary import EncodedList, EncodedStruct, encode_fields
 from metastore.errors import InvalidInputError
 from metastore.services.rules.partition_grouping import as_list, grouped, ungrouped
 from metastore.services.rules.projections import like, projected, tree_of
+from metastore.storage.mapping.layout import decoded_with_id
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 
 TABLE = Table("t", "d", sd=StorageDescriptor(location="file:/w/t"), catName="hive")
@@ -106,3 +107,11 @@ def test_like_is_sqls(pattern: str, text: str) -> None:
         return bool(right) and left[0] in ("_", right[0]) and matches(left[1:], right[1:])
 
     assert bool(like(pattern).fullmatch(text)) is matches(pattern[:6], text[:8]) or len(pattern) > 6 or len(text) > 8
+
+
+def test_a_table_that_is_read_does_not_say_that_it_is_temporary() -> None:
+    stored = Table("t", "d", temporary=None)
+    assert Table().temporary is False
+    assert decoded_with_id(EncodedStruct(Table, encode_fields(stored) + b"\0"), 7) == Table(
+        "t", "d", temporary=None, id=7
+    )

@@ -35,11 +35,11 @@ def test_a_renamed_partition_moves_to_its_default_place_from_wherever_it_lay(hiv
 def test_a_partition_may_have_no_columns_of_its_own(hive_client: Any) -> None:
     """As in Hive: whoever reads it takes the table's."""
     database, name = new_table(hive_client, KEYS)
-    bare, whole = descriptor(), descriptor()
+    bare, whole, empty = descriptor(), descriptor(), descriptor(cols=[])
     bare.cols = None
-    sent = [partition(database, name, [text], sd=sd) for text, sd in (("a", bare), ("b", whole))]
-    assert hive_client.add_partitions(sent) == 2
-    assert [each.sd.cols for each in hive_client.get_partitions(database, name, -1)] == [None, whole.cols]
+    sent = [partition(database, name, [text], sd=sd) for text, sd in (("a", bare), ("b", whole), ("c", empty))]
+    assert hive_client.add_partitions(sent) == 3
+    assert [each.sd.cols for each in hive_client.get_partitions(database, name, -1)] == [None, whole.cols, []]
     changed = hive_client.get_partition(database, name, ["a"])
     changed.parameters["k"] = "v"
     hive_client.alter_partition(database, name, changed)
@@ -47,7 +47,7 @@ def test_a_partition_may_have_no_columns_of_its_own(hive_client: Any) -> None:
     table = hive_client.get_table(database, name)
     table.sd.cols += columns(("new", "int"))
     hive_client.alter_table_with_cascade(database, name, table, True)
-    assert [each.sd.cols for each in hive_client.get_partitions(database, name, -1)] == [table.sd.cols] * 2
+    assert [each.sd.cols for each in hive_client.get_partitions(database, name, -1)] == [table.sd.cols] * 3
 
 
 def test_what_is_not_there_is_named_as_it_was_asked_for(hive_client: Any) -> None:

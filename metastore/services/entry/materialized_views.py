@@ -11,7 +11,7 @@ from metastore.services.rules.lookup import get_table_ref
 from metastore.services.rules.materialized_views import complete_metadata, sources
 from metastore.services.rules.tables import MATERIALIZED_VIEW
 from metastore.services.rules.transactions import not_open
-from metastore.storage.mapping.layout import with_id
+from metastore.storage.mapping.layout import decoded_with_id
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, LockResponse, LockState, Materialization, Table
 
@@ -69,4 +69,4 @@ class MaterializedViewService:
         with self._store.read() as work:
             names = work.materialized_views.for_rewriting(DEFAULT_CATALOG)
             stored = work.tables.find_named(names)
-        return [with_id(table.encoded, table.ref.id).decode() for table in stored]
+        return [decoded_with_id(table.encoded, table.ref.id) for table in stored]

@@ -25,7 +25,7 @@ from metastore.services.rules.table_data import auto_purged, check_unprotected, 
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
 from metastore.services.rules.transactional import check_new
 from metastore.storage.mapping.constraints import Constraint
-from metastore.storage.mapping.layout import with_id
+from metastore.storage.mapping.layout import decoded_with_id, with_id
 from metastore.storage.queries.filters import table_condition
 from metastore.storage.repositories.drops import TABLE
 from metastore.storage.repositories.tables import TableMeta
@@ -118,7 +118,7 @@ class TableService:
         """Returns those that are there; unknown names are left out."""
         with self._store.read() as work:
             stored = work.tables.find_many(database, [fold(name) for name in names])
-        return [with_id(table.encoded, table.ref.id).decode() for table in stored]
+        return [decoded_with_id(table.encoded, table.ref.id) for table in stored]
 
     def matching(self, catalog: str, databases: str | None, pattern: str | None) -> list[Table]:
         """Returns the tables of these names, both regular expressions (None: all), by database and name."""
@@ -126,7 +126,7 @@ class TableService:
             metas = work.tables.metas(catalog, databases, pattern, [])
             stored = work.tables.find_named([TableName(catalog, meta.database, meta.name) for meta in metas])
         by_name = sorted(stored, key=lambda table: table.ref.name)
-        return [with_id(table.encoded, table.ref.id).decode() for table in by_name]
+        return [decoded_with_id(table.encoded, table.ref.id) for table in by_name]
 
     def check_database(self, database: DatabaseName) -> None:
         """Raises NotFoundError, in Hive's words, for an unknown database."""

@@ -85,7 +85,7 @@ class PartitionRules:
         sent = shape_of(sd)
         if self._last is None or self._last[0] != sent:
             columns, rest = sent
-            key = columns and tuple(columns), rest
+            key = None if columns is None else tuple(columns), rest
             if key not in self._shapes:
                 self._shapes[key] = self._checked(without_places(sd), name)
             self._last = sent, self._shapes[key]

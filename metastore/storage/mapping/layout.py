@@ -116,6 +116,13 @@ def with_id(table: EncodedStruct[Table], table_id: int) -> EncodedStruct[Table]:
     return EncodedStruct(Table, table.data[: -len(STOP)] + _ID + table_id.to_bytes(8, "big") + STOP)
 
 
+def decoded_with_id(table: EncodedStruct[Table], table_id: int) -> Table:
+    """Returns the same as an object. What is stored does not say whether it is temporary: Thrift's objects would."""
+    found = with_id(table, table_id).decode()
+    found.temporary = None
+    return found
+
+
 def partition_ending(tail: Tail, catalog: str, database: str, table: str) -> Ending:
     """Returns what all partitions of one table and one shape end with."""
     owner = Partition(catName=catalog, dbName=database, tableName=table)
