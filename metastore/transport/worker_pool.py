@@ -183,13 +183,18 @@ class WorkerPool:
                 connection = self._connections.get(ready[0][0]) if ready else None
                 if connection:
                     connection.busy = True
-                short = not self._waiting and self._threads <= self._options.max_threads
-                self._threads += short
+                short = self._count_one_more()
             if short:
                 self._start_thread()
             if connection:
                 step = connection.send() if connection.sending else connection.receive()
                 self._go_on(connection, step)
+
+    def _count_one_more(self) -> bool:
+        """Tells whether a thread is to be started, and counts it: somebody must wait for what clients send next."""
+        short = not self._waiting and self._threads <= self._options.max_threads
+        self._threads += short
+        return short
 
     def _work_on_queue(self) -> bool:
         """Works on the next call that waits and may run; false where there is none."""
@@ -197,6 +202,9 @@ class WorkerPool:
             taken = self._queue.take(self._admission.admits)
             if taken:
                 self._admission.begin(*taken)
+            short = taken is not None and self._count_one_more()
+        if short:
+            self._start_thread()
         if taken:
             address, connection = taken
             self._go_on(connection, connection.call(), address)

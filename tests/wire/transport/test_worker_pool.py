@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import threading
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import pytest
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
-from .conftest import BlockedCall, EchoServer, eventually
+from .conftest import BlockedCall, EchoServer, blocking, eventually
 from .messages import call, strict
 
 ServeEcho = Callable[..., EchoServer]
@@ -133,6 +134,23 @@ def test_elements_are_counted_by_what_they_take(serve_echo: ServeEcho) -> None:
         assert process.memory_info().rss < limit
     assert client.getOption("echo still here") == "still here"
     assert eventually(lambda: process.memory_info().rss < limit * 0.7), "it goes back"
+
+
+def test_calls_from_the_queue_that_take_long_leave_a_thread_for_others(serve_echo: ServeEcho, tmp_path: Path) -> None:
+    """Half of these wait at first for memory that the others, of a method nobody knows yet, are thought to take."""
+    server = serve_echo(workers=1, max_threads=64)
+    folders = [tmp_path / str(number) for number in range(24)]
+    for folder in folders:
+        folder.mkdir()
+        for name in ("in", "go"):
+            os.mkfifo(folder / name)
+        server.connect().sendall(blocking(folder))
+    assert server.client(source="127.0.0.2").getOption("echo still here") == "still here"
+    for folder in folders:
+        (folder / "in").read_text()
+    assert server.client().getOption("echo still here") == "still here"
+    for folder in folders:
+        (folder / "go").write_text("")
 
 
 def test_what_a_list_is_said_to_have_must_be_there(serve_echo: ServeEcho) -> None:
