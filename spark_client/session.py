@@ -22,6 +22,7 @@ from spark_client.jvm import Handlers, sessions, versions
 from spark_client.jvm.requests import SplitJoin
 from spark_client.scan.explain import explain_handlers
 from spark_client.scan.planner import Planner
+from spark_client.statements.grammar.first_words import FIRST_WORDS
 from spark_client.statements.run.handlers import StatementHandlers, own_errors
 from spark_client.write.handlers import WriteHandlers
 
@@ -103,7 +104,7 @@ def session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else UDFs run in the first python3 of the PATH
     context = SparkContext.getOrCreate(spark_conf)
     options = _options(settings, context.defaultParallelism)
-    java_session = sessions.start(context, options, _handlers(context, metastore))
+    java_session = sessions.start(context, options, _handlers(context, metastore), FIRST_WORDS)
     MetastoreSession.started = started = Session(context, java_session, metastore=metastore)
     return started
 
@@ -121,7 +122,7 @@ def attach(spark: SparkSession) -> Session:
     if missing:
         raise SessionError(f"attach needs what must be set before Spark starts: {', '.join(missing)}")
     context, metastore = spark.sparkContext, MetastoreClient(str(uris))
-    java_session = sessions.beside(spark, _handlers(context, metastore))
+    java_session = sessions.beside(spark, _handlers(context, metastore), FIRST_WORDS)
     attached = Session(context, java_session, metastore=metastore)
     for key, value in _options(_SETTINGS, context.defaultParallelism).items():
         if not key.startswith("spark.hadoop.") and sessions.explicit_setting(attached, key) is None:

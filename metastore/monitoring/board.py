@@ -212,9 +212,9 @@ class Place:
             call = self._counted.popleft()
             if call.method in layout.methods:
                 layout.count(call, methods.setdefault(call.method, [0.0] * layout.of_method))
-            for each in call.statements:
-                statements[bisect_left(SECONDS, each)] += 1
-                statements[-1] += each
+            for seconds in call.statements:
+                statements[bisect_left(SECONDS, seconds)] += 1
+                statements[-1] += seconds
             for of_one, size in zip(sizes, (call.request, call.reply), strict=True):
                 of_one[bisect_left(BYTES, size)] += 1
                 of_one[-1] += size

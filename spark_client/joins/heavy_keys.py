@@ -75,8 +75,7 @@ def _are_known(
         )
         for value, row in zip(values, casts, strict=True)
     ]
-    frame = spark.range(1).select(*(flag.alias(f"c{number}") for number, flag in enumerate(flags)))
-    return folded_constants(frame)
+    return folded_constants(spark, flags)
 
 
 def _is_in(column: SparkColumn, constants: Collection[SparkColumn | None]) -> SparkColumn:

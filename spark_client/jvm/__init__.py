@@ -51,10 +51,11 @@ class Answers:
         implements = ("java.util.function.BiFunction",)
 
 
-def install(java_session: Any, gateway: Any, handlers: Handlers) -> None:
+def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Sequence[str]) -> None:
     """Puts the rules into a session that has not run anything yet; sessions made from it (`newSession`) have them too.
 
-    Raises UnsupportedSparkError where this Spark cannot have them.
+    `first_words`: the parser asks about texts that begin with one of these.
+    Raises UnsupportedSparkError where this Spark cannot have the rules.
     """
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call] # PySpark gives it no types
     compiled = capabilities(gateway)
@@ -63,14 +64,18 @@ def install(java_session: Any, gateway: Any, handlers: Handlers) -> None:
         """Adds the classes."""
         loaders.append(compiled.loader(request.capability))
 
-    arguments = gateway.jvm.java.util.List.of(Answers({**handlers, requests.LoadCapability: load})).toArray()
+    answers = Answers({**handlers, requests.LoadCapability: load})
+    arguments = gateway.jvm.java.util.List.of(answers).toArray()
     tables, joins = (
         compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
         for name in ("ResolveHiveTables", "ResolveSkewJoin")
     )
-    parser, statements, explanations = (
+    statements, explanations = (
         compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
-        for name in ("Parser", "Statement$Resolve", "Explain$Resolve")
+        for name in ("Statement$Resolve", "Explain$Resolve")
+    )
+    parser = compiled.constructor("core", "Parser$Builder").newInstance(
+        gateway.jvm.java.util.List.of(answers, "|".join(first_words)).toArray()
     )
     if versions.RULES_BEFORE_NAMES:
         reachable = compiled.constructor("core", "Reachable$Builder").newInstance(arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -89,10 +89,10 @@ def nodes_and_subqueries(plan: Any) -> Iterator[Any]:
             waiting.extend(reversed(list(elements(below))))
 
 
-def folded_constants(frame: DataFrame) -> list[bool]:
-    """Returns the values of the columns of a frame, which are constants that Spark's optimizer folds: nothing runs."""
-    folded = query_execution(frame).optimizedPlan().expressions()
-    return [bool(element.child().value()) for element in elements(folded)]
+def folded_constants(spark: SparkSession, columns: Iterable[Column]) -> list[Any]:
+    """Returns the values of constant columns, folded by Spark's optimizer: nothing runs. Texts are Java's objects."""
+    folded = query_execution(spark.range(1).select(*columns)).optimizedPlan().expressions()
+    return [element.child().value() for element in elements(folded)]
 
 
 def scanned_files(frame: DataFrame) -> Iterator[tuple[str, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark import SparkContext
@@ -11,19 +11,19 @@ from pyspark.sql import SparkSession
 from spark_client.jvm import Handlers, install, versions
 
 
-def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers) -> Any:
-    """Returns a new session of the JVM's with our rules, whose requests go to the handlers.
+def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers, first_words: Sequence[str]) -> Any:
+    """Returns a new session of the JVM's with our rules, whose requests go to the handlers (see `install`).
 
     Raises UnsupportedSparkError where Java is too old, or this Spark cannot have our rules.
     """
     java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
     versions.check_java(java)
     made = versions.classes(java).SparkSession(context._jsc.sc(), dict(options))  # noqa: SLF001
-    install(made, context._gateway, handlers)  # noqa: SLF001
+    install(made, context._gateway, handlers, first_words)  # noqa: SLF001
     return made
 
 
-def beside(spark: SparkSession, handlers: Handlers) -> Any:
+def beside(spark: SparkSession, handlers: Handlers, first_words: Sequence[str]) -> Any:
     """Returns a session of the JVM's like that of `spark`, with its settings and views, and with our rules.
 
     Raises UnsupportedSparkError as `start`.
@@ -31,7 +31,7 @@ def beside(spark: SparkSession, handlers: Handlers) -> Any:
     versions.check_java(spark._jvm)  # noqa: SLF001 - PySpark has no name for these
     java: Any = spark._jsparkSession  # noqa: SLF001
     if not has_rules(java.cloneSession()):
-        install(java, spark.sparkContext._gateway, handlers)  # noqa: SLF001
+        install(java, spark.sparkContext._gateway, handlers, first_words)  # noqa: SLF001
     return java.cloneSession()
 
 

@@ -33,8 +33,6 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 _IS_BEFORE_4 = _release(pyspark.__version__) < (4, 0)
-# Whether there are SQL scripts and EXECUTE IMMEDIATE.
-HAS_SCRIPTS = _release(pyspark.__version__) >= (4, 0)
 # Whether there can be rules that are applied before names are looked up.
 RULES_BEFORE_NAMES = _release(pyspark.__version__) >= (4, 0)
 # Whether Spark Connect is told the SparkContext when it starts.

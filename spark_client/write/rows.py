@@ -15,6 +15,7 @@ from metastore.domain.partition_names import DEFAULT_PARTITION, ESCAPED, value_p
 from spark_client.errors import InvalidInsertError, first_line
 from spark_client.jvm import versions
 from spark_client.jvm.columns import assigned
+from spark_client.jvm.plans import folded_constants
 from spark_client.jvm.sql_text import quote
 from spark_client.table.column_defaults import column_defaults
 from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
@@ -35,13 +36,13 @@ def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> 
     if not typed:
         return values
     casts = [versions.try_cast(F.lit(values[name]), types[name]).cast("string") for name in typed]
-    for name, text in zip(typed, _one_row(spark, casts), strict=True):
+    for name, text in zip(typed, folded_constants(spark, casts), strict=True):
         if text is None:
             raise InvalidInsertError(
                 f"[Error 10248]: Cannot add partition column {name} of type string as it cannot be converted to "
                 f"type {types[name]}: {values[name]!r}"
             )
-        values[name] = text
+        values[name] = str(text)
     return values
 
 
@@ -49,10 +50,6 @@ def _padded(text: str, type_: str) -> str:
     """Values of char(n) keep their blanks in partition names."""
     char = _CHAR.fullmatch(type_)
     return text.ljust(int(char[1])) if char and text != DEFAULT_PARTITION else text
-
-
-def _one_row(spark: SparkSession, columns: Sequence[Any]) -> Sequence[Any]:
-    return spark.range(1).select(*columns).first() or ()
 
 
 def table_rows(

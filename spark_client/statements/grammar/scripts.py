@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from spark_client.statements.grammar.first_words import IN_SCRIPTS
 from spark_client.statements.grammar.tokens import Token, tokens
 
 # Behind these, a statement begins; CASE … WHEN … THEN of an expression has none of ours behind it.
 _OPENING = ("BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT", ";")
-_OURS = ("ALTER", "CREATE", "DESC", "DESCRIBE", "DROP", "SHOW", "UNDROP")
 
 
 def is_script(text: str) -> bool:
@@ -27,7 +27,7 @@ def statements(text: str) -> Iterator[tuple[int, int]]:
     before: Token | None = None
     end = 0
     for token in tokens(text):
-        if start is None and before is not None and before.says(*_OPENING) and token.says(*_OURS):
+        if start is None and before is not None and before.says(*_OPENING) and token.says(*IN_SCRIPTS):
             start = token.start
         if start is not None and token.says(";") and not token.depth:
             yield start, end

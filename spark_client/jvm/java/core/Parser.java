@@ -25,20 +25,19 @@ import scala.runtime.AbstractFunction2;
  * passes here, whatever its door: sql() with parameters or without, EXECUTE IMMEDIATE, Spark Connect, JDBC.
  */
 public final class Parser extends SparkSqlParser {
-  /** Behind white space and comments, a word with which a statement of ours may begin. Others are not looked at. */
-  private static final Pattern LOOK = Pattern.compile(
-      "(?>\\s+|--[^\\n]*|/\\*(?s:.*?)\\*/)*+(?:ALTER|BEGIN|CREATE|DELETE|DESC|DESCRIBE|DROP|INSERT|LOAD|MERGE|SHOW"
-          + "|TRUNCATE|UNDROP|UPDATE)\\b",
-      Pattern.CASE_INSENSITIVE);
+  private static final String SPACE = "(?>\\s+|--[^\\n]*|/\\*(?s:.*?)\\*/)*+";
 
   private final Object session;
   private final ParserInterface delegate;
   private final Python python;
+  /** Behind white space and comments, a word with which a statement of ours may begin. Others are not looked at. */
+  private final Pattern look;
 
-  public Parser(Object session, ParserInterface delegate, Python python) {
+  public Parser(Object session, ParserInterface delegate, Python python, Pattern look) {
     this.session = session;
     this.delegate = delegate;
     this.python = python;
+    this.look = look;
   }
 
   /** The parser that was there before: it does not know our statements. */
@@ -111,7 +110,7 @@ public final class Parser extends SparkSqlParser {
    * a {script} with names for the {statements} of ours in it; or nothing.
    */
   private JsonNode read(String text) {
-    if (!LOOK.matcher(text).lookingAt()) return Python.NOTHING;
+    if (!look.matcher(text).lookingAt()) return Python.NOTHING;
     Map<String, Object> request = new HashMap<>();
     request.put("text", new VariableSubstitution().substitute(text));
     return python.ask("read", null, request, session);
@@ -161,13 +160,15 @@ public final class Parser extends SparkSqlParser {
   /** What SparkSessionExtensions is given: it makes the parser of each session. */
   public static final class Builder extends AbstractFunction2 {
     private final Python python;
+    private final Pattern look;
 
-    public Builder(BiFunction python) {
+    public Builder(BiFunction python, String firstWords) {
       this.python = new Python(python);
+      this.look = Pattern.compile(SPACE + "(?:" + firstWords + ")\\b", Pattern.CASE_INSENSITIVE);
     }
 
     public Object apply(Object session, Object delegate) {
-      return new Parser(session, (ParserInterface) delegate, python);
+      return new Parser(session, (ParserInterface) delegate, python, look);
     }
   }
 }

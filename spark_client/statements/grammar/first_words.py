@@ -1,0 +1,9 @@
+"""The words with which the statements of this library begin: Spark's parser alone sees a text that begins otherwise."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# In scripts, too; INSERT and the like are looked at only where they stand alone.
+IN_SCRIPTS: Final = ("ALTER", "CREATE", "DESC", "DESCRIBE", "DROP", "SHOW", "UNDROP")
+FIRST_WORDS: Final = (*IN_SCRIPTS, "BEGIN", "DELETE", "INSERT", "LOAD", "MERGE", "TRUNCATE", "UPDATE")
