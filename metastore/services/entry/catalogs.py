@@ -15,7 +15,8 @@ from metastore.errors import (
     NotFoundError,
 )
 from metastore.services.clock import Clock
-from metastore.services.files.journal import Journal, decide_removal
+from metastore.services.files.decisions import decide_removal
+from metastore.services.files.journal import Journal
 from metastore.services.files.operations import UNDONE
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text

@@ -19,7 +19,8 @@ from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.dropping import Keeping, drop_table
 from metastore.services.clock import Clock
-from metastore.services.files.journal import Journal, decide_removal
+from metastore.services.files.decisions import decide_removal
+from metastore.services.files.journal import Journal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_database, missing_database

@@ -9,7 +9,8 @@ from metastore.domain import table_events
 from metastore.domain.names import TableName, fold
 from metastore.errors import AlreadyExistsError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
-from metastore.services.files.journal import Journal, Looked, decide_moves
+from metastore.services.files.decisions import Looked, decide_moves
+from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
 from metastore.services.rules.events import objects, table_text
 from metastore.storage.postgres.sql import Condition

@@ -13,7 +13,8 @@ from metastore.services.cascade.dependencies import follow_renamed
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
 from metastore.services.clock import Clock
-from metastore.services.files.journal import Journal, Looked, decide_moves, refer
+from metastore.services.files.decisions import Looked, decide_moves, refer
+from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_directory
 from metastore.services.rules.events import alter_partitions, befores, table_text

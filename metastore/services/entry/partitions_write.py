@@ -13,7 +13,8 @@ from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjec
 from metastore.services.cascade.dependencies import follow_added, follow_dropped, is_dependent
 from metastore.services.cascade.dropping import Keeping
 from metastore.services.clock import Clock
-from metastore.services.files.journal import InTheWayError, Journal, decide_removal
+from metastore.services.files.decisions import InTheWayError, decide_removal
+from metastore.services.files.journal import Journal
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.retirement import replaced_by
 from metastore.services.rules.events import objects, table_text

@@ -13,7 +13,8 @@ from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputErro
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.cascade.dropping import Keeping
 from metastore.services.clock import Clock
-from metastore.services.files.journal import Journal, refer
+from metastore.services.files.decisions import refer
+from metastore.services.files.journal import Journal
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import befores, table_text, write_partitions

@@ -14,7 +14,8 @@ from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dependencies import check_unmarked, droppable
 from metastore.services.cascade.dropping import Keeping, drop_table
 from metastore.services.clock import Clock
-from metastore.services.files.journal import Journal, decide_removal
+from metastore.services.files.decisions import decide_removal
+from metastore.services.files.journal import Journal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table

@@ -24,7 +24,8 @@ from metastore.services.cascade.dependencies import check_alter, follow_altered
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.clock import Clock
-from metastore.services.files.journal import Journal, Looked, decide_moves, refer
+from metastore.services.files.decisions import Looked, decide_moves, refer
+from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.open_writes import follow_move
 from metastore.services.rules.events import table_text

@@ -10,8 +10,9 @@ from metastore.domain.events import Event
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError, UnavailableError
 from metastore.services.cascade.dropping import Keeping
+from metastore.services.files.decisions import decide_truncation
 from metastore.services.files.emptied import OWN_DIRECTORIES
-from metastore.services.files.journal import Journal, decide_truncation
+from metastore.services.files.journal import Journal
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.table_data import check_unprotected, owns_data

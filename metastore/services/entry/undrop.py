@@ -10,7 +10,8 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError, NotFoundError
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import follow_return, forget_hidden
-from metastore.services.files.journal import Journal, Looked, decide_return
+from metastore.services.files.decisions import Looked, decide_return
+from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.open_writes import follow_move
 from metastore.services.files.put_back import only, put_back

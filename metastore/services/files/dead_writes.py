@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidOperationError, MetastoreError, UnavailableError
+from metastore.services.files.decisions import decide_cleaning
 from metastore.services.files.emptied import OWN_DIRECTORIES, with_empty_parents
-from metastore.services.files.journal import Journal, decide_cleaning
+from metastore.services.files.journal import Journal
 from metastore.services.files.operations import DROPPED
 from metastore.storage.repositories.dead_writes import DeadWrite
 from metastore.storage.repositories.file_operations import NewOperation

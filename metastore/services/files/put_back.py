@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE
 from metastore.errors import InvalidOperationError, NotFoundError
-from metastore.services.files.journal import Looked, decide_return, refer
+from metastore.services.files.decisions import Looked, decide_return, refer
 from metastore.services.files.moves import Move, follow
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import alter_partitions, befores, table_text

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 
 from metastore.domain.query_ids import holds_token, token_of
 from metastore.errors import MetastoreError
+from metastore.services.files.decisions import decide_dooms
 from metastore.services.files.emptied import with_empty_parents
-from metastore.services.files.journal import Journal, decide_dooms
+from metastore.services.files.journal import Journal
 from metastore.services.files.operations import DROPPED, TRUNCATED
 from metastore.storage.repositories.locations import UNUSED, Use
 from metastore.storage.repositories.retired_locations import Doom, RetiredLocation

@@ -8,8 +8,9 @@ from datetime import timedelta
 
 from metastore.domain.query_ids import is_registered_form
 from metastore.errors import MetastoreError, UnavailableError
+from metastore.services.files.decisions import decide_removal
 from metastore.services.files.emptied import STAGING, with_empty_parents
-from metastore.services.files.journal import Journal, decide_removal
+from metastore.services.files.journal import Journal
 from metastore.services.rules.tables import is_view
 from metastore.storage.repositories.locations import UNUSED, Use
 from metastore.storage.unit_of_work import Store, UnitOfWork
