@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from metastore.domain.lock_rules import LockType
@@ -10,7 +10,6 @@ from metastore.domain.names import DatabaseName, TableName, database_name, fold,
 from metastore.domain.permissions import (
     AdminNeed,
     AnyNeed,
-    DependentsNeed,
     FunctionNeed,
     GrantNeed,
     Held,
@@ -22,75 +21,16 @@ from metastore.domain.permissions import (
     WriteNeed,
 )
 from metastore.domain.privileges import EVERYTHING, CatalogName, Everything, Right
-from metastore.protocol.methods import Method
+from metastore.protocol.rights.binding import of_structs
 from metastore.protocol.rights.named import (
-    Given,
     folded_catalog,
     full_name,
-    named_database,
-    named_table,
-    request_of,
     table_of_struct,
 )
-from metastore.protocol.rights.rule import Bound, NeedsOf
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectType
 from thrift_idl.gen.metastore.ttypes import PublishMode
 
 WRITING = (Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER, Right.DROP)
-
-
-def table(*any_of: Right) -> Bound:
-    """One of these rights on the table that the call names; none: it is seen."""
-
-    def bound(method: Method) -> NeedsOf:
-        read = named_table(method)
-        return lambda given: [Need(read(given), any_of)]
-
-    return bound
-
-
-def database(*any_of: Right) -> Bound:
-    """One of these rights on the database that the call names; none: it is seen."""
-
-    def bound(method: Method) -> NeedsOf:
-        read = named_database(method)
-        return lambda given: [Need(read(given), any_of)]
-
-    return bound
-
-
-def admin(_: Method) -> NeedsOf:
-    return lambda _given: [AdminNeed()]
-
-
-def given(needs: Callable[[Any], Iterable[AnyNeed]]) -> Bound:
-    """Returns what follows from the arguments."""
-    return lambda _method: needs
-
-
-def request(needs: Callable[[Any], Iterable[AnyNeed]]) -> Bound:
-    """Returns what follows from the one struct that is the call's argument."""
-
-    def bound(method: Method) -> NeedsOf:
-        read = request_of(method)
-        return lambda given: needs(read(given))
-
-    return bound
-
-
-def structs(field: str, *any_of: Right) -> Bound:
-    """One of these rights on all tables that the structs of an argument name."""
-    return lambda _method: lambda given: _of_structs(_many(given, field), any_of)
-
-
-def _of_structs(found: Iterable[Any], any_of: tuple[Right, ...]) -> list[AnyNeed]:
-    names = dict.fromkeys(table_of_struct(struct) for struct in found if struct is not None)
-    return [Need(name, any_of) for name in names]
-
-
-def _many(given: Given, field: str) -> list[Any]:
-    found = getattr(given, field)
-    return found if isinstance(found, list) else [found]
 
 
 # Databases
@@ -293,12 +233,6 @@ def changed_dependency(asked: Any) -> Iterator[AnyNeed]:
     yield Need(table_name(asked.baseDbName, asked.baseTableName, asked.catName), (Right.SELECT,))
 
 
-def dependents(method: Method) -> NeedsOf:
-    """DROP on all that is dropped with a table: where nothing depends on it, that is nothing."""
-    read = named_table(method)
-    return lambda given: [DependentsNeed(read(given), (Right.DROP,))]
-
-
 def cleaned(asked: Any) -> Iterator[AnyNeed]:
     """Of one table, of one database, or of all."""
     name = table_name(asked.dbName, asked.tableName, asked.catName)
@@ -384,7 +318,7 @@ def _texts(*texts: str | None) -> tuple[str, ...]:
 def statistics(found: Iterable[Any] | None) -> list[AnyNeed]:
     """Of column statistics, the right to change those of the tables that they describe."""
     described = [stats.statsDesc for stats in found or () if stats is not None and stats.statsDesc is not None]
-    return _of_structs(described, (Right.INSERT, Right.ALTER))
+    return of_structs(described, (Right.INSERT, Right.ALTER))
 
 
 def scanned(scan: Any) -> list[AnyNeed]:

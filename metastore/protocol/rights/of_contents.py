@@ -6,7 +6,7 @@ from metastore.domain.names import table_name
 from metastore.domain.privileges import Right
 from metastore.protocol.rights import needs, shown
 from metastore.protocol.rights.amended import asked_by_caller, owned_by_caller
-from metastore.protocol.rights.needs import given, request, structs, table
+from metastore.protocol.rights.binding import given, request, structs, table
 from metastore.protocol.rights.rule import Declarations
 
 SELECT, INSERT, UPDATE, DELETE = Right.SELECT, Right.INSERT, Right.UPDATE, Right.DELETE

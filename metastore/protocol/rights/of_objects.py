@@ -8,7 +8,7 @@ from metastore.domain.names import DEFAULT_CATALOG, database_name, split_databas
 from metastore.domain.privileges import Right
 from metastore.protocol.rights import needs, shown
 from metastore.protocol.rights.amended import owned_by_caller
-from metastore.protocol.rights.needs import admin, database, given, request, table
+from metastore.protocol.rights.binding import admin, database, dependents, given, request, table
 from metastore.protocol.rights.rule import Declarations
 
 SELECT, INSERT, UPDATE, DELETE = Right.SELECT, Right.INSERT, Right.UPDATE, Right.DELETE
@@ -114,7 +114,7 @@ declare(
     is_change=True,
 )
 declare("drop_table", table(DROP), is_change=True)
-declare("drop_table_with_environment_context drop_table_req", table(DROP), needs.dependents, is_change=True)
+declare("drop_table_with_environment_context drop_table_req", table(DROP), dependents, is_change=True)
 declare("truncate_table truncate_table_req", table(DELETE), is_change=True)
 declare("get_fields get_fields_with_environment_context get_fields_req", table())
 declare("get_schema get_schema_with_environment_context get_schema_req", table())

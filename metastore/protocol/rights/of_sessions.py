@@ -7,7 +7,7 @@ from metastore.domain.permissions import Need
 from metastore.domain.privileges import Right
 from metastore.protocol.rights import needs, shown
 from metastore.protocol.rights.amended import granted_by_caller, held_by_caller
-from metastore.protocol.rights.needs import admin, given, request, table
+from metastore.protocol.rights.binding import admin, given, request, table
 from metastore.protocol.rights.rule import Declarations
 
 SELECT, INSERT, UPDATE, DELETE = Right.SELECT, Right.INSERT, Right.UPDATE, Right.DELETE
