@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from metastore.background.audit import tell_audit
 from metastore.background.cleaning import clean_descriptors, clean_events, clean_warehouse
-from metastore.background.recovery import purging, recovery
+from metastore.background.recovery import purging, recovery, renewal
 from metastore.background.registration import registration as register
 from metastore.background.timeouts import timeouts
 from metastore.background.timer import Timer
@@ -180,6 +180,7 @@ class Application:
             clean_warehouse(self.cleaning, settings.clean_interval),
             purging(self.undrop),
             recovery(self.journal),
+            renewal(self.journal),
             Timer("undoing what nobody was told of", self._store.settle, _SETTLE_PAUSE),
             clean_descriptors(DescriptorCleaningService(self._store), settings.clean_interval),
             *([register(self._server)] if self._server else []),

@@ -1,4 +1,4 @@
-"""The timers that go on with file operations that nobody is at, and end the time in which drops can be taken back."""
+"""The timers that keep file operations that last, go on with those that nobody is at, and end the time to take back."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from metastore.services.entry.undrop import UndropService
 from metastore.services.files.journal import Journal
 
 _INTERVAL: Final = 10.0  # seconds
+_RENEWAL: Final = 20.0  # a third of a lease
 
 
 def recovery(journal: Journal) -> Timer:
     """Workers that do so at once share the work."""
     return Timer("going on with file operations", journal.recover, _INTERVAL)
+
+
+def renewal(journal: Journal) -> Timer:
+    """Each worker renews what it is at itself."""
+    return Timer("keeping file operations", journal.renew, _RENEWAL)
 
 
 def purging(undrop: UndropService) -> Timer:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from metastore.cli.client import connected
+from metastore.cli.names import split_object
 from metastore.cli.printing import print_table
 from metastore.cli.spark import ask_client
 from metastore.domain.buckets import UNPARTITIONED, Buckets, buckets, disorder, mismatch
@@ -28,9 +29,10 @@ def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tupl
     """Prints what is wrong; returns the exit status and a summary. `name`: DATABASE.TABLE, DATABASE, or nothing: all.
 
     `rows`: Spark, at `master`, also reads all rows of a bucketed table, and looks whether each lies in its bucket.
-    `repair`: mends what is safe. Raises InvalidInputError for a table that has no buckets, if its rows are asked for.
+    `repair`: mends what is safe. Raises InvalidInputError for what is no name, and for a table that has no buckets, if
+    its rows are asked for.
     """
-    database, _, table = name.partition(".")
+    database, table = split_object(name) if name else ("", "")
     if rows and not table:
         raise InvalidInputError("--rows reads the rows of one table: name it as DATABASE.TABLE")
     with connected(uri, timeout=_PATIENCE) as client:

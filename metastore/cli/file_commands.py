@@ -28,19 +28,21 @@ def unprotect(name: str, uri: str) -> None:
 
 
 @click.command()
-@click.argument("database", default="")
+@click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
 @uri_option
-def dropped(database: str, uri: str) -> None:
+def dropped(name: str, uri: str) -> None:
     """List what was dropped, truncated or overwritten and can be taken back: when, by whom, its size, until when."""
     from metastore.cli.undrop import show_dropped
 
-    click.echo(show_dropped(uri, database), err=True)
+    click.echo(show_dropped(uri, name), err=True)
 
 
 @click.command()
 @click.argument("name", metavar="DATABASE[.TABLE[@SPEC]]")
-@click.option("--as", "new_name", metavar="NAME", help="the table's name from now on, where its own is taken")
-@click.option("--number", type=int, help="of what `metastore dropped` lists  [the newest of this name]")
+@click.option("--as", "new_name", metavar="NAME", help="a dropped table's name from now on, where its own is taken")
+@click.option(
+    "--number", type=click.IntRange(1, 2**63 - 1), help="of what `metastore dropped` lists  [the newest of this name]"
+)
 @uri_option
 def undrop(name: str, new_name: str | None, number: int | None, uri: str) -> None:
     """Take back what was dropped, truncated or overwritten: a database, a table, or partitions (@ds=1) of a table."""

@@ -11,6 +11,7 @@ from thrift.protocol.TJSONProtocol import TJSONProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
 from metastore.cli.client import connected
+from metastore.cli.names import split_table
 from metastore.cli.printing import print_table
 from metastore.errors import InvalidInputError, NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, NotificationEventRequest, Table
@@ -25,8 +26,7 @@ def history(uri: str, name: str, at: str | None) -> str:
 
     The log reaches back as far as METASTORE_EVENT_TIME_TO_LIVE. Raises NotFoundError, InvalidInputError.
     """
-    database, separator, table = name.lower().rpartition(".")
-    events = list(_events(uri, database if separator else "default", table))
+    events = list(_events(uri, *split_table(name.lower())))
     if not events:
         raise NotFoundError(f"the notification log, of METASTORE_EVENT_TIME_TO_LIVE, says nothing of {name}")
     if at is None:

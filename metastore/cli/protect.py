@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from metastore.cli.client import connected
+from metastore.cli.names import split_table
 from metastore.domain.names import PROTECTED
 
 
 def protect(uri: str, name: str, *, wanted: bool) -> str:
     """Sets or removes the table property that refuses drops by any client; returns what is so now.
 
-    Raises NotFoundError.
+    Raises NotFoundError, InvalidInputError.
     """
-    database, separator, table_name = name.rpartition(".")
+    database, table_name = split_table(name)
     with connected(uri) as client:
-        table = client.get_table(database if separator else "default", table_name)
+        table = client.get_table(database, table_name)
         table.parameters.pop(PROTECTED, None)
         if wanted:
             table.parameters[PROTECTED] = "true"

@@ -122,11 +122,11 @@ def all_told(results: Iterable[Any]) -> list[str]:
 
 
 def text_of(error: Exception) -> str:
-    """Returns the user's message. Of an error nobody foresaw, its kind as well."""
-    if isinstance(error, MetastoreError):
-        return str(error)
-    message = getattr(error, "message", None) or str(error)
-    return f"{type(error).__name__}: {message}"
+    """Returns the user's message, one line whatever it quotes. Of an error nobody foresaw, its kind as well."""
+    message = str(error)
+    if not isinstance(error, MetastoreError):
+        message = f"{type(error).__name__}: {getattr(error, 'message', None) or message}"
+    return " ".join(message.splitlines())
 
 
 def _candidates(error: Exception) -> tuple[type[TException], ...]:

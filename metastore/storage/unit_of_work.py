@@ -18,6 +18,7 @@ from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
 from metastore.storage.cache import Cache
+from metastore.storage.postgres.driver import run
 from metastore.storage.postgres.exceptions import translate, translated
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.queries.descriptors import Descriptors, TailCache
@@ -154,7 +155,7 @@ class UnitOfWork:
     def begin(self) -> None:
         """Opens the transaction that all repositories join; by its number it can be asked for later."""
         self._in_transaction = True  # even if the number cannot be had: a standby has none to give
-        self._number = self._connection.exec_driver_sql("BEGIN; SELECT pg_current_xact_id()::text").scalar_one()
+        ((self._number,),) = run(self._connection, "BEGIN; SELECT pg_current_xact_id()::text")
 
     def undo_if_unknown(self, undo: Undo) -> None:
         """What undoes this transaction, where its caller was told that it is not known whether it was committed."""
@@ -274,6 +275,14 @@ class Store:
                 if work.unknown:
                     self._unknown.append(work.unknown)
                 raise
+
+    @contextmanager
+    def unhurried(self) -> Iterator[UnitOfWork]:
+        """Statements that stand for themselves, and say that their commits do not wait for the disk: if PostgreSQL
+        crashes in the next second they may be lost, unless something durable was committed after them.
+        """
+        with translated(), self._pool.connection(writes=True) as connection:
+            yield UnitOfWork(connection, self._tails)
 
     def settle(self) -> None:
         """Undoes what was committed although its caller could not be told. Raises UnavailableError."""

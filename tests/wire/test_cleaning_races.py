@@ -182,10 +182,10 @@ def test_a_late_writer_that_comes_second_does_not_publish(
 def test_a_cleaner_that_dies_is_followed_by_another(
     call: Call, database_url: str, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from metastore.services.files import journal
+    from metastore.storage.postgres import clock
     from metastore.warehouse.filesystem import Warehouse
 
-    monkeypatch.setattr(journal, "LEASE", timedelta(0))  # who dies is followed at once
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
     write = begin(call)
     write_file(f"{root}/_versions/{write}/ds=3/part-0")
     let_die(database_url, write)
@@ -221,10 +221,10 @@ def test_a_place_is_not_granted_before_a_drop_has_emptied_it(
 
 
 def test_a_drop_that_was_broken_off_is_finished(call: Call, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metastore.services.files import journal
+    from metastore.storage.postgres import clock
     from metastore.warehouse.filesystem import Warehouse
 
-    monkeypatch.setattr(journal, "LEASE", timedelta(0))  # who dies is followed at once
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
     call("add_partition", partition(*NAME, ["2"]))
     write_file(f"{root}/ds=2/part-0")
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
 import pytest
+from psycopg2.extensions import cursor
 from sqlalchemy import event, text
 
 from metastore.app import Application
+from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.errors import ConnectionLostError
-from metastore.services.files import journal
 from metastore.settings import Settings
+from metastore.storage.postgres import clock
+from metastore.storage.repositories.file_operations import UNHURRIED
 from tests.fixtures.application import called
 from tests.wire.builders import descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -57,7 +59,21 @@ class House:
         )
         self.application = Application(settings, database_url, self.step)
         self.application.databases.bootstrap()
-        self.call = partial(called, self.application)
+        self.fill()
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Answers as the server would."""
+        found = called(self.application, name, *arguments)
+        return found.decode() if isinstance(found, EncodedStruct | EncodedList) else found
+
+    def put(self, place: str, text: str) -> None:
+        """Writes a file of rows, as an engine does."""
+        folder = self.warehouse / place
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "rows").write_text(text)
+
+    def fill(self) -> None:
+        """Makes three databases, and four tables with rows."""
         for name in ("db", "other", "doomed"):
             self.call("create_database", Database(name))
         for name in ("db.plain", "db.days", "db.more", "doomed.t"):
@@ -65,7 +81,7 @@ class House:
         for day in ("1", "2"):
             self.call("add_partition", partition("db", "days", [day]))
         for place in ("db.db/plain", "db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"):
-            (self.warehouse / place / "rows").write_text(place)
+            self.put(place, place)
 
     def step(self, name: str) -> None:
         self.steps.append(name)
@@ -85,11 +101,11 @@ class House:
             if each != "hive":
                 found[self.call("get_catalog", GetCatalogRequest(each)).catalog.locationUri] = set()
         for database in self.call("get_all_databases"):
-            found[self.call("get_database", database).decode().locationUri] = set()
+            found[self.call("get_database", database).locationUri] = set()
             for name in self.call("get_all_tables", database):
-                one = self.call("get_table", database, name).decode()
+                one = self.call("get_table", database, name)
                 found[one.sd.location] = set() if one.partitionKeys else self.rows(one)
-                for each in self.call("get_partitions", database, name, -1).decode() if one.partitionKeys else ():
+                for each in self.call("get_partitions", database, name, -1) if one.partitionKeys else ():
                     found[each.sd.location] = self.rows(each)
         return found
 
@@ -118,14 +134,14 @@ class House:
 @pytest.fixture
 def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     house = House(database_url, tmp_path)
-    monkeypatch.setattr(journal, "LEASE", timedelta(0))  # who dies is followed at once
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
     house.steps.clear()
     yield house
     house.application.close()
 
 
 def renamed(house: House, database: str, name: str) -> None:
-    one = house.call("get_table", "db", "days").decode()
+    one = house.call("get_table", "db", "days")
     one.dbName, one.tableName = database, name
     house.call("alter_table", "db", "days", one)
 
@@ -134,10 +150,9 @@ def published(house: House) -> None:
     """Day 1 is overwritten, as our client does it; what was there is replaced."""
     if house.write is None:
         house.write = house.call("begin_write", BeginWriteRequest("db", "days")).queryId
-    place = house.warehouse / "db.db/days/_versions" / house.write / "ds=1"
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "rows").write_text("new")
-    entry = PublishPartition(["1"], PublishMode.OVERWRITE, str(place), [])
+    place = f"db.db/days/_versions/{house.write}/ds=1"
+    house.put(place, "new")
+    entry = PublishPartition(["1"], PublishMode.OVERWRITE, f"{house.warehouse}/{place}", [])
     house.call("publish", PublishRequest("db", "days", house.write, [entry]))
     house.is_published = True
 
@@ -212,6 +227,52 @@ def test_whoever_dies_catalog_and_disk_agree(name: str, step: str, house: House)
     assert rows(house) == LEFT.get(name, ALL)
 
 
+def forgetting(house: House, step: str) -> Callable[[str], None]:
+    """Returns what is told of steps: at this one, PostgreSQL has crashed, and lost what was noted since the commit."""
+
+    def run(statement: str) -> None:
+        with house.application._store.transaction() as work:
+            work._connection.execute(text(statement))
+
+    def told(name: str) -> None:
+        if name == "committed":
+            run("DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT * FROM file_operations")
+        if name == step:
+            run("DELETE FROM file_operations; INSERT INTO file_operations OVERRIDING SYSTEM VALUE SELECT * FROM kept")
+            raise Killed(name)
+
+    return told
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [("drop_table", "put away"), *((name, steps[-1]) for name, steps in STEPS.items() if steps != MAKING)],
+)
+def test_notes_that_were_lost_are_not_needed(name: str, step: str, house: House) -> None:
+    house.application.journal._step = house.application.journal._perform._step = forgetting(house, step)
+    with pytest.raises(Killed):
+        CALLS[name](house)
+    house.application.journal._step = house.application.journal._perform._step = house.step
+    house.recover()
+    house.agrees()
+    assert rows(house) == LEFT.get(name, ALL)
+
+
+def test_what_was_made_is_made_anew_where_its_note_was_lost(house: House) -> None:
+    """And nothing is left where the call is not made again."""
+
+    def told(name: str) -> None:
+        house.steps.append(name)
+        if house.steps.count(name) == 1 and name == "made":
+            with house.application._store.transaction() as work:
+                work._connection.execute(text("DELETE FROM file_operations"))
+
+    house.application.journal._step = told
+    house.call("create_table", table("db", "new"))
+    assert house.steps.count("made") == 2
+    house.agrees()
+
+
 def test_what_was_truncated_does_not_take_what_came_later(house: House) -> None:
     house.die_at = "committed"
     with pytest.raises(Killed):
@@ -245,13 +306,13 @@ def test_a_name_that_is_used_again_does_not_meet_what_is_left(house: House, step
 
 def test_who_read_a_partition_before_a_rename_alters_it_where_it_is(house: House) -> None:
     """As engines do that write statistics; what really moves, moves."""
-    read = house.call("get_partitions", "db", "days", -1).decode()
+    read = house.call("get_partitions", "db", "days", -1)
     renamed(house, "db", "weeks")
     for each in read:
         each.tableName, each.parameters = "weeks", {**each.parameters, "numRows": "7"}
         house.call("alter_partition", "db", "weeks", each)
     house.agrees()
-    found = house.call("get_partitions", "db", "weeks", -1).decode()
+    found = house.call("get_partitions", "db", "weeks", -1)
     assert [(each.sd.location, each.parameters["numRows"]) for each in found] == [
         (f"file:{house.warehouse}/db.db/weeks/ds={n}", "7") for n in "12"
     ]
@@ -259,25 +320,29 @@ def test_who_read_a_partition_before_a_rename_alters_it_where_it_is(house: House
 
 @contextmanager
 def lost_commit(house: House, number: int, *, before: bool) -> Iterator[list[str]]:
-    """The connection breaks at the nth COMMIT: before it reaches PostgreSQL, or its answer on the way back."""
+    """The connection breaks at the nth commit: before it reaches PostgreSQL, or its answer on the way back."""
     seen: list[str] = []
 
-    def cut(cursor: Any, statement: str, *given: Any) -> bool:
-        if not statement.endswith("COMMIT"):
-            return False
-        seen.append(statement)
-        if len(seen) != number:
-            return False
-        if not before:
-            cursor.execute(statement, *given[:-1])
-        cursor.connection.close()
-        raise psycopg2.OperationalError("server closed the connection unexpectedly")
+    class Cutting(cursor):  # type: ignore[misc] # it has no types
+        def execute(self, statement: str, *given: Any) -> None:
+            if statement.endswith("COMMIT") or UNHURRIED in statement:
+                seen.append(statement)
+                if len(seen) == number:
+                    if not before:
+                        super().execute(statement, *given)
+                    self.connection.close()
+                    raise psycopg2.OperationalError("server closed the connection unexpectedly")
+            super().execute(statement, *given)
 
-    def without(cursor: Any, statement: str, context: Any) -> bool:
-        return cut(cursor, statement, context)
+    def cut(connection: Any, *_: Any) -> None:
+        connection.cursor_factory = Cutting
+
+    def forget(connection: Any, *_: Any) -> None:
+        if connection is not None and not connection.closed:
+            connection.cursor_factory = cursor
 
     engine = house.application._store._engine
-    listeners = {"do_execute": cut, "do_execute_no_params": without}
+    listeners = {"checkout": cut, "checkin": forget}
     for kind, listener in listeners.items():
         event.listen(engine, kind, listener)
     try:

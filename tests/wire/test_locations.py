@@ -6,19 +6,29 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from thrift.protocol.TBase import TExceptionBase
+from thrift.Thrift import TException
 
 from metastore.app import Application
 from metastore.errors import InvalidOperationError
 from tests.fixtures.application import called
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, partition, skewed, table, unique
+from tests.wire.odd_locations import elsewhere, odd
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, CreateCatalogRequest, Database, MetaException
-from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, PublishRequest
+from thrift_idl.gen.metastore.ttypes import (
+    CheckFilesRequest,
+    CleanRequest,
+    PublishMode,
+    PublishPartition,
+    PublishRequest,
+)
 
 KEYS = [("ds", "string")]
 PURGED = {"EXTERNAL": "TRUE", "external.table.purge": "true"}
@@ -152,6 +162,74 @@ def test_nothing_managed_lies_outside(confined: Server, client: Any, tmp_path: P
     assert client.get_all_tables("db") == ["p", "plain"]
     assert client.get_table("db", "plain") == plain
     assert client.get_partition("db", "p", ["0"]) == part
+
+
+def test_whatever_is_accepted_lies_inside(confined: Server, client: Any, tmp_path: Path, listener: Listener) -> None:
+    """Made, altered, added, exchanged, truncated and dropped: nobody is asked, nothing outside is other than it was."""
+    path, outside = Path(confined.warehouse.removeprefix("file:")), tmp_path / "outside"
+    client.create_table(table("db", "other", KEYS))
+    (path / "db.db" / "other" / "rows").write_text("rows")
+    before = below(outside), below(path), sorted(str(each) for each in outside.rglob("*"))
+    told: list[str] = []
+    for place in [*odd(confined.warehouse, outside), *elsewhere(confined.warehouse, outside, listener.port)]:
+        purged = table("db", "e", KEYS, parameters=dict(PURGED), sd=descriptor(place))
+        added = partition("db", "p", ["1"], sd=descriptor(place))
+        for call, arguments in (
+            (client.create_table, (table("db", "t", sd=descriptor(place)),)),
+            (client.create_table, (purged,)),
+            (client.create_database, (Database("d", None, place),)),
+            (client.add_partition, (added,)),
+            (client.add_partition, (partition("db", "e", ["1"], sd=descriptor(place)),)),
+            (client.alter_partition, ("db", "p", added)),
+            (client.alter_table, ("db", "t", table("db", "t", sd=descriptor(place)))),
+            (client.exchange_partition, ({"ds": "1"}, "db", "p", "db", "other")),
+            (client.exchange_partition, ({"ds": "1"}, "db", "other", "db", "p")),
+            (client.truncate_table, ("db", "t", None)),
+            (client.truncate_table, ("db", "e", None)),
+            (client.drop_partition, ("db", "p", ["1"], True)),
+            (client.drop_table, ("db", "t", True)),
+            (client.drop_table, ("db", "e", True)),
+            (client.drop_database, ("d", True, True)),
+        ):
+            try:
+                call(*arguments)
+            except (TException, TExceptionBase) as error:
+                told.append(str(getattr(error, "message", error)))
+    assert (below(outside), below(path), sorted(str(each) for each in outside.rglob("*"))) == before
+    assert client.get_all_tables("db") == ["other", "p", "plain"]
+    assert [text for text in told if "\n" in text] == []
+
+
+@pytest.mark.parametrize("undrop", ["0", "86400"])
+def test_a_link_that_comes_later_leads_nowhere(
+    undrop: str, database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
+) -> None:
+    """What was a directory when it was registered, or what it lies in, is a link by now."""
+    server = start_metastore(database_url, "--locations", "", "--undrop", undrop)
+    path, outside = Path(server.warehouse.removeprefix("file:")), tmp_path / "outside"
+    (outside / "t" / "ds=1").mkdir(parents=True)
+    (outside / "t" / "ds=1" / "rows").write_text("rows")
+    before = sorted(str(each) for each in outside.rglob("*"))
+    with connected(server) as client:
+        for name, target in (("d", outside), ("x", outside / "t"), ("y", outside / "t")):
+            client.create_database(Database(name))
+            client.create_table(table(name, "t", KEYS))
+            client.add_partition(partition(name, "t", ["1"]))
+            changed = path / f"{name}.db" if name == "d" else path / f"{name}.db" / "t"
+            changed.rename(tmp_path / f"was {name}")
+            changed.symlink_to(target)
+            for call, arguments in (
+                (client.truncate_table, (name, "t", None)),
+                (client.add_partition, (partition(name, "t", ["2"]),)),
+                (client.drop_partition, (name, "t", ["1"], True)),
+                (client.drop_table, (name, "t", True)),
+                (client.drop_database, (name, True, True)),
+                (client.clean, (CleanRequest(graceMillis=0, unregistered=True),)),
+                (client.check_files, (CheckFilesRequest(repair=True),)),
+            ):
+                with suppress(TException, TExceptionBase):
+                    call(*arguments)
+    assert sorted(str(each) for each in outside.rglob("*")) == before
 
 
 def test_a_refusal_names_the_location_the_rule_and_the_setting(client: Any) -> None:

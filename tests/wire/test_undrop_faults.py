@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metastore.errors import ConnectionLostError, NotFoundError
-from metastore.services.files import journal
+from metastore.storage.postgres import clock
 from tests.wire.test_file_faults import ALL, House, Killed, lost_commit, rows
 from thrift_idl.gen.metastore.ttypes import UndropRequest
 
@@ -30,7 +30,7 @@ RETURNING = ("committed", "claimed", "moved", "done")
 @pytest.fixture
 def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     house = House(database_url, tmp_path, undrop=3600)
-    monkeypatch.setattr(journal, "LEASE", timedelta(0))  # who dies is followed at once
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
     house.steps.clear()
     yield house
     house.application.close()

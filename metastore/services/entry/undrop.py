@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from metastore.domain import events, table_events
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import DatabaseName, TableName, check_object_name
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError, NotFoundError
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import follow_return, forget_hidden
@@ -105,14 +105,13 @@ class UndropService:
             drop = _chosen(work, wanted, live)
             if not work.drops.lock(drop.id):
                 raise _nothing(wanted)
+            _check_new_name(wanted, drop)
             if drop.kind == DATABASE and not name.name:
                 return self._database(work, looked, drop)
             if drop.kind in (DATABASE, TABLE):
                 return self._table(work, looked, drop, wanted)
             if live is None or live.ref.id != drop.table_id:
                 raise NotFoundError(f"{name}, of which this was {drop.kind}, is dropped: undrop the table first")
-            if wanted.new_name:
-                raise InvalidInputError(f"{name} is there: only a dropped table comes back under another name")
             names = _beginning(work.drops.partition_names(drop.id), wanted)
             if drop.kind == PARTITIONS:
                 return self._partitions(work, looked, drop, live, names)
@@ -244,6 +243,17 @@ def _chosen(work: UnitOfWork, wanted: Wanted, live: StoredTable | None) -> Drop:
     if drop.kind == TABLE and drop.name != name.name:
         raise InvalidOperationError(f"{name} was dropped with {drop.database}.{drop.name}: undrop that")
     return drop
+
+
+def _check_new_name(wanted: Wanted, drop: Drop) -> None:
+    """Raises InvalidInputError where anything but a dropped table is to have another name, InvalidObjectError."""
+    if not wanted.new_name:
+        return
+    if drop.kind not in (DATABASE, TABLE) or not wanted.table.name:
+        what = "a database" if drop.kind == DATABASE else f"what was {drop.kind}"
+        what = "a partition" if drop.kind == PARTITIONS else what
+        raise InvalidInputError(f"{what} comes back under its own name: only a dropped table can have another (--as)")
+    check_object_name("table", wanted.new_name)
 
 
 def _beginning(names: Sequence[str], wanted: Wanted) -> list[str] | None:

@@ -56,7 +56,7 @@ class DeadWriteCleaning:
         try:
             with self._store.transaction(of_call=False) as work:
                 work.dead_writes.abort(query_id)
-                if not work.dead_writes.claim(query_id, self._journal.lease):
+                if not work.dead_writes.claim(query_id):
                     return []
             try:
                 return self._cleaned(query_id, grace)

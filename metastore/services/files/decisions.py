@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
-from typing import Final
 
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.files.moves import Move
@@ -14,9 +12,6 @@ from metastore.storage.repositories.retired_locations import Doom
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
-
-LEASE: Final = timedelta(seconds=60)
-"""How long who has decided or claimed an operation has it to himself; afterwards, any server goes on."""
 
 
 class InTheWayError(ConflictError):
@@ -50,7 +45,7 @@ def decide_moves(
     refer(work, [place for move in moves for place in move])
     places = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
     new = [NewOperation("move", source, "renamed", target) for source, target in places]
-    return work.file_operations.decide(new, LEASE, table_id, paths.canonical(root) if root else "")
+    return work.file_operations.decide(new, table_id, paths.canonical(root) if root else "")
 
 
 def decide_truncation(
@@ -59,25 +54,24 @@ def decide_truncation(
     """Decides, as `decide_moves`, that what is `inside` of directories goes, by directory."""
     refer(work, list(inside))
     new = [NewOperation("remove", paths.canonical(text), TRUNCATED, places=found) for text, found in inside.items()]
-    return work.file_operations.decide(new, LEASE, table_id, drop_id=drop_id)
+    return work.file_operations.decide(new, table_id, drop_id=drop_id)
 
 
 def decide_dooms(work: UnitOfWork, dooms: Sequence[Doom]) -> dict[str, int]:
     """Decides that retired locations go; the ids by location, of those that are as they were."""
-    return work.retired_locations.doom(dooms, LEASE)
+    return work.retired_locations.doom(dooms)
 
 
 def decide_cleaning(work: UnitOfWork, steps: Sequence[Sequence[NewOperation]], table_id: int | None) -> list[list[int]]:
     """Decides what cleaning up takes, step by step; the ids of each. Raises InTheWayError where somebody is there."""
     work.file_operations.alone()  # who refers to one from now on waits until it is done
     refer(work, [operation.location for step in steps for operation in step])
-    return [work.file_operations.decide(step, LEASE, table_id) for step in steps]
+    return [work.file_operations.decide(step, table_id) for step in steps]
 
 
-def refer(work: UnitOfWork, places: Sequence[str], but: Sequence[int] = ()) -> None:
+def refer(work: UnitOfWork, places: Sequence[str]) -> None:
     """This transaction refers to these places from now on; nothing but the commit comes after. Raises InTheWayError."""
-    work.file_operations.share_places()
-    if found := work.file_operations.in_the_way([paths.canonical(place) for place in places], but):
+    if found := work.file_operations.refer([paths.canonical(place) for place in places]):
         raise InTheWayError(found)
 
 
@@ -98,8 +92,8 @@ def decide_removal(
     """
     inside = [paths.canonical(text) for text in warehouse.roots.holding(places)]
     new = [NewOperation("remove", text, reason) for text in inside]
-    work.file_operations.swallow(inside, drop_id)
-    return work.file_operations.decide(new, LEASE, table_id, paths.canonical(root) if root else "", drop_id)
+    above = paths.canonical(root) if root else ""
+    return work.file_operations.decide(new, table_id, above, drop_id, swallowing=True)
 
 
 def decide_return(
@@ -130,7 +124,7 @@ def decide_return(
     )
     refer(work, places)
     work.file_operations.release(drop_id, [origins[number] for number in back])
-    return work.file_operations.take_back({number: move.target for number, move in back.items()}, LEASE)
+    return work.file_operations.take_back({number: move.target for number, move in back.items()})
 
 
 def _moves(away: FileOperation, back: Move) -> list[Move]:

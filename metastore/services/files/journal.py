@@ -6,15 +6,16 @@ No file is touched while a connection of the database is held.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
-from threading import Event, Thread
+from secrets import randbits
 from time import monotonic, sleep
 from typing import Final, TypeVar
 
 from metastore.errors import ConnectionLostError, InvalidOperationError, MetastoreError
-from metastore.services.files.decisions import LEASE, InTheWayError, Looked, refer
+from metastore.services.files.decisions import InTheWayError, Looked
 from metastore.services.files.moves import Move, follow
 from metastore.services.files.operations import TRUNCATED, UNDONE, Performer
 from metastore.storage.repositories.file_operations import FileOperation, NewOperation
@@ -34,7 +35,6 @@ _REMEMBERED: Final = timedelta(days=1)
 _PATIENCE: Final = 60.0  # seconds that a call waits for what is in its way
 _PAUSE: Final = 0.02
 _TRIES: Final = 3
-_RENEWAL: Final = 20.0  # seconds, a third of a lease
 
 
 class Intent:
@@ -54,9 +54,8 @@ class Intent:
         """Gives them to the catalog with this transaction, of which this is the last. Raises InTheWayError."""
         if self.number is None:
             return
-        refer(work, self.places)
         if not work.file_operations.made(self.number):
-            raise InTheWayError
+            raise InTheWayError(work.file_operations.in_the_way(self.places))
 
 
 class Journal:
@@ -68,11 +67,8 @@ class Journal:
         self._warehouse = warehouse
         self._step = on_step
         self._perform = Performer(warehouse, on_step)
-
-    @property
-    def lease(self) -> timedelta:
-        """For how long who claims something has it."""
-        return LEASE
+        self._held: set[int] = set()  # what this process is at
+        self._undone: deque[tuple[int, list[str]]] = deque()  # what could not be undone yet
 
     def attempt(self, action: Callable[[Looked], T]) -> T:
         """Returns what the action returns, once nothing is in its way.
@@ -103,18 +99,20 @@ class Journal:
             yield Intent(None, [])
             return
         canonical = [paths.canonical(text) for text in canonical]
-        with self._store.transaction(of_call=False) as work:
-            refer(work, canonical)
-            number = work.file_operations.intend(canonical[0], canonical, LEASE)
+        number = -1 - randbits(62)
+        if not self._noted(lambda work: work.file_operations.intend(number, canonical)):
+            with self._store.read() as work:
+                raise InTheWayError(work.file_operations.in_the_way(canonical))
         intent = Intent(number, canonical)
         self._step("intended")
         try:
-            with self._held([number]):
+            with self._holding([number]):
                 intent.made += self._warehouse.make_directories(canonical)
-            self._step("made")
-            yield intent
+                self._step("made")
+                yield intent
         except Exception:
-            self._undo(number, intent.made)
+            if not self._undo(number, intent.made):
+                self._undone.append((number, intent.made))
             raise
 
     def carry_out(self, ids: Sequence[int], *, mine: bool = True) -> dict[int, str]:
@@ -127,11 +125,12 @@ class Journal:
             return {}
         try:
             self._step("committed")
-            claimed = self._in_transaction(lambda work: self._claimed(work, ids, mine=mine))
+            claimed = self._noted(lambda work: self._claimed(work, ids, mine=mine))
             self._step("claimed")
-            with self._held([operation.id for operation in claimed]):
+            with self._holding([operation.id for operation in claimed]):
                 done = self._performed(claimed, failed)
-            self._in_transaction(lambda work: work.file_operations.end(done, failed))
+            if done or failed:
+                self._noted(lambda work: work.file_operations.end(done, failed))
             self._step("done")
         except MetastoreError as error:
             log.warning("left to the background: %s", error)
@@ -145,6 +144,11 @@ class Journal:
 
     def recover(self) -> None:
         """Goes on with what others have left, or back: what was made for a transaction that was never committed."""
+        for _ in range(len(self._undone)):
+            number, made = self._undone[0]
+            if not self._undo(number, made):
+                break
+            self._undone.popleft()
         with self._store.transaction(of_call=False) as work:
             work.file_operations.forget_moves(_REMEMBERED)
             overdue = work.file_operations.overdue()
@@ -152,6 +156,12 @@ class Journal:
             if operation.kind == "make":
                 self._undo(operation.id, self._with_empty_parents(operation.places))
         self.carry_out([operation.id for operation in overdue if operation.kind != "make"], mine=False)
+
+    def renew(self) -> None:
+        """Keeps the lease of what this process is at, while file systems take their time."""
+        if held := list(self._held):
+            with self._store.unhurried() as work:
+                work.file_operations.renew(held)
 
     def _clear(self, ids: Sequence[int], deadline: float) -> None:
         """Does what is in the way, or waits until it is done. Raises ConflictError."""
@@ -168,8 +178,7 @@ class Journal:
 
     def _claimed(self, work: UnitOfWork, ids: Sequence[int], *, mine: bool) -> list[FileOperation]:
         """What is to be done. A place to which something refers again is left as it is."""
-        work.file_operations.alone()
-        claimed = work.file_operations.claim(ids, LEASE, mine=mine)
+        claimed = work.file_operations.claim(ids, mine=mine)
         vacated = [one for one in claimed if one.kind == "remove" and one.reason != TRUNCATED and not one.origin]
         led = self._warehouse.roots.canonical([operation.location for operation in vacated])
         used = work.locations.referred([*led, *led.values()])
@@ -179,10 +188,9 @@ class Journal:
             if any(use.itself or (use.below and operation.reason != UNDONE) for use in uses):
                 log.info("%s is not deleted: other objects of the catalog lie there", operation.location)
                 kept.append(operation.id)
-        work.file_operations.done(kept)
-        claimed = [operation for operation in claimed if operation.id not in kept]
-        work.file_operations.spoil([operation.location for operation in claimed if operation.reason != TRUNCATED])
-        return claimed
+        if kept:
+            work.file_operations.done(kept)
+        return [operation for operation in claimed if operation.id not in kept]
 
     def _performed(self, claimed: Sequence[FileOperation], failed: dict[int, str]) -> list[int]:
         """First all goes where it belongs or out of the way, then what was put away goes, unless it can be taken back.
@@ -192,7 +200,7 @@ class Journal:
         there = self._each(claimed, self._perform.take_away, failed)
         lay = {operation.id: operation.location for operation in claimed}
         if away := {number: place for number, place in there.items() if place != lay[number]}:
-            self._in_transaction(lambda work: work.file_operations.put_away(away))
+            self._noted(lambda work: work.file_operations.put_away(away))
             self._step("put away")
         left = [operation for operation in claimed if operation.id in there]
         finished = self._each(left, lambda operation: self._perform.finish(operation, there[operation.id]), failed)
@@ -214,8 +222,9 @@ class Journal:
         """Removes directories, if they are empty and nobody refers to them."""
         self._undo(0, places)
 
-    def _undo(self, number: int, made: Sequence[str]) -> None:
-        """Removes directories, if they are empty and nobody refers to them, and forgets what was intended."""
+    def _undo(self, number: int, made: Sequence[str]) -> bool:
+        """Removes directories, if they are empty and nobody refers to them, and forgets what was intended; false where
+        that must be tried again."""
 
         def decide(work: UnitOfWork) -> list[int]:
             work.file_operations.alone()
@@ -228,41 +237,41 @@ class Journal:
             waiting = [place for place, use in work.locations.retired(places).items() if use.itself]
             used = {*waiting, *(place for of in others for place in of(places))}
             free = [place for place in dict.fromkeys(places) if place not in used]
-            return work.file_operations.decide([NewOperation("remove", place, UNDONE) for place in free], LEASE)
+            return work.file_operations.decide([NewOperation("remove", place, UNDONE) for place in free])
 
         try:
             with self._store.read() as work:
                 moving = work.file_operations.in_the_way([paths.canonical(text) for text in made])
             self._clear(moving, monotonic() + _PATIENCE)  # what was made may move along
-            self.carry_out(self._in_transaction(decide))
+            self.carry_out(self._repeated(decide, lambda: self._store.transaction(of_call=False)))
         except MetastoreError as error:
             log.warning("left to the background: %s", error)
+            return False
+        return True
 
-    def _in_transaction(self, action: Callable[[UnitOfWork], T]) -> T:
+    def _noted(self, action: Callable[[UnitOfWork], T]) -> T:
+        """Does what commits by itself, and may be done again."""
+        return self._repeated(action, self._store.unhurried)
+
+    def _repeated(
+        self, action: Callable[[UnitOfWork], T], opened: Callable[[], AbstractContextManager[UnitOfWork]]
+    ) -> T:
         """What may be done again is done again, where the connection breaks before its commit."""
         for _ in range(_TRIES):
-            with suppress(ConnectionLostError), self._store.transaction(of_call=False) as work:
+            with suppress(ConnectionLostError), opened() as work:
                 return action(work)
             sleep(_PAUSE)
-        with self._store.transaction(of_call=False) as work:
+        with opened() as work:
             return action(work)
 
     @contextmanager
-    def _held(self, ids: Sequence[int]) -> Iterator[None]:
-        """Renews the lease while file systems take their time."""
-        ended = Event()
-
-        def renew() -> None:
-            while not ended.wait(_RENEWAL):
-                with suppress(MetastoreError), self._store.transaction(of_call=False) as work:
-                    work.file_operations.renew(ids, LEASE)
-
-        renewing = Thread(target=renew, name="lease of file operations", daemon=True)
-        renewing.start()
+    def _holding(self, ids: Sequence[int]) -> Iterator[None]:
+        """Keeps the lease meanwhile: `renew` is called often enough."""
+        self._held.update(ids)
         try:
             yield
         finally:
-            ended.set()
+            self._held.difference_update(ids)
 
     def _with_empty_parents(self, places: Sequence[str]) -> list[str]:
         """Returns what a call that died may have made above its places."""

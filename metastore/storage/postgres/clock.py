@@ -26,3 +26,7 @@ def milliseconds(moment: None) -> None: ...
 def milliseconds(moment: datetime | None) -> int | None:
     """Since 1970, as the wire counts."""
     return None if moment is None else round(moment.timestamp() * 1000)
+
+
+LEASE = timedelta(seconds=60)
+"""How long who has claimed what lies in the journal of files has it to himself; afterwards, any server goes on."""

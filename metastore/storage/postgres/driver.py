@@ -64,6 +64,15 @@ def rows_of(connection: Connection, query: Sql) -> list[tuple[Any, ...]]:
     return found
 
 
+def run(connection: Connection, statement: str, **given: Any) -> list[tuple[Any, ...]]:
+    """Runs statements that are sent at once, with `%(name)s` for what is given; returns the rows of the last one, if it
+    has any. Raises DBAPIError."""
+    with driver_cursor(connection, statement) as cursor:
+        cursor.execute(statement, given)
+        found: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
+    return found
+
+
 class Prepared:
     """A query that PostgreSQL parses and plans once a connection: for what is asked often, by a few values.
 

@@ -12,6 +12,7 @@ from metastore.domain.names import DatabaseName
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.storage.mapping.databases import database_row
 from metastore.storage.mapping.layout import Fields, whole, whole_list
+from metastore.storage.postgres.driver import Prepared
 from metastore.storage.schema import databases
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
@@ -26,10 +27,13 @@ class StoredDatabase:
 
 
 # Made once: to put a statement together costs more than to run it, and nearly every client asks for a database first.
-_FIND = select(databases.c.id, databases.c.name, databases.c.encoded).where(
+_NAMED = select(databases.c.id, databases.c.name, databases.c.encoded).where(
     databases.c.catalog == bindparam("catalog"), databases.c.name == bindparam("name")
 )
-_FIND_LOCKED = _FIND.with_for_update()
+_FIND = {
+    False: Prepared("find_database", _NAMED),
+    True: Prepared("find_database_to_change", _NAMED.with_for_update()),
+}
 
 
 class Databases:
@@ -40,9 +44,9 @@ class Databases:
 
     def find(self, database: DatabaseName, *, lock: bool = False) -> StoredDatabase | None:
         """Returns the database, or None. `lock`: nobody else may change or drop it before this transaction ends."""
-        names = {"catalog": database.catalog, "name": database.name}
-        row = self._connection.execute(_FIND_LOCKED if lock else _FIND, names).one_or_none()
-        return StoredDatabase(row.id, row.name, whole(Database, Fields(bytes(row.encoded)))) if row else None
+        for number, name, encoded in _FIND[lock].rows(self._connection, catalog=database.catalog, name=database.name):
+            return StoredDatabase(number, name, whole(Database, Fields(bytes(encoded))))
+        return None
 
     def names(self, catalog: str, pattern: str | None) -> list[str]:
         """Lists names in ascending order; `pattern` as `domain.names.pattern_regex` gives it."""

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, any_, delete, func, literal, o
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
+from metastore.storage.postgres import clock
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.schema import open_write_locations, open_write_renames, open_writes, tables
 from metastore.storage.schema.base import Texts
@@ -56,10 +57,10 @@ class DeadWrites:
         statement = update(open_writes).where(_COLUMNS.query_id == query_id, _DEAD, _COLUMNS.aborted_at.is_(None))
         self._connection.execute(statement.values(aborted_at=now(), lease_ends_at=now()))
 
-    def claim(self, query_id: str, lease: timedelta) -> bool:
-        """Has an aborted write for this long, or until `release`; false where another cleaner has it."""
+    def claim(self, query_id: str) -> bool:
+        """Has an aborted write for a lease of the journal, or until `release`; false where another cleaner has it."""
         free = (_COLUMNS.query_id == query_id) & _COLUMNS.aborted_at.is_not(None) & (_COLUMNS.lease_ends_at <= now())
-        statement = update(open_writes).where(free).values(lease_ends_at=now() + lease)
+        statement = update(open_writes).where(free).values(lease_ends_at=now() + clock.LEASE)
         return self._connection.execute(statement).rowcount == 1
 
     def release(self, query_id: str) -> None:

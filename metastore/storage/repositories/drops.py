@@ -65,17 +65,13 @@ _LOCK = text("SELECT id FROM drops WHERE id = :id FOR UPDATE")
 
 # Its database is what all queries find a table by. Writes under way are of no use any more: their files are removed
 # when the table is back, or gone.
-_HIDE = (
-    text("""
-        INSERT INTO dropped_tables (table_id, drop_id, database_id)
-        SELECT id, :drop_id, database_id FROM tables WHERE id = :table_id
-    """),
-    text("UPDATE tables SET database_id = NULL WHERE id = :table_id"),
-    text("""
-        UPDATE open_writes SET aborted_at = now(), lease_ends_at = now()
-        WHERE table_id = :table_id AND aborted_at IS NULL
-    """),
-)
+_HIDE = text("""
+    INSERT INTO dropped_tables (table_id, drop_id, database_id)
+    SELECT id, :drop_id, database_id FROM tables WHERE id = :table_id;
+    UPDATE tables SET database_id = NULL WHERE id = :table_id;
+    UPDATE open_writes SET aborted_at = now(), lease_ends_at = now()
+    WHERE table_id = :table_id AND aborted_at IS NULL
+""")
 _FORGET_DEPENDENTS = (
     text("""
         DELETE FROM table_dependencies AS d USING tables AS t
@@ -249,8 +245,7 @@ class Drops:
 
     def hide_table(self, drop_id: int, table_id: int) -> None:
         """Drops a table: it is kept with all that belongs to it, and no query finds it."""
-        for statement in _HIDE:
-            self._connection.execute(statement, {"drop_id": drop_id, "table_id": table_id})
+        self._connection.execute(_HIDE, {"drop_id": drop_id, "table_id": table_id})
 
     def forget_dependents(self, table_id: int) -> None:
         """A table is dropped for good: what was dropped before, and depends on it, does not any more."""

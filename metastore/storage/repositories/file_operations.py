@@ -10,7 +10,10 @@ from sqlalchemy import Connection, any_, delete, func, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
+from metastore.storage.postgres import clock
+from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.clock import now
+from metastore.storage.postgres.driver import run
 from metastore.storage.schema import file_operations
 from metastore.storage.schema.file_operations import IN_THE_WAY
 
@@ -50,17 +53,39 @@ class NewOperation(NamedTuple):
     places: Sequence[str] = ()
 
 
+UNHURRIED: Final = "SELECT set_config('synchronous_commit', 'off', true)"
+"""Before a statement: its transaction ends without waiting for the disk. For what may be done again (docs/files.md)."""
+
 # Who makes, or refers to, a place holds this lock with others until the commit; who claims places for removal, alone,
 # for a moment. So the claim sees every reference, or the reference sees the claim.
 _LOCK = "hashtextextended('places', 0)"
-_SHARE = text(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")
-_ALONE = text(f"SELECT pg_advisory_xact_lock({_LOCK})")
+_SHARE = f"SELECT pg_advisory_xact_lock_shared({_LOCK})"
+_ALONE = f"SELECT pg_advisory_xact_lock({_LOCK})"
 
-_INTEND = text("""
-    INSERT INTO file_operations (kind, location, places, root, decided_at, reason, query_id, lease_ends_at)
-    VALUES ('make', :location, :places, '', clock_timestamp(), 'made', '', clock_timestamp() + :lease) RETURNING id
-""")
-_DECIDE = text("""
+# What is put away, moved or made in the way of a place: there, below it, or above it.
+_FIND_IN_THE_WAY = f"""
+    WITH known AS MATERIALIZED (SELECT * FROM file_operations WHERE {IN_THE_WAY})
+    SELECT DISTINCT known.id FROM known, unnest({{places}}) AS asked(place)
+    WHERE known.location = asked.place OR starts_with(known.location, asked.place || '/')
+        OR starts_with(asked.place, known.location || '/')
+        OR known.target = asked.place OR starts_with(asked.place, known.target || '/')
+"""  # noqa: S608 - only constants of the schema
+_IN_THE_WAY = _FIND_IN_THE_WAY.format(places="cast(%(places)s AS text[])")
+_REFER = f"{_SHARE}; {_IN_THE_WAY}"
+_INTEND = f"""
+    {UNHURRIED}; {_SHARE};
+    INSERT INTO file_operations (id, kind, location, places, root, decided_at, reason, query_id, lease_ends_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT %(id)s, 'make', new.places[1], new.places, '', clock_timestamp(), 'made', '', clock_timestamp() + %(lease)s
+    FROM cast(%(places)s AS text[]) AS new(places) WHERE NOT EXISTS ({_FIND_IN_THE_WAY.format(places="new.places")})
+    ON CONFLICT (id) DO UPDATE SET error = NULL RETURNING id
+"""  # noqa: S608 - only constants of this module
+_MADE = f"""
+    {_SHARE};
+    DELETE FROM file_operations AS made WHERE id = %(id)s AND error IS NULL
+        AND NOT EXISTS ({_FIND_IN_THE_WAY.format(places="made.places")}) RETURNING id
+"""  # noqa: S608 - only constants of this module
+_DECIDE = """
     INSERT INTO file_operations AS known
         (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id)
     SELECT DISTINCT ON (new.kind, new.location)
@@ -75,48 +100,46 @@ _DECIDE = text("""
         reason = excluded.reason, places = excluded.places, lease_ends_at = excluded.lease_ends_at,
         drop_id = excluded.drop_id
     RETURNING id
-""")
-# What is put away, moved or made in the way of a place: there, below it, or above it.
-_IN_THE_WAY = text(f"""
-    SELECT DISTINCT known.id
-    FROM (SELECT * FROM file_operations WHERE {IN_THE_WAY}) AS known, unnest(cast(:places AS text[])) AS asked(place)
-    WHERE known.id <> ALL (cast(:but AS bigint[])) AND (
-        known.location = asked.place OR starts_with(known.location, asked.place || '/')
-        OR starts_with(asked.place, known.location || '/')
-        OR known.target = asked.place OR starts_with(asked.place, known.target || '/')
+"""
+# Whoever was about to make something where something is claimed makes it anew.
+_SPOIL = """
+    UPDATE file_operations AS making SET error = 'spoiled' WHERE kind = 'make' AND EXISTS (
+        SELECT FROM unnest(making.places) AS made(place), file_operations AS claimed
+        WHERE claimed.id = ANY (cast(%(ids)s AS bigint[])) AND claimed.origin IS NULL
+            AND claimed.reason <> 'truncated' AND claimed.kind IN ('move', 'remove')
+            AND (made.place = claimed.location OR starts_with(made.place, claimed.location || '/'))
     )
-""")  # noqa: S608 - only constants of the schema
-_NEAR = text(f"SELECT EXISTS (SELECT FROM file_operations WHERE {IN_THE_WAY})")  # noqa: S608 - only constants of the schema
-_CLAIM = text(
-    """
-    UPDATE file_operations SET lease_ends_at = clock_timestamp() + :lease, error = NULL
+"""
+_CLAIMED = """
+    id = ANY (cast(%(ids)s AS bigint[])) AND kind IN ('move', 'remove') AND (drop_id IS NULL OR origin IS NULL)
+"""
+# Who refers to a place has seen what is decided, or has committed before the lock is free.
+_AFTER_OTHERS = f"{UNHURRIED}; {_ALONE}; {_SPOIL}"
+_OWN = f"""
+    {_AFTER_OTHERS};
+    SELECT {", ".join(FileOperation._fields)} FROM file_operations
+    WHERE {_CLAIMED} AND lease_ends_at = decided_at + %(lease)s AND clock_timestamp() < decided_at + %(lease)s / 2
+"""  # noqa: S608 - only constants of this module
+_CLAIM = f"""
+    {_AFTER_OTHERS};
+    UPDATE file_operations SET lease_ends_at = clock_timestamp() + %(lease)s, error = NULL
     WHERE id IN (
-        SELECT id FROM file_operations WHERE id = ANY (cast(:ids AS bigint[])) AND kind IN ('move', 'remove')
-            AND (drop_id IS NULL OR origin IS NULL)
-            AND (
-                lease_ends_at IS NULL OR lease_ends_at < clock_timestamp()
-                OR :mine AND lease_ends_at = decided_at + :lease
-            )
+        SELECT id FROM file_operations WHERE {_CLAIMED} AND (
+            lease_ends_at IS NULL OR lease_ends_at < clock_timestamp()
+            OR %(mine)s AND lease_ends_at = decided_at + %(lease)s
+        )
         ORDER BY id FOR UPDATE SKIP LOCKED
     )
-    RETURNING {columns}
-""".replace("{columns}", ", ".join(FileOperation._fields))
-)
-# Whoever was about to make something there makes it anew.
-_SPOIL = text("""
-    UPDATE file_operations AS making SET error = 'spoiled' WHERE kind = 'make' AND EXISTS (
-        SELECT FROM unnest(making.places) AS made(place), unnest(cast(:locations AS text[])) AS claimed(place)
-        WHERE made.place = claimed.place OR starts_with(made.place, claimed.place || '/')
-    )
-""")
+    RETURNING {", ".join(FileOperation._fields)}
+"""  # noqa: S608 - only constants of this module
 _BELOW = """
     FROM unnest(cast(:locations AS text[])) AS gone(place)
     WHERE kind = 'remove' AND reason = 'replaced'
         AND left(location, 600) >= left(gone.place || '/', 600) AND left(location, 600) <= left(gone.place || '0', 600)
         AND starts_with(location, gone.place || '/')
 """
-_SWALLOW = text(f"DELETE FROM file_operations AS known {_BELOW.replace('FROM', 'USING', 1)}")  # noqa: S608 - constants
-_HOLD = text(f"UPDATE file_operations AS known SET kind = 'held', drop_id = :drop_id {_BELOW}")  # noqa: S608 - constants
+_SWALLOW = f"DELETE FROM file_operations AS known {_BELOW.replace('FROM', 'USING', 1)}"  # noqa: S608 - constants
+_HOLD = f"UPDATE file_operations AS known SET kind = 'held', drop_id = :drop_id {_BELOW}"  # noqa: S608 - constants
 _RELEASE = text("""
     UPDATE file_operations AS known SET kind = 'remove', drop_id = NULL
     FROM unnest(cast(:places AS text[])) AS back(place)
@@ -132,33 +155,35 @@ _TAKE_BACK = text("""
         places = '{}', drop_id = NULL, root = '', decided_at = now(), lease_ends_at = now() + :lease, error = NULL
     FROM unnest(cast(:ids AS bigint[]), cast(:targets AS text[])) AS back(id, target) WHERE known.id = back.id
 """)
-_DONE = text("""
+_DONE = """
     WITH moved AS (
         UPDATE file_operations SET kind = 'moved', lease_ends_at = NULL, error = NULL
         WHERE id = ANY (cast(:ids AS bigint[])) AND kind = 'move'
     )
     DELETE FROM file_operations WHERE id = ANY (cast(:ids AS bigint[])) AND kind <> 'move'
-""")
-_PUT_AWAY = text("""
+"""
+_PUT_AWAY = f"""
+    {UNHURRIED};
     UPDATE file_operations AS known SET origin = known.location, location = new.location,
         lease_ends_at = coalesce((SELECT kept_until FROM drops WHERE drops.id = drop_id), lease_ends_at)
-    FROM unnest(cast(:ids AS bigint[]), cast(:locations AS text[])) AS new(id, location)
+    FROM unnest(cast(%(ids)s AS bigint[]), cast(%(locations)s AS text[])) AS new(id, location)
     WHERE known.id = new.id AND known.origin IS NULL
-""")
-_RENEW = text("""
+"""  # noqa: S608 - only constants of this module
+_RENEW = text(f"""
+    {UNHURRIED};
     UPDATE file_operations SET lease_ends_at = clock_timestamp() + :lease
     WHERE id = ANY (cast(:ids AS bigint[])) AND lease_ends_at IS NOT NULL
-""")
+""")  # noqa: S608 - only constants of this module
 _MOVES_OF = text("""
     SELECT location, target FROM file_operations WHERE kind IN ('move', 'moved') AND EXISTS (
         SELECT FROM unnest(cast(:places AS text[])) AS asked(place)
         WHERE asked.place = location OR starts_with(asked.place, location || '/')
     ) ORDER BY id
 """)
-_FAILED = text("""
+_FAILED = """
     UPDATE file_operations AS known SET error = new.error, lease_ends_at = NULL
     FROM unnest(cast(:ids AS bigint[]), cast(:errors AS text[])) AS new(id, error) WHERE known.id = new.id
-""")
+"""
 _OTHERS_MAKE = text("""
     SELECT asked.place FROM unnest(cast(:places AS text[])) AS asked(place) WHERE EXISTS (
         SELECT FROM file_operations AS making, unnest(making.places) AS made(place)
@@ -176,26 +201,32 @@ class FileOperations:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def intend(self, location: str, places: Sequence[str], lease: timedelta) -> int:
-        """Directories are about to be made, all below `location`; its id."""
-        given = {"location": location, "places": list(places), "lease": lease}
-        number: int = self._connection.execute(_INTEND, given).scalar_one()
-        return number
+    def intend(self, number: int, places: Sequence[str]) -> bool:
+        """Directories are about to be made; false where something is in the way. Commits by itself.
+
+        `number`: nobody else's, ever. One of the sequence's could come twice after a crash.
+        """
+        return bool(run(self._connection, _INTEND, id=number, places=array_literal(places), lease=clock.LEASE))
 
     def made(self, number: int) -> bool:
-        """Ends what was intended: it belongs to the catalog with this transaction; false where it was spoiled."""
-        unspoiled = (_COLUMNS.id == number) & _COLUMNS.error.is_(None)
-        return self._connection.execute(delete(file_operations).where(unspoiled)).rowcount == 1
+        """Ends what was intended: it belongs to the catalog with this transaction, of which nothing but the commit is
+        left; false where it was spoiled, or something is in the way."""
+        return bool(run(self._connection, _MADE, id=number))
 
     def decide(
         self,
         new: Sequence[NewOperation],
-        lease: timedelta,
         table_id: int | None = None,
         root: str = "",
         drop_id: int | None = None,
+        *,
+        swallowing: bool = False,
     ) -> list[int]:
-        """With this transaction; who commits it has the lease. `drop_id`: can be taken back. Returns their ids."""
+        """With this transaction; who commits it has the lease. `drop_id`: can be taken back. Returns their ids.
+
+        `swallowing`: what was replaced below these places goes with them; where they can be taken back, it comes back,
+        too.
+        """
         if not new:
             return []
         given = {
@@ -205,13 +236,11 @@ class FileOperations:
             "places": ["\x01".join(operation.places) for operation in new],
             "reasons": [operation.reason for operation in new],
         }
-        more = {"table_id": table_id, "root": root, "lease": lease, "drop_id": drop_id}
-        return list(self._connection.execute(_DECIDE, given | more).scalars())
-
-    def swallow(self, locations: Sequence[str], drop_id: int | None = None) -> None:
-        """What was replaced below these places goes with them; where they can be taken back, it comes back, too."""
-        statement = _SWALLOW if drop_id is None else _HOLD
-        self._connection.execute(statement, {"locations": list(locations), "drop_id": drop_id})
+        more = {"table_id": table_id, "root": root, "lease": clock.LEASE, "drop_id": drop_id}
+        statement = _DECIDE
+        if swallowing:
+            statement = f"{_SWALLOW if drop_id is None else _HOLD}; {_DECIDE}"
+        return list(self._connection.execute(text(statement), given | more).scalars())
 
     def of_drop(self, drop_id: int) -> list[FileOperation]:
         """Returns what was put away, or is about to be, with a drop; nobody else is at it before this transaction
@@ -233,9 +262,9 @@ class FileOperations:
             found.setdefault(drop_id, []).append(location)
         return found
 
-    def take_back(self, targets: Mapping[int, str], lease: timedelta) -> list[int]:
+    def take_back(self, targets: Mapping[int, str]) -> list[int]:
         """With this transaction: what was put away, by id, moves to its target. Returns the ids."""
-        given = {"ids": list(targets), "targets": list(targets.values()), "lease": lease}
+        given = {"ids": list(targets), "targets": list(targets.values()), "lease": clock.LEASE}
         self._connection.execute(_TAKE_BACK, given)
         return list(targets)
 
@@ -245,53 +274,61 @@ class FileOperations:
 
     def share_places(self) -> None:
         """Until the commit, nobody claims a place without seeing what this transaction refers to."""
-        self._connection.execute(_SHARE)
+        self._connection.execute(text(_SHARE))
 
     def alone(self) -> None:
         """Until the commit, nobody refers to a place anew."""
-        self._connection.execute(_ALONE)
+        self._connection.execute(text(_ALONE))
 
-    def in_the_way(self, places: Sequence[str], but: Sequence[int] = ()) -> list[int]:
+    def refer(self, places: Sequence[str]) -> list[int]:
+        """Until the commit, nobody claims these places without seeing that this transaction refers to them; returns
+        what is in the way."""
+        return [row[0] for row in run(self._connection, _REFER, places=array_literal(places))]
+
+    def in_the_way(self, places: Sequence[str]) -> list[int]:
         """Ids of what is to be moved or removed at these places, below or above them."""
-        if not places or not self._connection.execute(_NEAR).scalar_one():
-            return []
-        return list(self._connection.execute(_IN_THE_WAY, {"places": list(places), "but": list(but)}).scalars())
+        return [row[0] for row in run(self._connection, _IN_THE_WAY, places=array_literal(places))]
 
-    def claim(self, ids: Sequence[int], lease: timedelta, *, mine: bool = False) -> list[FileOperation]:
-        """Returns those that nobody else is at, for this long, the deepest first. `mine`: what the caller has
-        decided."""
-        rows = self._connection.execute(_CLAIM, {"ids": list(ids), "lease": lease, "mine": mine})
+    def claim(self, ids: Sequence[int], *, mine: bool = False) -> list[FileOperation]:
+        """Returns those that nobody else is at, for this long, the deepest first. `mine`: what the caller has decided.
+
+        Who refers to their places from now on knows of them; who has before, has committed. What is being made there
+        must be made anew. Commits by itself.
+        """
+        given = {"ids": number_array_literal(ids), "lease": clock.LEASE}
+        rows = run(self._connection, _OWN, **given) if mine else []  # the caller has a lease: that of the decision
+        if len(rows) < len(ids):
+            rows = run(self._connection, _CLAIM, **given, mine=mine)
         return sorted((FileOperation(*row) for row in rows), key=lambda operation: -len(operation.location))
-
-    def spoil(self, locations: Sequence[str]) -> None:
-        """What is being made at or below these places must be made anew."""
-        self._connection.execute(_SPOIL, {"locations": list(locations)})
 
     def being_made(self, places: Sequence[str]) -> set[str]:
         """Returns those of the places at or below which somebody makes something."""
         return set(self._connection.execute(_OTHERS_MAKE, {"places": list(places)}).scalars())
 
     def put_away(self, places: Mapping[int, str]) -> None:
-        """What is to be removed lies there now, by id."""
-        self._connection.execute(_PUT_AWAY, {"ids": list(places), "locations": list(places.values())})
+        """What is to be removed lies there now, by id. Commits by itself."""
+        run(
+            self._connection,
+            _PUT_AWAY,
+            ids=number_array_literal(places),
+            locations=array_literal(list(places.values())),
+        )
 
-    def renew(self, ids: Sequence[int], lease: timedelta) -> None:
+    def renew(self, ids: Sequence[int]) -> None:
         """Whoever is at them is still at them."""
-        self._connection.execute(_RENEW, {"ids": list(ids), "lease": lease})
+        self._connection.execute(_RENEW, {"ids": list(ids), "lease": clock.LEASE})
 
-    def end(self, done: Iterable[int], errors: Mapping[int, str]) -> None:
-        """Some are done, others failed."""
-        self.done(done)
-        self.failed(errors)
-
-    def failed(self, errors: Mapping[int, str]) -> None:
-        """Why they will be tried again, by id."""
+    def end(self, done: Sequence[int], errors: Mapping[int, str]) -> None:
+        """Some are done, others failed, and will be tried again. Commits by itself."""
+        if done:
+            self._connection.execute(text(f"{UNHURRIED}; {_DONE}"), {"ids": list(done)})
         if errors:
-            self._connection.execute(_FAILED, {"ids": list(errors), "errors": list(errors.values())})
+            given = {"ids": list(errors), "errors": list(errors.values())}
+            self._connection.execute(text(f"{UNHURRIED}; {_FAILED}"), given)
 
     def done(self, ids: Iterable[int]) -> None:
         """Forgets them, but where things were moved to: clients may know the old place still."""
-        self._connection.execute(_DONE, {"ids": list(ids)})
+        self._connection.execute(text(_DONE), {"ids": list(ids)})
 
     def moved(self, table_id: int) -> list[tuple[str, str]]:
         """Where directories of a table were, and went, the latest last."""

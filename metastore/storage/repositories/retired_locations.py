@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, any_, delete, func, literal, select, te
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
+from metastore.storage.postgres import clock
 from metastore.storage.postgres.clock import ago
 from metastore.storage.schema import file_operations
 from metastore.storage.schema.base import Texts
@@ -113,14 +114,14 @@ class RetiredLocations:
         count: int = self._connection.execute(query.select_from(file_operations)).scalar_one()
         return count
 
-    def doom(self, some: Sequence[Doom], lease: timedelta) -> dict[str, int]:
+    def doom(self, some: Sequence[Doom]) -> dict[str, int]:
         """Has the journal remove them, or what is in them; its numbers by location, of those that are as they were."""
         given = {
             "locations": [doom.retired.location for doom in some],
             "moments": [doom.retired.retired_at for doom in some],
             "reasons": [doom.reason for doom in some],
             "places": ["\x01".join(doom.places) for doom in some],
-            "lease": lease,
+            "lease": clock.LEASE,
         }
         return {row.location: row.id for row in self._connection.execute(_DOOM, given)}
 

@@ -171,7 +171,7 @@ class Tables:
 
     def find_ids(self, ids: Sequence[int], *, lock: bool = False) -> list[StoredTable]:
         """Returns the tables of these ids, by id. `lock`: nobody else changes them, or publishes to them, meanwhile."""
-        return self._read(_FIND_IDS[lock], ids=number_array_literal(ids))
+        return self._read(_FIND_IDS[lock], ids=number_array_literal(ids)) if ids else []
 
     def ids(self, database: DatabaseName | None = None) -> list[int]:
         """Lists the ids of all tables, or of those of one database, ascending."""

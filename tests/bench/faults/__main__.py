@@ -1,0 +1,211 @@
+"""`python -m tests.bench.faults kills|commits|races`: one line tells how many cases, and each that went wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import boto3
+import click
+from moto.server import ThreadedMotoServer
+from thrift.Thrift import TException
+
+from metastore.storage.postgres.embedded import EmbeddedPostgres
+from migrations import runner
+from tests.bench.faults.commits import Swallower
+from tests.bench.faults.house import Bucket, LocalDisk, RunningHouse
+from tests.bench.faults.server import FAULTS
+from tests.fixtures import server as servers
+from tests.fixtures.server import running
+from tests.wire import test_file_races as races
+from tests.wire.test_file_faults import ALL, CALLS, LEFT
+from tests.wire.test_undrop_faults import DROPS, RETURNING
+from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest
+
+STEPS = ("intended", "made", "committed", "claimed", "moved", "put away", "removed", "done")
+COMMITS = 5
+
+
+@contextmanager
+def database() -> Iterator[tuple[str, Path]]:
+    """An address, and a folder."""
+    with tempfile.TemporaryDirectory(prefix="faults-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # PostgreSQL may run as another user
+        with EmbeddedPostgres(folder / "postgres", connections=100) as postgres:
+            runner.upgrade(postgres.url)
+            yield postgres.url, folder
+
+
+@contextmanager
+def bucket() -> Iterator[Any]:
+    """An S3 server with a bucket; processes started inside know it."""
+    server = ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    known = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    try:
+        with patch.dict(os.environ, known):
+            client: Any = boto3.client("s3")
+            client.create_bucket(Bucket="bucket")
+            yield client
+    finally:
+        server.stop()
+
+
+@contextmanager
+def house(s3: bool, undrop: str, *, swallows: bool = False) -> Iterator[tuple[RunningHouse, Path, Swallower | None]]:
+    """A house, the file that names the step to die at, and, if wanted, what swallows answers to COMMIT."""
+    with ExitStack() as stack:
+        url, folder = stack.enter_context(database())
+        disk: LocalDisk | Bucket = LocalDisk(str(folder / "warehouse"))
+        if s3:
+            disk = Bucket("s3a://bucket/w", stack.enter_context(bucket()))
+        control = folder / "control"
+        swallower = Swallower(url) if swallows else None
+        stack.enter_context(patch.dict(os.environ, {} if swallows else {FAULTS: str(control)}))
+        program = "metastore.cli" if swallows else "tests.bench.faults.server"
+        stack.enter_context(patch.object(servers, "PROGRAM", program))
+        options = ("--warehouse", disk.uri, "--locations", "", "--undrop", undrop, "--log-level", "ERROR")
+        server = stack.enter_context(running(swallower.url if swallower else url, folder, *options))
+        yield RunningHouse(server.port, url, disk), control, swallower
+
+
+def attempted(one: RunningHouse, name: str, tally: Counter[str]) -> bool:
+    """Makes the call; false where an error was answered."""
+    try:
+        (CALLS.get(name) or DROPS[name][0])(one)
+    except TException as error:
+        tally[f"{name}: {type(error).__name__}"] += 1
+        return False
+    return True
+
+
+def told(kind: str, cases: int, tally: Counter[str], wrong: list[str]) -> None:
+    click.echo(f"{kind}: {cases} cases, {len(wrong)} wrong; errors answered: {dict(tally)}")
+    for line in wrong:
+        click.echo(f"  {line}")
+
+
+@click.group()
+def main() -> None:
+    """What becomes of files, through faults."""
+
+
+@main.command("kills")
+@click.option("--s3", is_flag=True, help="On objects instead of local files.")
+def kills(s3: bool) -> None:
+    """A worker is killed (-9) at every step of every call, and of every undrop; the client makes its call again."""
+    tally: Counter[str] = Counter()
+    wrong: list[str] = []
+    cases = 0
+    with house(s3, "0") as (one, control, _):
+        for name in CALLS:
+            for step in STEPS:
+                control.write_text(step)
+                before = one.broken
+                attempted(one, name, tally)
+                control.unlink(missing_ok=True)
+                if one.broken > before:
+                    cases += 1
+                    one.settled()
+                    one.call("clean", CleanRequest(graceMillis=0))
+                    wrong += [f"{name}, {step}: {text}" for text in one.wrong(LEFT.get(name, ALL))]
+                one.clear()
+                one.fill()
+    with house(s3, "3600") as (one, control, _):
+        for name, (drop, wanted) in DROPS.items():
+            for step in RETURNING:
+                drop(one)
+                control.write_text(step)
+                before = one.broken
+                try:
+                    one.call("undrop", wanted)
+                except TException as error:
+                    tally[f"undrop {name}: {type(error).__name__}"] += 1
+                control.unlink(missing_ok=True)
+                cases += one.broken > before
+                one.settled()
+                wrong += [f"undrop {name}, {step}: {text}" for text in one.wrong(ALL)]
+    told(f"killed workers{' on S3' if s3 else ''}", cases, tally, wrong)
+    sys.exit(bool(wrong))
+
+
+@main.command("commits")
+@click.option("--s3", is_flag=True, help="On objects instead of local files.")
+def commits(s3: bool) -> None:
+    """A proxy before PostgreSQL swallows the nth COMMIT of each call, or the answer to it, and cuts the connection."""
+    tally: Counter[str] = Counter()
+    wrong: list[str] = []
+    cases = 0
+    with house(s3, "0", swallows=True) as (one, _, swallower):
+        assert swallower
+        for name in CALLS:
+            for number in range(1, COMMITS + 1):
+                for arrives in (True, False):
+                    swallower.arm(number, arrives=arrives)
+                    attempted(one, name, tally)
+                    cases += swallower.disarm()
+                    one.settled()
+                    one.call("clean", CleanRequest(graceMillis=0))
+                    at = f"{name}, {'answer to ' if arrives else ''}commit {number}"
+                    wrong += [f"{at}: {text}" for text in one.wrong(LEFT.get(name, ALL))]
+                    one.clear()
+                    one.fill()
+    told(f"swallowed commits{' on S3' if s3 else ''}", cases, tally, wrong)
+    sys.exit(bool(wrong))
+
+
+@main.command("races")
+@click.option("--rounds", default=1000, show_default=True, help="Of each kind.")
+@click.option("--undrop", default="86400", show_default=True, help="Seconds for which drops can be taken back.")
+def race(rounds: int, undrop: str) -> None:
+    """DROP against CREATE of tables, partitions and databases, and renames against new partitions, over two servers."""
+    kinds = {
+        "tables": races.test_tables,
+        "partitions": races.test_partitions,
+        "a database and a table in it": races.test_a_database_and_a_table_in_it,
+        "a database and itself": races.test_a_database_and_itself,
+        "a rename and new partitions": races.test_a_rename_and_partitions_that_are_added,
+    }
+    with database() as (url, folder), patch.object(races, "ROUNDS", rounds), ExitStack() as stack:
+        made = [folder / "first", folder / "second"]
+        for each in made:
+            each.mkdir()
+        options = (
+            "--warehouse",
+            str(folder / "warehouse"),
+            "--locations",
+            "",
+            "--undrop",
+            undrop,
+            "--log-level",
+            "ERROR",
+        )
+        both = [stack.enter_context(running(url, each, *options)) for each in made]
+        clients = [stack.enter_context(servers.connected(each)) for each in both]
+        clients[0].create_database(Database("db"))
+        pair = races.Pair(clients, folder / "warehouse", url, keeps=undrop != "0")
+        for kind, run in kinds.items():
+            run(pair)
+            click.echo(f"{kind}: {rounds} rounds, catalog and disk agree after each")
+        problems = clients[0].check_files(CheckFilesRequest()).problems
+        click.echo(f"check: {len(problems)} problems")
+        sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()

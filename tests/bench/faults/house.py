@@ -1,0 +1,170 @@
+"""A running metastore with rows in its tables, and an independent count of what the catalog and the disk say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import NullPool, create_engine, text
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from tests.wire.test_file_faults import House
+from thrift_idl.gen.hive_metastore.ttypes import DropCatalogRequest, GetCatalogRequest, Partition, Table
+from thrift_idl.gen.metastore import Metastore
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest
+
+_PATIENCE = 30.0  # seconds until a killed worker is there again, and until what it left is done
+_UNFINISHED = "SELECT count(*) FROM file_operations WHERE kind <> 'moved' AND (drop_id IS NULL OR origin IS NULL)"
+
+
+@dataclass
+class LocalDisk:
+    """A warehouse on this machine."""
+
+    uri: str
+
+    def files(self) -> dict[str, str]:
+        """What each file holds, by its place in the warehouse; without what was put away."""
+        root = Path(self.uri)
+        found = (path for path in root.rglob("*") if path.is_file())
+        return {
+            str(path.relative_to(root)): path.read_text() for path in found if "/.metastore_trash/" not in str(path)
+        }
+
+    def folders(self) -> set[str]:
+        root = Path(self.uri)
+        return {
+            str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir() and ".metastore" not in str(path)
+        }
+
+    def put(self, place: str, content: str) -> None:
+        folder = Path(self.uri) / place
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "rows").write_text(content)
+
+
+@dataclass
+class Bucket:
+    """A warehouse of objects: directories are only beginnings of names."""
+
+    uri: str
+    client: Any
+
+    def files(self) -> dict[str, str]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket="bucket", Prefix="w/")
+        keys = [each["Key"] for page in pages for each in page.get("Contents", ())]
+        return {
+            key.removeprefix("w/"): self.client.get_object(Bucket="bucket", Key=key)["Body"].read().decode()
+            for key in keys
+            if not key.endswith("/") and "/.metastore_trash/" not in key
+        }
+
+    def folders(self) -> set[str]:
+        return set()
+
+    def put(self, place: str, content: str) -> None:
+        self.client.put_object(Bucket="bucket", Key=f"w/{place}/rows", Body=content.encode())
+
+
+class RunningHouse(House):
+    """The tables of the tests of faults, in a server that runs for itself."""
+
+    def __init__(self, port: int, database_url: str, disk: LocalDisk | Bucket) -> None:
+        self.port, self.disk, self.warehouse = port, disk, Path(disk.uri)
+        self._engine = create_engine(database_url, poolclass=NullPool)
+        self.broken = 0
+        self.write, self.is_published = None, False
+        self.fill()
+
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        transport = TBufferedTransport(TSocket("127.0.0.1", self.port))
+        transport.open()
+        try:
+            yield Metastore.Client(TBinaryProtocolAccelerated(transport))
+        finally:
+            transport.close()
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """As engines do: where the connection breaks, the call is made again."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                with self.client() as client:
+                    return getattr(client, name)(*arguments)
+            except (TTransportException, ConnectionError):
+                self.broken += 1
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def put(self, place: str, text: str) -> None:
+        self.disk.put(place, text)
+
+    def clear(self) -> None:
+        """All goes, for good."""
+        for name in self.call("get_all_databases"):
+            if name != "default":
+                self.call("drop_database", name, True, True)
+        for name in self.call("get_catalogs").names:
+            if name != "hive":
+                self.call("drop_catalog", DropCatalogRequest(name))
+        self.settled()
+        self.write, self.is_published = None, False
+
+    def settled(self) -> None:
+        """Waits until the servers have done what was decided."""
+        deadline = time.monotonic() + _PATIENCE
+        with self._engine.connect() as connection:
+            while connection.execute(text(_UNFINISHED + " AND reason <> 'replaced'")).scalar_one():
+                assert time.monotonic() < deadline, "operations are left undone"
+                time.sleep(0.05)
+
+    def rows(self, of: Table | Partition) -> set[str]:
+        inside = f"{self._place(of.sd.location)}/"
+        return {row for name, row in self.disk.files().items() if name.rpartition("/")[0] + "/" == inside}
+
+    def _place(self, location: str) -> str:
+        return location.removeprefix("file:").removeprefix(str(self.disk.uri)).strip("/")
+
+    def objects(self) -> dict[str, set[str]]:
+        """Where the catalog says that something lies, in the warehouse, and the rows that are read there."""
+        files = self.disk.files()
+
+        def rows(location: str) -> set[str]:
+            return {row for name, row in files.items() if name.rpartition("/")[0] == self._place(location)}
+
+        found: dict[str, set[str]] = {}
+        for name in self.call("get_catalogs").names:
+            if name != "hive":
+                found[self.call("get_catalog", GetCatalogRequest(name)).catalog.locationUri] = set()
+        for database in self.call("get_all_databases"):
+            found[self.call("get_database", database).locationUri] = set()
+            for name in self.call("get_all_tables", database):
+                table = self.call("get_table", database, name)
+                found[table.sd.location] = set() if table.partitionKeys else rows(table.sd.location)
+                for each in self.call("get_partitions", database, name, -1) if table.partitionKeys else ():
+                    found[each.sd.location] = rows(each.sd.location)
+        return {self._place(location): content for location, content in found.items()}
+
+    def wrong(self, expected: Set[str] | None) -> list[str]:
+        """Counts: directories missing, directories and files of nobody, rows lost and come back; and what `check`
+        says."""
+        objects, folders, files = self.objects(), self.disk.folders(), self.disk.files()
+        above = {str(parent) for place in objects for parent in Path(place).parents}
+        owned = {place for place in objects if place}
+        found = [f"missing: {place}" for place in owned - folders if isinstance(self.disk, LocalDisk)]
+        found += [f"orphan: {place}" for place in folders - owned - above]
+        found += [f"orphan: {name}" for name in files if name.rpartition("/")[0] not in owned]
+        read = {row for rows in objects.values() for row in rows}
+        if expected is not None:
+            found += [f"lost: {row}" for row in expected - read] + [f"came back: {row}" for row in read - expected]
+        with suppress(TTransportException):
+            found += [f"check: {problem}" for problem in self.call("check_files", CheckFilesRequest()).problems]
+        return found

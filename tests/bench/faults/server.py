@@ -1,0 +1,31 @@
+"""`metastore serve` whose workers kill themselves: `FAULTS` names a file, which names the step to die at."""
+
+from __future__ import annotations
+
+import os
+import signal
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from metastore import app
+from metastore.background import recovery
+from metastore.cli import main
+from metastore.storage.postgres import clock
+
+FAULTS = "METASTORE_TEST_FAULTS"
+
+
+def die(control: Path, step: str) -> None:
+    """As kill -9 does it, once."""
+    if control.exists() and control.read_text() == step:
+        control.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    clock.LEASE = timedelta(seconds=1)  # who dies is followed soon
+    recovery._INTERVAL = 0.2  # type: ignore[misc]
+    if control := os.environ.pop(FAULTS, ""):
+        app.Application = partial(app.Application, on_step=partial(die, Path(control)))  # type: ignore[misc, assignment]
+    main()
