@@ -14,6 +14,7 @@ STANDARD_ERROR: Final = 2
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
 _LONGEST: Final = 4000  # characters of a message
 _LONGEST_FIELD: Final = 500
+_LONGEST_TRACEBACK: Final = 16_000
 _IN_FRONT: Final = frozenset(("address", "user", "method", "object", "milliseconds", "error"))
 
 
@@ -37,7 +38,16 @@ def one_line(text: str, longest: int = _LONGEST_FIELD) -> str:
     return bounded if bounded.isprintable() else bounded.translate(_CONTROLS)  # translating takes ten times as long
 
 
-class TextFormatter(logging.Formatter):
+class _Formatter(logging.Formatter):
+    """What both have in common."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
+        """Returns the end of a traceback, each line indented: what an error says can look like no line of the log."""
+        found = super().formatException(ei)[-_LONGEST_TRACEBACK:]
+        return "\n".join(f"  {line.translate(_CONTROLS)}" for line in found.split("\n"))
+
+
+class TextFormatter(_Formatter):
     """Time, level, logger, process and message. A traceback follows its line."""
 
     def __init__(self) -> None:
@@ -58,7 +68,7 @@ class TextFormatter(logging.Formatter):
         )
 
 
-class JsonFormatter(logging.Formatter):
+class JsonFormatter(_Formatter):
     """One object a line; a call's fields beside the others."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -142,7 +142,9 @@ class EmbeddedPostgres:
             (self._folder / "postmaster.pid").unlink(missing_ok=True)
         self._upgrade()
         _let_only_us_in(self._folder)
-        (self._folder / "metastore.conf").write_text(f"max_connections = {self._connections}\n")
+        # By default, a server that was killed syncs file by file, for seconds.
+        ours = f"max_connections = {self._connections}\nrecovery_init_sync_method = syncfs\n"
+        (self._folder / "metastore.conf").write_text(ours)
 
     def _upgrade(self) -> None:
         """Brings a cluster of an older major version over with pg_upgrade; the old one stays beside the new one."""
