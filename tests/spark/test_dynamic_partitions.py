@@ -63,7 +63,10 @@ def nothing_is_left(context: Context, table: str) -> bool:
 
 
 def test_static_dynamic_and_mixed(spark: Session, t: str) -> None:
+    spark.sparkContext.setJobGroup(t, "writes its rows, and casts its static values without a job")
     spark.sql(f"INSERT OVERWRITE TABLE {t} PARTITION (ds = 'a', hr = 03) SELECT 1, 'static'")
+    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(t)) == 1
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
     spark.sql(f"INSERT OVERWRITE TABLE {t} PARTITION (ds = 'a', hr) SELECT 2, 'mixed', 4")
     spark.sql(f"INSERT INTO {t} PARTITION (HR, ds = 'a') SELECT 3, 'any order', 5")
     spark.sql(f"INSERT INTO TABLE {t} PARTITION (hr, ds) SELECT 4, 'by position', 'b' AS hr, 6 AS ds")
