@@ -6,7 +6,7 @@ Places are compared as what they are: spellings are one (`paths.canonical`), lin
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from string import ascii_letters, digits
 from typing import Final
 
@@ -34,6 +34,10 @@ class Roots:
         self._resolved = list(dict.fromkeys([*self._resolved, *map(_Resolver().canonical, locations)]))
         self._schemes = {*SERVED, *(paths.parse(text).identity[0] for text in self._resolved)}
 
+    def add_outside(self, locations: Sequence[str]) -> None:
+        """More roots: those of the locations that lie below none yet."""
+        self.add(set(locations).difference(self.holding(locations)))
+
     @property
     def all(self) -> list[str]:
         """The roots, canonical, the warehouse first."""
@@ -43,6 +47,12 @@ class Roots:
         """Returns those of the locations that are a root or lie below one."""
         resolver = _Resolver()
         return [location for location in locations if self._holds(resolver.canonical(location))]
+
+    def deletable(self, locations: Iterable[str]) -> set[str]:
+        """Returns those of the locations that lie below a root, and in which no root lies."""
+        resolver = _Resolver()
+        leading = ((location, resolver.canonical(location)) for location in locations)
+        return {location for location, place in leading if self._holds(place) and not self._lying_in(place)}
 
     def canonical(self, locations: Iterable[str]) -> dict[str, str]:
         """Tells where the locations lead, as one text for all ways to write it."""
@@ -65,7 +75,7 @@ class Roots:
     def require_below(self, location: str) -> None:
         """Raises InvalidOperationError for a root, for what a root lies in, and for what lies below none."""
         place = _Resolver().canonical(location)
-        lying_in = [text for text in self._resolved if place == text or paths.is_below(text, place)]
+        lying_in = self._lying_in(place)
         if paths.is_root(place) or lying_in:
             what = "the warehouse" if self._resolved[0] in lying_in else f"what {SETTING} names,"
             lies = f"{what} {lying_in[0]} lies there" if lying_in else "it is the root of a file system"
@@ -92,6 +102,9 @@ class Roots:
 
     def _holds(self, place: str) -> bool:
         return any(place == text or place.startswith(text.rstrip("/") + "/") for text in self._resolved)
+
+    def _lying_in(self, place: str) -> list[str]:
+        return [text for text in self._resolved if place == text or paths.is_below(text, place)]
 
     def _outside(self, location: str) -> str:
         return (

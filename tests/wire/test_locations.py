@@ -309,11 +309,23 @@ def test_places_of_databases_are_roots_where_none_are_named(
     place = tmp_path / "place"
     with connected(start_metastore(database_url, "--locations", str(place))) as client:
         client.create_database(Database("d", None, str(place)))
-    with connected(start_metastore(database_url, "--locations", "")) as client:
+    warehouse = tmp_path / "warehouse"
+    options = ("--locations", "", "--warehouse", str(warehouse))
+    with connected(start_metastore(database_url, *options)) as client:
         client.create_table(table("d", "t"))
         assert (place / "t").is_dir()
         client.drop_table("d", "t", True)
         assert not (place / "t").exists()
+        client.create_database(Database("inside"))
+    with connected(start_metastore(database_url, *options)) as client:  # which has learnt where both lie
+        for name in ("d", "inside"):
+            client.create_table(table(name, "t"))
+            client.drop_database(name, True, True)
+        assert place.is_dir()
+        assert not (place / "t").exists()
+        assert not (warehouse / "inside.db").exists()
+        client.create_database(Database("inside"))
+        client.create_database(Database("d", None, str(place)))
     elsewhere = start_metastore(database_url, "--locations", str(tmp_path / "other"))
     with connected(elsewhere) as client, pytest.raises(MetaException, match="METASTORE_LOCATIONS"):
         client.create_table(table("d", "t"))

@@ -55,7 +55,7 @@ class DatabaseService:
             work.catalogs.insert(catalog, if_not_exists=True)
             work.databases.insert(DEFAULT_CATALOG, self._completed(work, DEFAULT_CATALOG, database), if_not_exists=True)
             if not self._warehouse.roots.named:
-                self._warehouse.roots.add(work.databases.locations())
+                self._warehouse.roots.add_outside(work.databases.locations())
 
     def create(self, catalog: str, database: Database) -> None:
         """Raises AlreadyExistsError, InvalidObjectError, NotFoundError (of the catalog)."""

@@ -177,16 +177,21 @@ class Journal:
             sleep(_PAUSE)
 
     def _claimed(self, work: UnitOfWork, ids: Sequence[int], *, mine: bool) -> list[FileOperation]:
-        """What is to be done. A place to which something refers again is left as it is."""
+        """What is to be done. A place to which something refers again, and a root, is left as it is."""
         claimed = work.file_operations.claim(ids, mine=mine)
         vacated = [one for one in claimed if one.kind == "remove" and one.reason != TRUNCATED and not one.origin]
+        deletable = self._warehouse.roots.deletable(operation.location for operation in vacated)
         led = self._warehouse.roots.canonical([operation.location for operation in vacated])
         used = work.locations.referred([*led, *led.values()])
         kept = []
         for operation in vacated:
             uses = [used.get(place, UNUSED) for place in (operation.location, led[operation.location])]
-            if any(use.itself or (use.below and operation.reason != UNDONE) for use in uses):
-                log.info("%s is not deleted: other objects of the catalog lie there", operation.location)
+            used_by = any(use.itself or (use.below and operation.reason != UNDONE) for use in uses)
+            if used_by or operation.location not in deletable:
+                why = (
+                    "other objects of the catalog lie there" if used_by else "it is no place below a root of the server"
+                )
+                log.info("%s is not deleted: %s", operation.location, why)
                 kept.append(operation.id)
         if kept:
             work.file_operations.done(kept)

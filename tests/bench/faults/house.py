@@ -20,7 +20,10 @@ from thrift_idl.gen.metastore import Metastore
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest
 
 _PATIENCE = 30.0  # seconds until a killed worker is there again, and until what it left is done
-_UNFINISHED = "SELECT count(*) FROM file_operations WHERE kind <> 'moved' AND (drop_id IS NULL OR origin IS NULL)"
+_UNFINISHED = """
+    SELECT kind, location, reason, error, lease_ends_at - now() FROM file_operations
+    WHERE kind NOT IN ('moved', 'held') AND reason <> 'replaced' AND (drop_id IS NULL OR origin IS NULL)
+"""
 
 
 @dataclass
@@ -122,8 +125,9 @@ class RunningHouse(House):
         """Waits until the servers have done what was decided."""
         deadline = time.monotonic() + _PATIENCE
         with self._engine.connect() as connection:
-            while connection.execute(text(_UNFINISHED + " AND reason <> 'replaced'")).scalar_one():
-                assert time.monotonic() < deadline, "operations are left undone"
+            while left := connection.execute(text(_UNFINISHED)).all():
+                connection.rollback()
+                assert time.monotonic() < deadline, f"left undone: {left}"
                 time.sleep(0.05)
 
     def rows(self, of: Table | Partition) -> set[str]:
