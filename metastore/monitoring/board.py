@@ -13,9 +13,9 @@ import struct
 import threading
 import zlib
 from bisect import bisect_left
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from metastore.identity import METHODS
 
@@ -49,24 +49,9 @@ _TEXT_HEAD: Final = struct.Struct("=II")  # length and checksum: what is read wh
 _ATTEMPTS: Final = 20
 
 
-class Counted(NamedTuple):
-    """A call that has ended.
-
-    Attributes:
-        outcome: its number in OUTCOMES.
-        exception: the name of what was answered instead, where that is one.
-        request, reply: bytes.
-        sums: as SUMS, seconds first.
-        statements: seconds of each.
-    """
-
-    method: str
-    outcome: int
-    exception: str
-    request: int
-    reply: int
-    sums: Sequence[float]
-    statements: Sequence[float]
+Counted: TypeAlias = tuple[str, int, str, int, int, tuple[float, float, float, float, float], Sequence[float]]
+"""A call that has ended: its method; the number of its outcome in OUTCOMES; the name of the exception that was
+answered, if one was; bytes of request and reply; as SUMS, seconds first; seconds of each statement."""
 
 
 class OfMethod(NamedTuple):
@@ -124,16 +109,6 @@ class _Layout:
         starts = itertools.accumulate((*sizes, len(methods) * self.of_method))
         self.totals, self.kinds, self.committed, self.statements = itertools.islice(starts, 4)
         self.requests, self.replies, self.calls, self.size = starts
-
-    def count(self, call: Counted, figures: list[float]) -> None:
-        """Adds a call to the figures of its method."""
-        outcomes, exceptions, seconds, sums, _ = self.parts
-        figures[outcomes.start + call.outcome] += 1
-        if call.exception in self.exceptions:
-            figures[exceptions.start + self.exceptions[call.exception]] += 1
-        figures[seconds.start + bisect_left(SECONDS, call.sums[0])] += 1
-        for number, value in enumerate(call.sums, sums.start):
-            figures[number] += value
 
 
 class Place:
@@ -197,32 +172,40 @@ class Place:
         layout = self._layout
         self._publish_calls()
         while self._events:
-            self._figures[layout.committed + layout.events[self._events.popleft()]] += 1
+            number = layout.events.get(self._events.popleft())
+            if number is not None:
+                self._figures[layout.committed + number] += 1
         for name in self._active.union(active) & layout.methods.keys():
             at = layout.calls + layout.methods[name] * layout.of_method + layout.parts[-1].start
             self._figures[at] = active.get(name, 0)
         self._active = set(active)
 
     def _publish_calls(self) -> None:
-        layout = self._layout
-        methods: dict[str, list[float]] = {}
-        sizes = [[0.0] * (len(BYTES) + 2) for _ in range(2)]
+        layout, counted = self._layout, self._counted
+        _, exceptions, seconds, sums, _ = (part.start for part in layout.parts)
+        methods = defaultdict[str, list[float]](lambda: [0.0] * layout.of_method)
         statements = [0.0] * (len(SECONDS) + 2)
-        while self._counted:
-            call = self._counted.popleft()
-            if call.method in layout.methods:
-                layout.count(call, methods.setdefault(call.method, [0.0] * layout.of_method))
-            for seconds in call.statements:
-                statements[bisect_left(SECONDS, seconds)] += 1
-                statements[-1] += seconds
-            for of_one, size in zip(sizes, (call.request, call.reply), strict=True):
-                of_one[bisect_left(BYTES, size)] += 1
-                of_one[-1] += size
-        for method, figures in methods.items():
-            self._add(layout.calls + layout.methods[method] * layout.of_method, figures)
+        requests, replies = [0.0] * (len(BYTES) + 2), [0.0] * (len(BYTES) + 2)
+        while counted:
+            method, outcome, exception, request, reply, of_call, of_statements = counted.popleft()
+            figures = methods[method]
+            figures[outcome] += 1
+            if exception in layout.exceptions:
+                figures[exceptions + layout.exceptions[exception]] += 1
+            figures[seconds + bisect_left(SECONDS, of_call[0])] += 1
+            figures[sums:-1] = map(operator.add, figures[sums:-1], of_call)
+            for each in of_statements:
+                statements[bisect_left(SECONDS, each)] += 1
+                statements[-1] += each
+            requests[bisect_left(BYTES, request)] += 1
+            requests[-1] += request
+            replies[bisect_left(BYTES, reply)] += 1
+            replies[-1] += reply
+        for method in methods.keys() & layout.methods.keys():
+            self._add(layout.calls + layout.methods[method] * layout.of_method, methods[method])
         self._add(layout.statements, statements)
-        self._add(layout.requests, sizes[0])
-        self._add(layout.replies, sizes[1])
+        self._add(layout.requests, requests)
+        self._add(layout.replies, replies)
 
     def _add(self, at: int, figures: Sequence[float]) -> None:
         for number, value in enumerate(figures, at):

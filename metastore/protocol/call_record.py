@@ -15,7 +15,7 @@ from thrift.Thrift import TException, TType
 
 from metastore.context import Caller
 from metastore.errors import BudgetError, MetastoreError
-from metastore.monitoring.board import CLIENTS, OUTCOMES, Counted, Place
+from metastore.monitoring.board import CLIENTS, OUTCOMES, Place
 from metastore.monitoring.logs import CallLine, one_line
 from metastore.protocol.exceptions import text_of, told_as
 from metastore.protocol.methods import Method
@@ -74,7 +74,7 @@ class CallRecords:
             partitions = rows_of(success) or 0 if "partition" in method else 0
             told = told_as(answer) if outcome == DECLARED else ""
             sums = seconds, peer.database_seconds, peer.waiting_seconds, len(peer.statements), partitions
-            self._place.count(Counted(method, outcome, told, request, reply, sums, peer.statements))
+            self._place.count((method, outcome, told, request, reply, sums, peer.statements))
         slow = seconds >= self._slow
         level = logging.ERROR if outcome == FAILED else logging.WARNING if slow else logging.INFO
         if not (slow or log.isEnabledFor(level)):
