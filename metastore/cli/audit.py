@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Final
 
 from metastore.cli.database import database
+from metastore.cli.options import moment
 from metastore.cli.printing import print_table
-from metastore.errors import InvalidInputError
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.audit import AuditLine
@@ -18,12 +18,12 @@ _HEADER: Final = ("number", "time (UTC)", "user", "for", "address", "method", "o
 
 def audit(settings: Settings, name: str | None, since: str | None, user: str | None, limit: int) -> str:
     """Prints the last lines of the trail, of a table or a database; returns the summary. Raises InvalidInputError."""
-    moment = None if since is None else _moment(since)
+    begin = None if since is None else moment("--since", since)
     with database(settings) as url:
         store = Store(make_engine(settings, url), settings)
         try:
             with store.read() as work:
-                lines = work.audit.select(name.lower() if name else None, moment, user, limit)
+                lines = work.audit.select(name.lower() if name else None, begin, user, limit)
         finally:
             store.close()
     print_table("Audit trail", _HEADER, [_row(line) for line in lines])
@@ -35,11 +35,3 @@ def _row(line: AuditLine) -> tuple[str | None, ...]:
     at = line.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     who = (line.user_name, line.for_user, line.address)
     return str(line.number), at, *who, line.method, ", ".join(line.objects), line.outcome, detail, line.request
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInputError(f"--since {text!r} is no time: write 2026-01-31, or 2026-01-31T23:59:59") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -12,8 +12,9 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from metastore.cli.client import connected
 from metastore.cli.names import split_table
+from metastore.cli.options import moment
 from metastore.cli.printing import print_table
-from metastore.errors import InvalidInputError, NotFoundError
+from metastore.errors import NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, NotificationEventRequest, Table
 
 _AT_ONCE: Final = 1000  # events that are read
@@ -33,8 +34,8 @@ def history(uri: str, name: str, at: str | None) -> str:
         rows = [(_time(event), event.eventType, _user(event), change) for event in events for change in _changes(event)]
         print_table(f"History of {name}", ("time (UTC)", "event", "by", "change"), rows)
         return f"{len(events)} events since {_time(events[0])}"
-    moment = _moment(at)
-    print_table(f"{name} at {at}", ("property", "value"), _definition(_table_at(name, events, moment)))
+    until = moment("--at", at).timestamp()
+    print_table(f"{name} at {at}", ("property", "value"), _definition(_table_at(name, events, until)))
     return ""
 
 
@@ -91,10 +92,10 @@ def _definition(table: Table) -> list[tuple[str, str]]:
     return list(_facts(table).items())
 
 
-def _table_at(name: str, events: list[NotificationEvent], moment: float) -> Table:
+def _table_at(name: str, events: list[NotificationEvent], until: float) -> Table:
     """Returns the definition after the last event up to then, or before the first one later. Raises NotFoundError."""
-    earlier = [event for event in events if event.eventTime <= moment]
-    later = [event for event in events if event.eventTime > moment]
+    earlier = [event for event in events if event.eventTime <= until]
+    later = [event for event in events if event.eventTime > until]
     if earlier and earlier[-1].eventType != "DROP_TABLE":
         last = earlier[-1]
         return _table(last, "tableObjAfterJson" if last.eventType == "ALTER_TABLE" else "tableObjJson")
@@ -111,12 +112,3 @@ def _table(event: NotificationEvent, key: str) -> Table:
 
 def _time(event: Any) -> str:
     return datetime.fromtimestamp(event.eventTime, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _moment(text: str) -> float:
-    """Returns seconds since 1970 of an ISO 8601 text; without an offset it is UTC. Raises InvalidInputError."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInputError(f"--at {text!r} is no time: write 2026-01-31T23:59:59+01:00, or UTC") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

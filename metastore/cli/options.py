@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from metastore.errors import InvalidInputError
 from metastore.settings import PREFIX, Settings
 
 _TYPES: Final[dict[Callable[[str], Any], Any]] = {int: int, float: float, Path: click.Path(path_type=Path)}
@@ -39,3 +41,13 @@ uri_option = click.option(
     show_envvar=True,
     help="a running metastore; several, with commas between, are tried in turn",
 )
+
+
+def moment(option: str, text: str) -> datetime:
+    """Returns what an option says in ISO 8601; without an offset it is UTC. Raises InvalidInputError."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        mend = "write 2026-01-31, or 2026-01-31T23:59:59, or with +01:00 behind it what is not UTC"
+        raise InvalidInputError(f"{option} {text!r} is no time: {mend}") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from metastore.domain.partition_names import DEFAULT_PARTITION
+
 
 def quote(name: str) -> str:
     """Returns the name as an identifier of Spark SQL."""
@@ -11,3 +13,8 @@ def quote(name: str) -> str:
 def literal(text: str) -> str:
     """Returns the text as a constant of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def stored_literal(text: str) -> str:
+    """Returns a partition's or skewed value, as the metastore has it, as a constant of Spark SQL."""
+    return "NULL" if text == DEFAULT_PARTITION else literal(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.domain.partition_names import DEFAULT_PARTITION
+from spark_client.jvm.sql_text import quote, stored_literal
 
 _SHOWN = 20
 
@@ -51,8 +51,8 @@ class SkewSuggestion:
         """SKEWED BY … for CREATE TABLE or ALTER TABLE; empty where no value is heavy."""
         if not self.values:
             return ""
-        columns = ", ".join(f"`{name.replace('`', '``')}`" for name in self.columns)
-        tuples = [", ".join(map(_literal, value.values)) for value in self.values]
+        columns = ", ".join(map(quote, self.columns))
+        tuples = [", ".join(map(stored_literal, value.values)) for value in self.values]
         values = ", ".join(f"({text})" if len(self.columns) > 1 else text for text in tuples)
         return f"SKEWED BY ({columns}) ON ({values}) STORED AS DIRECTORIES"
 
@@ -69,10 +69,3 @@ class SkewSuggestion:
             lines.append(f"and {len(self.values) - _SHOWN:,} more")
         total = f"any other: {self.rest:.2%}; prunes {1 - self.rest:.2%}. On average, {self.pruned:.2%} is not read"
         return "\n".join([f"{name}: {len(self.values):,} heavy values in {self.rows:,} rows", *lines, total])
-
-
-def _literal(text: str) -> str:
-    if text == DEFAULT_PARTITION:
-        return "NULL"
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

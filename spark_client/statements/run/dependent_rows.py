@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.jvm.parser import clause, shown_partitions, spark_sql
+from spark_client.jvm.sql_text import literal, quote
 from spark_client.statements.grammar.dependent_tables import OfTable
 from spark_client.statements.run.clauses import no_such_partition, partition_values
 
@@ -36,10 +37,10 @@ def show_create(context: Context, table: Table) -> DataFrame:
     keys = ", ".join(f"{_name(column.name)} {column.type.upper()}" for column in table.partition_columns)
     comment = table.parameters.get("comment")
     own = {key: value for key, value in table.parameters.items() if not _INTERNAL.fullmatch(key)}
-    properties = ",\n".join(f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(own.items()))
+    properties = ",\n".join(f"  {literal(key)} = {literal(value)}" for key, value in sorted(own.items()))
     lines = [
         f"CREATE DEPENDENT TABLE {_name(table.database)}.{_name(table.name)}",
-        *([f"COMMENT {_literal(comment)}"] if comment else []),
+        *([f"COMMENT {literal(comment)}"] if comment else []),
         f"PARTITIONED BY ({keys})",
         f"DEPENDS ON TABLE {'.'.join(map(_name, base.split('.')))}",
         *([f"TBLPROPERTIES (\n{properties})"] if own else []),
@@ -80,8 +81,4 @@ def _dependency_rows(context: Context, table: Table, values: Sequence[str]) -> I
 
 
 def _name(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return name if _PLAIN.fullmatch(name) else quote(name)

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from metastore.client.structs import Partition, Skew, Table
-from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.domain.skew_places import is_flat, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.jvm.parser import literal_value
+from spark_client.jvm.sql_text import stored_literal
 from spark_client.scan.predicate import Node, partitions_having
 from spark_client.statements.grammar.skewed_tables import SetSkewedLocation
 from spark_client.statements.run.clauses import resolve_table, typed_values
@@ -98,7 +98,7 @@ def _declared(context: Context, what: str, owner: Table | Partition, literals: S
     """Returns the declared value that these literals are, as it is stored. A client may have stored 01 for 1."""
     skew = owner.skew
     (wanted,) = typed(context, what, owner.columns, skew.columns, [literals])
-    stored = [[_quoted(text) for text in value] for value in skew.values]
+    stored = [[stored_literal(text) for text in value] for value in skew.values]
     known = dict(zip(typed(context, what, owner.columns, skew.columns, stored), skew.values, strict=True))
     if wanted not in known:
         raise InvalidStatementError(
@@ -106,14 +106,6 @@ def _declared(context: Context, what: str, owner: Table | Partition, literals: S
             + "; ".join(", ".join(value) for value in skew.values)
         )
     return known[wanted]
-
-
-def _quoted(text: str) -> str:
-    """Returns a stored text as a literal."""
-    if text == DEFAULT_PARTITION:
-        return "NULL"
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _check_default(what: str, place: str, default: str) -> None:
