@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import select
@@ -48,7 +49,7 @@ class Pages:
         self._asked = float("-inf")
 
     def serve(self, listener: socket.socket, lifeline: int) -> int:
-        """Answers until `lifeline` can be read."""
+        """Answers until `lifeline` can be read; then whoever asks is refused, however long others drain."""
         pages = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -72,6 +73,8 @@ class Pages:
         server.socket = listener
         threading.Thread(target=server.serve_forever, daemon=True).start()
         select.select([lifeline], [], [])
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
         return 0
 
     def page(self, path: str) -> tuple[int, str, str]:

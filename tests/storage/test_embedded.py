@@ -152,6 +152,14 @@ def test_an_unusable_folder_is_one_line(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(raised.value)
 
 
+def test_a_folder_that_is_somebody_elses_is_left(data_dir: Path) -> None:
+    (data_dir / "postgres").mkdir(parents=True)
+    (data_dir / "postgres" / "letter").write_text("dear")
+    with pytest.raises(ConfigurationError, match="not empty, and no PostgreSQL's: move it away"):
+        EmbeddedPostgres(data_dir)
+    assert [path.name for path in (data_dir / "postgres").iterdir()] == ["letter"]
+
+
 def test_a_broken_cluster_is_one_line(data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir):
         pass

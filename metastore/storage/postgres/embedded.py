@@ -130,6 +130,11 @@ class EmbeddedPostgres:
     def _prepare(self) -> None:
         """What only the first user may do: make the cluster, size it, forget a server that died with its machine."""
         if not self._initialised():
+            if self._folder.is_dir() and any(self._folder.iterdir()):
+                raise ConfigurationError(
+                    f"{self._folder} is not empty, and no PostgreSQL's: move it away, or choose another folder with "
+                    f"--data-dir or METASTORE_DATA_DIR"
+                )
             fresh = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self._folder.parent))
             try:
                 with _plain_locale():

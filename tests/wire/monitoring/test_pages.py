@@ -59,6 +59,17 @@ def refusal(url: str) -> str:
     return ""
 
 
+def is_refused(url: str) -> bool:
+    """Whether nobody listens there."""
+    try:
+        page(url)
+    except HTTPError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
 def samples(url: str) -> dict[str, list[Any]]:
     """All samples by their name; the parser refuses what is no exposition."""
     found: dict[str, list[Any]] = {}
@@ -168,6 +179,24 @@ def test_it_is_ready_as_long_as_its_database_is(
     proxy.resume()
     while refusal(f"{url}/health/ready"):
         threading.Event().wait(0.1)
+
+
+def test_who_drains_is_not_ready(database_url: str, start_metastore: Start, proxied: Callable[[str], Proxy]) -> None:
+    proxy = proxied(database_url)
+    server = start_metastore(proxy.url, "--http-port", "0")
+    found = HTTP.search(server.ready)
+    assert found
+    with connected(server) as client:
+        assert client.get_all_databases() == ["default"]
+        proxy.silence()
+        client.send_get_all_databases()
+        server.process.terminate()
+        while not is_refused(f"{found[1]}/health/ready"):
+            threading.Event().wait(0.1)
+        assert server.process.poll() is None, "a call is under way"
+        proxy.resume()
+        assert client.recv_get_all_databases() == ["default"]
+    assert server.process.wait(60) == 0
 
 
 def test_slow_calls_and_those_in_flight_are_shown(seen: tuple[Server, str], capsys: pytest.CaptureFixture[str]) -> None:
