@@ -194,9 +194,9 @@ class Place:
                 figures[exceptions + layout.exceptions[exception]] += 1
             figures[seconds + bisect_left(SECONDS, of_call[0])] += 1
             figures[sums:-1] = map(operator.add, figures[sums:-1], of_call)
-            for each in of_statements:
-                statements[bisect_left(SECONDS, each)] += 1
-                statements[-1] += each
+            for duration in of_statements:
+                statements[bisect_left(SECONDS, duration)] += 1
+                statements[-1] += duration
             requests[bisect_left(BYTES, request)] += 1
             requests[-1] += request
             replies[bisect_left(BYTES, reply)] += 1

@@ -40,6 +40,7 @@ def test_environment_then_overrides() -> None:
         ("READ_TIMEOUT", "inf"),
         ("DATABASE_URL", "mysql://u:secret@h/d"),
         ("LOG_LEVEL", "loud"),
+        ("AUTHORIZATION", "some"),
     ],
 )
 def test_a_bad_value_is_named(name: str, value: str) -> None:

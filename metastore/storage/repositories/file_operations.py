@@ -272,10 +272,6 @@ class FileOperations:
         """What was replaced below the places, which come back, waits for its grace time again."""
         self._connection.execute(_RELEASE, {"drop_id": drop_id, "places": list(places)})
 
-    def share_places(self) -> None:
-        """Until the commit, nobody claims a place without seeing what this transaction refers to."""
-        self._connection.execute(text(_SHARE))
-
     def alone(self) -> None:
         """Until the commit, nobody refers to a place anew."""
         self._connection.execute(text(_ALONE))
