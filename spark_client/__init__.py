@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+if find_spec("py4j") is None:  # pyspark-client has the package pyspark, too
+    raise ImportError(
+        "spark_client needs PySpark with its driver (pip install 'pyspark>=3.5'); a client of Spark Connect needs "
+        "nothing of it: let `metastore spark serve --connect 15002` be its server, and ask that with SQL"
+    )
+
 from spark_client.joins.by_bucket import by_bucket
 from spark_client.joins.skew_join import skew_join
 from spark_client.scan.report import ScanReport, scan_report

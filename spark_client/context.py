@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 from pyspark.sql import SparkSession
@@ -26,10 +27,14 @@ class Context:
 
 
 class MetastoreSession(SparkSession):
-    """A SparkSession that knows its metastore. `started`: the one that was started last, stopped or not."""
+    """A SparkSession that knows its metastore. `started`: the one that was started last, stopped or not.
+
+    `fixed`: what its SparkContext was started with, as it was said.
+    """
 
     started: ClassVar[MetastoreSession | None] = None
     metastore: MetastoreClient
+    fixed: Mapping[str, str | None] = MappingProxyType({})
 
 
 def is_remote(given: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_client.errors import SessionError
@@ -20,9 +20,9 @@ class Doors:
     """What is served from a session, and under which addresses; None where it is not."""
 
     session: Session
-    connect: str | None
-    thrift: str | None
-    _thrift: Any
+    connect: str | None = None
+    thrift: str | None = None
+    _thrift: Any = None
 
     def stop(self) -> None:
         """Closes the doors, and stops Spark."""
@@ -62,15 +62,18 @@ def serve(
             _check_free(host, port)
     settings = {**_SETTINGS, **(conf or {})}
     spark = session(uris, app_name=app_name, master=master, warehouse=warehouse, conf=settings)
-    if connect is not None:
-        doors.start_connect(spark, host, connect)
-    server = None if thrift is None else doors.start_thrift(spark, host, thrift)
-    return Doors(
-        spark,
-        None if connect is None else f"sc://{host}:{connect}",
-        None if thrift is None else f"jdbc:hive2://{host}:{thrift}",
-        server,
-    )
+    opened = Doors(spark)
+    try:
+        if connect is not None:
+            doors.start_connect(spark, host, connect)
+            opened = replace(opened, connect=f"sc://{host}:{connect}")
+        if thrift is not None:
+            server = doors.start_thrift(spark, host, thrift)
+            opened = replace(opened, thrift=f"jdbc:hive2://{host}:{thrift}", _thrift=server)
+    except SessionError:
+        opened.stop()
+        raise
+    return opened
 
 
 def _check_free(host: str, port: int) -> None:
@@ -81,4 +84,4 @@ def _check_free(host: str, port: int) -> None:
             probe.bind((host, port))
     except (OSError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise SessionError(f"cannot listen on {host}:{port}: {reason}; choose another port") from None
+        raise doors.port_is_taken(host, port, str(reason)) from None

@@ -83,13 +83,14 @@ def session(
     Raises:
         MetastoreUnavailableError: no metastore answers at these addresses.
         SessionError: Spark already runs on another metastore.
-        UnsupportedSparkError: Spark is older than 3.5, or Java than 17.
+        UnsupportedSparkError: Spark is older than 3.5, Java older than 17, or too new for this Spark.
     """
     versions.check_spark()
     _refuse_remote_mode()
     metastore = MetastoreClient(uris)
-    running = MetastoreSession.started
+    running, fixed = MetastoreSession.started, {"master": master, "warehouse": warehouse}
     if running is not None and sessions.is_running(running.sparkContext):
+        _check_fixed(running.fixed, fixed)
         return _another(running, metastore, conf or {})
     settings = {
         **_SETTINGS,
@@ -102,10 +103,11 @@ def session(
         spark_conf.setMaster(master)
     if (spark_conf.get("spark.master") or "local").startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else UDFs run in the first python3 of the PATH
-    context = SparkContext.getOrCreate(spark_conf)
+    context = sessions.start_context(spark_conf)
     options = _options(settings, context.defaultParallelism)
     java_session = sessions.start(context, options, _handlers(context, metastore), FIRST_WORDS)
     MetastoreSession.started = started = Session(context, java_session, metastore=metastore)
+    started.fixed = fixed
     return started
 
 
@@ -150,6 +152,16 @@ def _another(running: MetastoreSession, metastore: MetastoreClient, conf: Mappin
     for key, value in conf.items():
         _set(new, key, _text(value))
     return new
+
+
+def _check_fixed(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> None:
+    """Raises SessionError where something else is said than what Spark was started with."""
+    for name, value in now.items():
+        if name in before and value not in (None, before[name]):
+            was = f"as {before[name]}" if before[name] else "by default"
+            raise SessionError(
+                f"{name} was fixed {was} when Spark started; stop() that session before one with {value}"
+            )
 
 
 def _set(spark: Session, key: str, value: str) -> None:

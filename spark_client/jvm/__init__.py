@@ -65,29 +65,19 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
         loaders.append(compiled.loader(request.capability))
 
     answers = Answers({**handlers, requests.LoadCapability: load})
-    arguments = gateway.jvm.java.util.List.of(answers).toArray()
-    tables, joins = (
-        compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
-        for name in ("ResolveHiveTables", "ResolveSkewJoin")
-    )
-    statements, explanations = (
-        compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
-        for name in ("Statement$Resolve", "Explain$Resolve")
-    )
-    parser = compiled.constructor("core", "Parser$Builder").newInstance(
-        gateway.jvm.java.util.List.of(answers, "|".join(first_words)).toArray()
-    )
-    if versions.RULES_BEFORE_NAMES:
-        reachable = compiled.constructor("core", "Reachable$Builder").newInstance(arguments)
-        java_session.extensions().injectHintResolutionRule(reachable)
-    java_session.extensions().injectParser(parser)
-    java_session.extensions().injectResolutionRule(statements)
-    java_session.extensions().injectPostHocResolutionRule(explanations)
     extensions = java_session.extensions()
-    writes = compiled.constructor("core", "ResolveV2Writes$Builder").newInstance(
-        gateway.jvm.java.util.List.of().toArray()
-    )
-    versions.inject_before_resolution(extensions, writes)
-    java_session.extensions().injectResolutionRule(tables)
-    java_session.extensions().injectPostHocResolutionRule(tables)
-    java_session.extensions().injectPostHocResolutionRule(joins)  # columns of type char(n) are padded before that
+
+    def rule(name: str, *more: str) -> Any:
+        arguments = gateway.jvm.java.util.List.of(answers, *more).toArray()
+        return compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
+
+    if versions.RULES_BEFORE_NAMES:  # else the parser applies them
+        for name in ("Reachable", "ResolveV2Writes"):
+            extensions.injectHintResolutionRule(rule(name))
+    tables = rule("ResolveHiveTables")
+    extensions.injectParser(rule("Parser", "|".join(first_words)))
+    extensions.injectResolutionRule(rule("Statement$Resolve"))
+    extensions.injectResolutionRule(tables)
+    extensions.injectPostHocResolutionRule(rule("Explain$Resolve"))
+    extensions.injectPostHocResolutionRule(tables)
+    extensions.injectPostHocResolutionRule(rule("ResolveSkewJoin"))  # columns of type char(n) are padded before that

@@ -5,8 +5,11 @@ Both make a session for each of their users from ours (`newSession`), so these h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_client.errors import SessionError
@@ -17,16 +20,14 @@ _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 
 def start_connect(spark: SparkSession, host: str, port: int) -> None:
-    """Starts Spark Connect. Raises SessionError where its classes are missing, or it does not start."""
+    """Starts Spark Connect. Raises SessionError where its classes are missing, or the port is taken."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
     artifact = f"org.apache.spark:spark-connect_{_scala(java)}:{spark.version}"
     service = _companion(java, _CONNECT, f"Spark Connect needs conf={{'spark.jars.packages': '{artifact}'}}")
     context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001
     context.conf().set("spark.connect.grpc.binding.address", host).set("spark.connect.grpc.binding.port", str(port))
-    if versions.CONNECT_TAKES_CONTEXT:
-        service.start(context)
-    else:
-        service.start()
+    with listening(host, port):
+        service.start(*((context,) if versions.CONNECT_TAKES_CONTEXT else ()))
 
 
 def stop_connect(spark: SparkSession) -> None:
@@ -43,7 +44,26 @@ def start_thrift(spark: SparkSession, host: str, port: int) -> Any:
     server = _companion(java, _THRIFT, f"the Thrift server needs {artifact} among Spark's jars: pip install pyspark")
     spark.conf.set("hive.server2.thrift.bind.host", host)
     spark.conf.set("hive.server2.thrift.port", str(port))
-    return server.startWithContext(spark._jsparkSession.sqlContext())  # noqa: SLF001
+    with listening(host, port):
+        if versions.THRIFT_MAY_FAIL:
+            return server.startWithSparkSession(spark._jsparkSession, False)  # noqa: FBT003, SLF001
+        return server.startWithContext(spark._jsparkSession.sqlContext())  # noqa: SLF001
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[None]:
+    """Raises SessionError where what starts within cannot listen there."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        if "BindException" not in str(error):
+            raise
+        raise port_is_taken(host, port, "Address already in use") from None
+
+
+def port_is_taken(host: str, port: int, reason: str) -> SessionError:
+    """Returns the error of a server that cannot listen there."""
+    return SessionError(f"cannot listen on {host}:{port}: {reason}; choose another port")
 
 
 def _companion(java: Any, name: str, otherwise: str) -> Any:

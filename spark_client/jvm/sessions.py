@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_client.jvm import Handlers, install, versions
 
 
+def start_context(conf: SparkConf) -> SparkContext:
+    """Returns the SparkContext that runs, or starts one. Raises UnsupportedSparkError where Java does not fit."""
+    with versions.java_is_checked():
+        context = SparkContext.getOrCreate(conf)
+    java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
+    versions.check_java(_java_version(java))
+    return context
+
+
 def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers, first_words: Sequence[str]) -> Any:
     """Returns a new session of the JVM's with our rules, whose requests go to the handlers (see `install`).
 
-    Raises UnsupportedSparkError where Java is too old, or this Spark cannot have our rules.
+    Raises UnsupportedSparkError where this Spark cannot have our rules.
     """
     java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
-    versions.check_java(java)
     made = versions.classes(java).SparkSession(context._jsc.sc(), dict(options))  # noqa: SLF001
     install(made, context._gateway, handlers, first_words)  # noqa: SLF001
     return made
@@ -26,13 +34,17 @@ def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers,
 def beside(spark: SparkSession, handlers: Handlers, first_words: Sequence[str]) -> Any:
     """Returns a session of the JVM's like that of `spark`, with its settings and views, and with our rules.
 
-    Raises UnsupportedSparkError as `start`.
+    Raises UnsupportedSparkError as `start_context` and `start`.
     """
-    versions.check_java(spark._jvm)  # noqa: SLF001 - PySpark has no name for these
+    versions.check_java(_java_version(spark._jvm))  # noqa: SLF001 - PySpark has no name for these
     java: Any = spark._jsparkSession  # noqa: SLF001
     if not has_rules(java.cloneSession()):
         install(java, spark.sparkContext._gateway, handlers, first_words)  # noqa: SLF001
     return java.cloneSession()
+
+
+def _java_version(java: Any) -> str:
+    return str(java.java.lang.System.getProperty("java.specification.version"))
 
 
 def has_rules(java_session: Any) -> bool:

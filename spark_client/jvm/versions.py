@@ -6,18 +6,27 @@ Tried are the newest patches of five minors. Nothing else asks for a version.
 from __future__ import annotations
 
 import logging
+import os
 import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 
 from spark_client.errors import UnsupportedSparkError
 
 TRIED = ("3.5", "4.0", "4.1", "4.2", "4.3")
 OLDEST_JAVA = 17
+# Of those that have a newest one.
+NEWEST_JAVA: dict[tuple[int, ...], int] = {(3, 5): 21}
 # Java's names in Spark 4, and what they were before: there, Scala 2.12's Seq need not be immutable.
 _BEFORE_4 = {
     "import org.apache.spark.sql.classic.SparkSession;": "import org.apache.spark.sql.SparkSession;",
@@ -25,6 +34,7 @@ _BEFORE_4 = {
 }
 _SINCE = re.compile(r"// since ([\d.]+) \{\n.*?// \}\n", re.DOTALL)
 _LOG = logging.getLogger(__name__)
+_warned_of: set[str] = set()
 
 
 def _release(version: str) -> tuple[int, ...]:
@@ -37,29 +47,54 @@ _IS_BEFORE_4 = _release(pyspark.__version__) < (4, 0)
 RULES_BEFORE_NAMES = _release(pyspark.__version__) >= (4, 0)
 # Whether Spark Connect is told the SparkContext when it starts.
 CONNECT_TAKES_CONTEXT = _release(pyspark.__version__) >= (4, 0)
+# Whether the Thrift server can be told to raise where it does not start, instead of ending the driver.
+THRIFT_MAY_FAIL = _release(pyspark.__version__) >= (4, 0)
 # Whether there is the function `approx_top_k`.
 COUNTS_TOP_K = _release(pyspark.__version__) >= (4, 1)
 
 
 def check_spark() -> None:
-    """Warns of a minor that nobody tried. Raises UnsupportedSparkError for one that is too old."""
+    """Warns once of a minor that nobody tried. Raises UnsupportedSparkError for one that is too old."""
     release = _release(pyspark.__version__)
     tried = [_release(minor) for minor in TRIED]
     if release < tried[0]:
         raise UnsupportedSparkError(
             f"Spark {pyspark.__version__} is too old: install {TRIED[0]} or newer (pip install 'pyspark>={TRIED[0]}')"
         )
-    if release not in tried:
+    if release not in tried and pyspark.__version__ not in _warned_of:
+        _warned_of.add(pyspark.__version__)
         _LOG.warning("Spark %s was not tried with this library; %s were", pyspark.__version__, ", ".join(TRIED))
 
 
-def check_java(jvm: Any) -> None:
-    """Raises UnsupportedSparkError where Java is too old."""
-    version = str(jvm.java.lang.System.getProperty("java.specification.version"))
-    if version.startswith("1.") or int(version) < OLDEST_JAVA:
+def check_java(version: str) -> None:
+    """Raises UnsupportedSparkError where that version of Java (17, 1.8) is too old, or too new for this Spark."""
+    number = int(version.removeprefix("1.").partition(".")[0])
+    newest = NEWEST_JAVA.get(_release(pyspark.__version__), number)
+    if not OLDEST_JAVA <= number <= newest:
+        wanted = f"Java {OLDEST_JAVA}" + (f" to {newest}" if number > newest else " or newer")
         raise UnsupportedSparkError(
-            f"Java {version} is too old: install Java {OLDEST_JAVA} or newer, and let JAVA_HOME name its directory"
+            f"Java {version} is too {'new' if number > newest else 'old'} for Spark {pyspark.__version__}: "
+            f"install {wanted}, and let JAVA_HOME name its directory"
         )
+
+
+@contextmanager
+def java_is_checked() -> Iterator[None]:
+    """Raises UnsupportedSparkError where Spark does not start, and the Java that it finds is why."""
+    try:
+        yield
+    except (PySparkException, Py4JError):
+        home = os.environ.get("JAVA_HOME")
+        java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+        if java is None:
+            where = f"JAVA_HOME={home}" if home else "the PATH"
+            raise UnsupportedSparkError(
+                f"no Java in {where}: install Java {OLDEST_JAVA} or newer, and let JAVA_HOME name its directory"
+            ) from None
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+        if found := re.search(r'version "([\d.]+)', said):
+            check_java(found[1])
+        raise
 
 
 def java_source(text: str) -> str:
@@ -82,14 +117,6 @@ def classes(jvm: Any) -> Any:
 def column_of(spark: SparkSession, expression: Any) -> Column:
     """Returns the column that a Catalyst expression is."""
     return _column(spark._jvm, expression)  # noqa: SLF001 - PySpark has no name for it
-
-
-def inject_before_resolution(extensions: Any, rule: Any) -> None:
-    """Adds a rule that sees names before Spark resolves them. Where this Spark has no place for it, there is none."""
-    try:
-        extensions.injectHintResolutionRule(rule)
-    except Py4JError:
-        _LOG.info("df.writeTo(…) of Hive's tables needs a newer Spark than %s", pyspark.__version__)
 
 
 def hint_parameter(column: Column) -> Any:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.context import is_remote
+from spark_client.errors import SessionError
 from spark_client.jvm.plans import kind, nodes_and_subqueries, query_execution
 from spark_client.scan.lineage import DependentScan, dependent_scans
 
@@ -79,7 +81,8 @@ def scan_report(df: DataFrame) -> ScanReport:
 
     What depends on the data (dynamic partition pruning) is not known before the query runs, and counts as read;
     of a cached DataFrame nothing is read, and of rows by bucket what by_bucket would find now. A client of Spark
-    Connect asks its server, and hears of the scans alone. Raises what planning the query raises.
+    Connect asks its server, and hears of the scans alone. Raises what planning the query raises, and SessionError where
+    that server is not one of ours.
     """
     if is_remote(df):
         return _asked(df)
@@ -98,6 +101,11 @@ def _asked(df: DataFrame) -> ScanReport:
     df.createTempView(name)
     try:
         rows = df.sparkSession.sql(f"SHOW SCANS OF SELECT * FROM {name}").collect()  # noqa: S608 - our own name
+    except ParseException:
+        raise SessionError(
+            "scan_report asks the server of Spark Connect, and this one does not know this library: "
+            "`metastore spark serve --connect 15002` starts one that does"
+        ) from None
     finally:
         df.sparkSession.catalog.dropTempView(name)
     return ScanReport(

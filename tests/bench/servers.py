@@ -115,6 +115,8 @@ def postgres(folder: Path) -> Iterator[Postgres]:
         server, port = embedded._server, free_port()
         options = f"-h 127.0.0.1 -p {port} -k {make_url(embedded.url).query['host']}"
         log = folder / "postgres" / "log"
+        with (folder / "postgres" / "pg_hba.conf").open("a") as known:
+            known.write("host all all 127.0.0.1/32 trust\n")
         arguments = ("-w", "-o", options, "-l", str(log), "-D", str(folder / "postgres"), "restart")
         pgexec.pgexec("pg_ctl", arguments, bin_path=server.bin_path, user=server.system_user, timeout=60)
         url = make_url(embedded.url).set(host="127.0.0.1", port=port, query={}).render_as_string(hide_password=False)

@@ -25,6 +25,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.ui.enabled": "false",
+    "spark.sql.scripting.enabled": "true",  # of 4.0, where it is off
 }
 SKEWED = "SKEWED BY (x) ON ('a', 'b') STORED AS DIRECTORIES"
 

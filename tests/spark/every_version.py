@@ -39,8 +39,8 @@ def run(version: str, arguments: list[str]) -> int:
     write(f"\nSpark {version}")
     tests = [argument for argument in arguments if argument.startswith("tests/")] or ["tests/spark"]
     others = [argument for argument in arguments if argument not in tests]
-    command = [made.stdout.strip(), "-m", "pytest", "-q", f"--junitxml={report}", *others, *tests]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    command = [made.stdout.strip(), "-m", "pytest", "-q", "-p", "tests.spark.as_they_occur", f"--junitxml={report}"]
+    return subprocess.run([*command, *others, *tests], cwd=ROOT, check=False).returncode
 
 
 def write(line: str) -> None:

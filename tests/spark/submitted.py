@@ -1,10 +1,11 @@
-"""A program for spark-submit; prints what it saw as JSON. Its executors are processes of their own.
+"""A program for spark-submit; prints what it saw as JSON, or writes it to a file. Its executors are other processes.
 
-spark-submit --master 'local-cluster[2,1,1024]' submitted.py thrift://host:port TABLE
+spark-submit --master 'local-cluster[2,1,1024]' submitted.py thrift://host:port TABLE [FILE]
 """
 
 import json
 import sys
+from pathlib import Path
 
 import spark_client
 
@@ -35,4 +36,8 @@ def main(uri: str, table: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n" + json.dumps(main(*sys.argv[1:])) + "\n")
+    seen = json.dumps(main(*sys.argv[1:3]))
+    if sys.argv[3:]:
+        Path(sys.argv[3]).write_text(seen)
+    else:
+        sys.stdout.write(f"\n{seen}\n")

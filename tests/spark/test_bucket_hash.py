@@ -13,10 +13,10 @@ import pytest
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.column import Column as ClassicColumn
 
 from metastore.client.structs import Column
 from spark_client.jvm.columns import hive_hash
+from spark_client.jvm.versions import column_of
 from tests.spark import bucket_hashes as expected
 
 Typed = Sequence[tuple[str, Any]]
@@ -160,7 +160,7 @@ def test_version_1_is_sparks_own_hash_of_hives(spark: SparkSession) -> None:
     theirs = jvm.org.apache.spark.sql.catalyst.expressions.HiveHash(attributes)
     both = rows.select(
         hive_hash(rows, columns, 1).alias("ours"),
-        ClassicColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(theirs)).alias("theirs"),
+        column_of(spark, theirs).alias("theirs"),
     ).collect()
     assert [row.ours for row in both] == [row.theirs for row in both]
     assert len({row.ours for row in both}) > 290

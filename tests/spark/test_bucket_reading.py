@@ -21,6 +21,7 @@ from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
 from spark_client.scan.report import Extent
 from spark_client.write.insert import insert_into
+from tests.spark.since import since
 from tests.spark.tables import ORC, columns, folder, frame, make_table
 
 VERSION_2 = {"bucketing_version": "2"}
@@ -340,6 +341,7 @@ def test_the_statement_that_makes_it_makes_hives_buckets(context: Context, table
     assert context.metastore.get_table("default", table_name).buckets == Buckets(("id",), 4, (("v", True),))
 
 
+@since("4.0", "reading integers of Parquet as bigint")
 def test_rows_that_lie_by_another_type_are_found(context: Context, table_name: str) -> None:
     """Without CASCADE, partitions keep the type by whose hash their rows lie."""
     metastore, spark = context.metastore, context.spark

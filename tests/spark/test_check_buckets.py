@@ -43,6 +43,9 @@ def test_names_and_rows_are_checked(context: Context, table: Table) -> None:
     assert problem.partition == "ds=c"
     assert f"File '{moved}' is for bucket 3, but contains" in problem.problem
     assert problem.problem.endswith("rows for bucket 2.")
+    assert spark.sql(f"SHOW BUCKET PROBLEMS IN {table.name}").collect() == []
+    (asked,) = spark.sql(f"SHOW BUCKET PROBLEMS IN {table.name} WITH ROWS").collect()
+    assert tuple(asked) == (problem.partition, problem.problem)
     moved.rename(moved.with_name("000007_0"))
     (problem,) = check_buckets(spark, name, rows=True)
     assert problem.problem.endswith("by the declared bucket count (4) for partition: ds=c")

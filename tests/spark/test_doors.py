@@ -5,58 +5,34 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pyspark
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
 
 from spark_client.errors import SessionError
+from spark_client.jvm.doors import listening, start_connect, start_thrift
 from spark_client.serve import serve
+from tests.fixtures.doors import IS_SPARK_4, Doors, serving
 from tests.fixtures.server import Server
+from tests.spark.since import since
 from tests.wire.builders import unique
 
 ROOT = Path(__file__).parents[2]
 PROMPT = re.compile(r"^(?:0: \S+> )+")
-SMALL = ("spark.driver.memory=1g", "spark.sql.shuffle.partitions=2")
-
-
-@dataclass
-class Doors:
-    process: subprocess.Popen[str]
-    connect: str
-    thrift: str
-    line: str
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
 def doors(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
-    """`metastore spark serve`, as its user starts it."""
-    folder = tmp_path_factory.mktemp("doors")
-    connect, thrift = free_port(), free_port()
-    arguments = ["--uri", metastore_server.uri, "--connect", str(connect), "--thrift", str(thrift)]
-    arguments += ["--master", "local[2]", "--warehouse", str(folder), *(f"--conf={text}" for text in SMALL)]
-    command = [sys.executable, "-m", "metastore.cli", "spark", "serve", *arguments]
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    assert line, (folder / "log").read_text()
-    yield Doors(process, f"sc://127.0.0.1:{connect}", f"jdbc:hive2://127.0.0.1:{thrift}", line)
-    process.send_signal(signal.SIGTERM)
-    process.stdout.close()
-    assert process.wait(60) == 0
+    with serving(metastore_server.uri, tmp_path_factory.mktemp("doors")) as served:
+        yield served
 
 
 def test_it_says_where_it_serves(doors: Doors, metastore_server: Server) -> None:
@@ -66,13 +42,14 @@ def test_it_says_where_it_serves(doors: Doors, metastore_server: Server) -> None
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_client_of_spark_connect(doors: Doors, tmp_path: Path) -> None:
-    made = subprocess.run([ROOT / "scripts/set-up-spark-client"], check=True, stdout=subprocess.PIPE, text=True)
+    set_up = [ROOT / "scripts/set-up-spark-client", pyspark.__version__]
+    made = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True)
     table, script = unique("connect"), ROOT / "tests/spark/connect_client.py"
     command = [made.stdout.strip(), "-P", str(script), doors.connect, table]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     seen = json.loads(ran.stdout.splitlines()[-1])
-    assert seen["installed"] == []
+    assert seen["installed"] == ([] if IS_SPARK_4 else ["py4j"])  # the only client that Spark 3.5 has
     once = dict.fromkeys(["collect", "show", "count", "toPandas", "count, toPandas", "nothing", "insertInto"], 1)
     assert seen["written"] == {**once, "8": 7, "9": 7}
     assert seen["columns"][:3] == ["partition", "directory", "files_before"]
@@ -80,11 +57,20 @@ def test_a_client_of_spark_connect(doors: Doors, tmp_path: Path) -> None:
     assert seen["explained"] == [f"default.{table}: 1 of 9 partitions"]
     assert seen["scans"] == [1, 9]
     assert seen["skew"] == ["x", "a"]
-    assert seen["script"] == [[7]]
+    assert seen.get("script") == ([[7]] if IS_SPARK_4 else None)
     assert seen["created"] is False
     assert seen["error"].splitlines()[0].startswith("[Error 10203]: Invalid skewed column name: nowhere")
     assert len(seen["error"].splitlines()) == 1
     assert seen["apart"] == [False, "none", True]
+
+
+@since("4.0", "pyspark-client")
+def test_without_a_driver_the_import_says_what_can_be_done() -> None:
+    set_up = [ROOT / "scripts/set-up-spark-client", pyspark.__version__]
+    python = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    command = [python, "-c", "import spark_client"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert re.match(r"ImportError: spark_client needs PySpark .*`metastore spark serve", ran.stderr.splitlines()[-1])
 
 
 def beeline(doors: Doors, *statements: str) -> tuple[list[list[str]], str]:
@@ -159,3 +145,27 @@ def test_a_port_that_is_taken_is_one_line() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(SessionError, match=rf"^cannot listen on 127.0.0.1:{port}: Address already in use; choose "):
             serve("thrift://127.0.0.1:1", thrift=port)
+
+
+def test_who_comes_second_to_a_port_is_told_in_one_line() -> None:
+    """Both were looking whether it is free, and it was."""
+
+    class BoundError(Py4JJavaError):
+        def __init__(self) -> None: ...
+
+        def __str__(self) -> str:
+            return "io.grpc: Failed to bind\nCaused by: java.net.BindException: Address already in use"
+
+    said = r"^cannot listen on 127.0.0.1:77: Address already in use; choose another port$"
+    with pytest.raises(SessionError, match=said), listening("127.0.0.1", 77):
+        raise BoundError
+
+
+def test_missing_jars_are_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("spark_client.jvm.doors")
+    for name, start in (("_CONNECT", start_connect), ("_THRIFT", start_thrift)):
+        monkeypatch.setattr(module, name, "org.nowhere.Server")
+        with pytest.raises(
+            SessionError, match=r"^[^\n]* needs [^\n]*spark-(connect|hive-thriftserver)_2[^\n]*Server\)$"
+        ):
+            start(spark, "127.0.0.1", 1)

@@ -1,4 +1,7 @@
-"""Every metastore dead: what is asked answers in one line that names the addresses, and goes on when one is back."""
+"""Every metastore dead: what is asked answers in one line that names the addresses, and goes on when one is back.
+
+By a session, over Spark Connect, and over JDBC.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,44 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pyspark
 import pytest
 
+from tests.fixtures.doors import CONNECT, SMALL
+from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import running
+
+ROOT = Path(__file__).parents[2]
 
 ASKED = """
 import json, sys
 import spark_client
 
-conf = {"spark.ui.enabled": False, "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": 2}
-spark = spark_client.session(sys.argv[1], master="local[1]", conf=conf)
+conf = {"spark.ui.enabled": False, **dict(pair.split("=") for pair in sys.argv[4:])}
+doors = spark_client.serve(
+    sys.argv[1], connect=int(sys.argv[2]), thrift=int(sys.argv[3]), master="local[1]", conf=conf
+)
+spark, java = doors.session, doors.session._jvm
+
+def jdbc(text):
+    try:
+        address = f"{doors.thrift}/default"
+        connection = java.org.apache.hive.jdbc.HiveDriver().connect(address, java.java.util.Properties())
+        rows = connection.createStatement().executeQuery(text)
+        found = [rows.getString(1) for _ in iter(rows.next, False)]
+        connection.close()
+        return found
+    except Exception as error:
+        raise OSError(error.java_exception.getMessage()) from None
+
 spark.sql("CREATE TABLE t (x INT) PARTITIONED BY (p INT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES STORED AS PARQUET")
 spark.sql("INSERT INTO t VALUES (1, 1), (2, 1)")
 spark.range(3).createOrReplaceTempView("three")
+alive = [lambda: spark.sql("SELECT * FROM t").collect(), lambda: jdbc("SELECT * FROM t")]
 asked = [
-    lambda: spark.sql("SELECT * FROM t").collect(),
+    *alive,
     lambda: spark.sql("SELECT * FROM t WHERE x IN (SELECT x FROM t)").collect(),
     lambda: spark.table("t").count(),
     lambda: spark.sql("INSERT INTO t VALUES (3, 1)"),
@@ -33,11 +58,13 @@ asked = [
     lambda: spark.sql("SHOW TABLES").collect(),
     lambda: spark.sql("CREATE DATABASE d"),
     lambda: spark_client.write(spark.sql("SELECT 1, 1")).into("t").append(),
+    lambda: jdbc("SHOW TABLES"),
+    lambda: jdbc("INSERT INTO t VALUES (3, 1)"),
 ]
 print("ready", flush=True)
 for line in sys.stdin:
     told = []
-    for ask in asked if line.strip() == "dead" else asked[:1]:
+    for ask in asked if line.strip() == "dead" else alive:
         try:
             found = ask()
             told.append(["done", len(found) if isinstance(found, list) else 0])
@@ -48,38 +75,78 @@ for line in sys.stdin:
 """
 
 
+REMOTE = """
+import json, sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.remote(sys.argv[1]).create()
+print("ready", spark.sql("SELECT * FROM t").count(), flush=True)
+for _ in sys.stdin:
+    told = []
+    for text in ("SELECT * FROM t", "INSERT INTO t VALUES (3, 1)", "CREATE TABLE u (x INT)", "DROP TABLE t"):
+        try:
+            told.append(["done", len(spark.sql(text).collect())])
+        except Exception as error:
+            told.append([type(error).__name__, str(error)])
+        if told[0][0] == "done":
+            break
+    print(json.dumps(told), flush=True)
+"""
+
+
+class Asked:
+    """A program that is told to ask, a line each, and prints what came of it."""
+
+    def __init__(self, *command: object, folder: Path) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(list(map(str, command)), stdin=pipe, stdout=pipe, text=True, cwd=folder)
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def ask(self, when: str) -> list[list[Any]]:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{when}\n")
+        self.process.stdin.flush()
+        return list(json.loads(self.line()))
+
+    def end(self) -> int:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait(60)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_all_that_is_asked_of_dead_servers(database_url: str, tmp_path: Path) -> None:
+    set_up = [ROOT / "scripts/set-up-spark-client", pyspark.__version__]
+    client = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         dead = f"thrift://127.0.0.1:{nobody.getsockname()[1]}"
+        connect, thrift = free_port(), free_port()
         with running(database_url, tmp_path) as server:
-            port = str(server.port)
-            addresses = f"{dead},{server.uri}"
-            asking = subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-c", ASKED, addresses],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=tmp_path,
+            port, addresses = str(server.port), f"{dead},{server.uri}"
+            conf = (*SMALL, *CONNECT)
+            driver = Asked(
+                sys.executable, "-W", "ignore", "-c", ASKED, addresses, connect, thrift, *conf, folder=tmp_path
             )
-            assert asking.stdin is not None
-            assert asking.stdout is not None
-            assert asking.stdout.readline() == "ready\n"
-        asking.stdin.write("dead\n")
-        asking.stdin.flush()
-        *told, view = json.loads(asking.stdout.readline())
+            assert driver.line() == "ready\n"
+            (program := tmp_path / "remote.py").write_text(REMOTE)  # PySpark takes what comes by -c for doctests
+            remote = Asked(client, "-P", program, f"sc://127.0.0.1:{connect}", folder=tmp_path)
+            assert remote.line() == "ready 2\n"
+        *told, view = driver.ask("dead")
         assert view == ["view", 3, 1]
-        for kind, text in told:
+        assert {kind for kind, text in told if not text.startswith("no metastore answer")} == {"OSError"}  # of JDBC
+        for kind, text in (*told, *remote.ask("dead")):
             assert len(text.splitlines()) == 1, text
-            assert text.startswith("no metastore answer"), (kind, text)
+            assert "no metastore answer" in text, (kind, text)
             assert dead in text
             assert server.uri in text
         with running(database_url, tmp_path, "--port", port):
-            asking.stdin.write("back\n")
-            asking.stdin.flush()
-            assert json.loads(asking.stdout.readline())[0] == ["done", 2]
-            asking.stdin.close()
-            asking.stdout.close()
-            assert asking.wait(60) == 0
+            assert driver.ask("back")[:2] == [["done", 2], ["done", 2]]
+            assert remote.ask("back") == [["done", 2]]
+            assert (remote.end(), driver.end()) == (0, 0)

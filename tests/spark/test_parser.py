@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyspark
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_client import Session
 from spark_client.errors import InvalidStatementError
+from tests.spark.since import since
 
 SKEWED = "SKEWED BY (x) ON ('a', 'b') STORED AS DIRECTORIES STORED AS PARQUET"
-needs_scripts = pytest.mark.skipif(pyspark.__version__ < "4", reason="SQL scripts and EXECUTE IMMEDIATE came with 4.0")
+needs_scripts = since("4.0", "SQL scripts and EXECUTE IMMEDIATE")
 
 
 @pytest.fixture
@@ -132,10 +132,16 @@ def test_explain_shows_what_is_read_of_what_there_is(spark: SparkSession, table:
 def test_explain_shows_the_queries_under_a_command(spark: SparkSession, table: str) -> None:
     line = f"default.{table}: 1 of 1 partitions, 1 of 2 directories, 1 of 2 files, "
     query = f"SELECT id, x, ds FROM {table} WHERE x = 'a'"
+    spark.sql(f"CREATE TABLE {table}_other (id INT, x STRING, ds STRING) STORED AS ORC")
     for text in (
         f"INSERT INTO {table} {query}",
         f"CREATE TABLE {table}_made STORED AS PARQUET AS {query}",
         f"FROM {table} INSERT INTO {table} SELECT * WHERE x = 'a' INSERT INTO {table} SELECT * WHERE x = 'b'",
+        f"DELETE FROM {table} WHERE x = 'a'",
+        f"UPDATE {table} SET id = 7 WHERE x = 'a'",
+        f"MERGE INTO {table} t USING (SELECT 1 AS i) s ON t.x = 'a' AND t.id = s.i WHEN MATCHED THEN DELETE",
+        f"MERGE INTO {table}_other t USING ({query}) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+        f"INSERT INTO {table}_other REPLACE WHERE id = 1 {query}",
     ):
         told = explained(spark, f"EXPLAIN {text}")
         assert line in told, told

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client import Session, scan_report
+from tests.spark.since import since
 from tests.spark.tables import folder
 
 ROWS = [
@@ -304,6 +305,7 @@ def test_padded_characters(spark: Session, table_name: str) -> None:
         assert (ids(df), scan_report(df).scans[0].kept.directories) == (expected, directories)
 
 
+@since("4.0", "collations")
 def test_collated_columns_are_not_pruned_by_their_bytes(spark: Session, table_name: str) -> None:
     spark.sql(
         f"CREATE TABLE {table_name} (x INT, c STRING COLLATE UTF8_LCASE) "

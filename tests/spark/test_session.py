@@ -9,29 +9,57 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
+from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
 import spark_client
 from spark_client import Session
 from spark_client.errors import InvalidAddressError, SessionError
+from tests.fixtures.doors import CONNECT
+from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import Server
 
-# A plain session first, then ours beside it; the second after the first has stopped.
+ROOT = Path(__file__).parents[2]
+
+# A client of Spark Connect whose server is a plug-in that the user has named.
+CLIENT = """
+import sys
+from pyspark.sql import SparkSession
+
+spark, t = SparkSession.builder.remote(sys.argv[1]).create(), sys.argv[2]
+spark.sql(f"CREATE TABLE {t} (x INT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES STORED AS PARQUET").collect()
+written = spark.sql(f"INSERT INTO {t} VALUES (1)")
+written.collect()
+written.count()
+scans = spark.sql(f"SHOW SCANS OF SELECT * FROM {t} WHERE x = 1").collect()[0]
+print(spark.table(t).count(), scans.directories, scans.all_directories)
+spark.sql(f"DROP TABLE {t}").collect()
+"""
+
+# A plain session first, then ours beside it; the second after the first has stopped, with Spark Connect as a plug-in.
 BESIDE_ANOTHER = """
+import subprocess
 import sys
 from pyspark.sql import SparkSession
 import spark_client
 
-plain = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+uri, client, port, program, *conf = sys.argv[1:]
+given = dict(pair.split("=") for pair in conf)
+plain = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config(map=given).getOrCreate()
+plugin = {"spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin", "spark.connect.grpc.binding.port": port}
 for start in range(2):
-    ours = spark_client.session(sys.argv[1], conf={"spark.ui.enabled": False, "spark.sql.shuffle.partitions": 3})
+    settings = {"spark.ui.enabled": False, "spark.sql.shuffle.partitions": 3, **given}
+    ours = spark_client.session(uri, conf={**settings, **(plugin if start else {})})
     ours.sql(
         f"CREATE TABLE beside_{start} (x INT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES STORED AS PARQUET"
     )
     ours.sql(f"INSERT INTO beside_{start} VALUES (1), (2)")
     report = spark_client.scan_report(ours.table(f"beside_{start}").where("x = 1"))
     print(ours.conf.get("spark.sql.shuffle.partitions"), report.scans[0].kept.directories)
+    if start:
+        subprocess.run([client, "-P", program, f"sc://127.0.0.1:{port}", "by_plugin"], check=True)
     ours.stop()
 """
 
@@ -91,6 +119,9 @@ def test_a_cell_that_starts_a_session_may_run_again(spark: Session, metastore_se
     assert again.conf.get("spark.ui.enabled") == "false"
     with pytest.raises(SessionError, match=rf"^spark.driver.memory was fixed as {same} when Spark started; stop\(\) "):
         spark_client.session(metastore_server.uri, conf={"spark.driver.memory": "77g"})
+    spark_client.session(metastore_server.uri, master="local[2]")
+    with pytest.raises(SessionError, match=r"^warehouse was fixed as /.* when Spark started; stop\(\) that session "):
+        spark_client.session(metastore_server.uri, warehouse="/elsewhere")
 
 
 def test_a_session_of_others_is_attached_to(metastore_server: Server, tmp_path: Path) -> None:
@@ -129,6 +160,25 @@ def test_what_cannot_work_in_a_client_of_spark_connect_names_what_can(ask: Calla
         ask(REMOTE)
 
 
+def test_a_server_of_spark_connect_that_is_not_ours_is_told_of() -> None:
+    class Remote:
+        """A frame and its session, whose server does not know SHOW SCANS."""
+
+        __module__ = "pyspark.sql.connect.dataframe"
+
+        def __getattr__(self, _: str) -> Any:
+            return self
+
+        def __call__(self, *_: object) -> Any:
+            return self
+
+        def sql(self, _: str) -> None:
+            raise ParseException("[PARSE_SYNTAX_ERROR] Syntax error at or near 'SCANS'")
+
+    with pytest.raises(SessionError, match=r"^scan_report asks the server .*`metastore spark serve --connect 15002` "):
+        spark_client.scan_report(Remote())  # type: ignore[arg-type]
+
+
 def test_a_client_of_spark_connect_starts_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
     with pytest.raises(SessionError, match=r"SPARK_REMOTE makes this a client of Spark Connect: unset it; or let"):
@@ -146,9 +196,13 @@ def test_threads_query_at_the_same_time(spark: Session, table_name: str) -> None
     assert counts == [4] * 12
 
 
-def test_a_session_beside_another_of_spark_s_own_and_after_a_stop(metastore_server: Server) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", BESIDE_ANOTHER, metastore_server.uri], capture_output=True, text=True, check=False
-    )
+@pytest.mark.slow
+def test_a_session_beside_another_of_spark_s_own_and_after_a_stop(metastore_server: Server, tmp_path: Path) -> None:
+    set_up = [ROOT / "scripts/set-up-spark-client", pyspark.__version__]
+    client = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    (program := tmp_path / "client.py").write_text(CLIENT)  # PySpark takes what comes by -c for doctests
+    arguments = [metastore_server.uri, client, str(free_port()), str(program), *CONNECT]
+    command = [sys.executable, "-u", "-c", BESIDE_ANOTHER, *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == ["3", "1", "3", "1"]
+    assert run.stdout.splitlines() == ["3 1", "3 1", "1 1 2"]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.skipif(
+    not pyspark.__version__.startswith(versions.TRIED[-1]), reason="make spark-versions runs all tests on each version"
+)
 def test_every_capability_on_the_oldest(metastore_server: Server, tmp_path: Path) -> None:
     if java_version() > LAST_JAVA_OF_35:
         pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
@@ -39,12 +45,14 @@ def test_every_capability_on_the_oldest(metastore_server: Server, tmp_path: Path
     assert report["failures"] == {}
 
 
-def test_a_minor_that_nobody_tried_is_warned_of(
+def test_a_minor_that_nobody_tried_is_warned_of_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(pyspark, "__version__", "4.9.0")
+    monkeypatch.setattr(versions, "_warned_of", set())
     with caplog.at_level(logging.WARNING):
-        versions.check_spark()
+        for _ in range(2):
+            versions.check_spark()
     assert caplog.messages == ["Spark 4.9.0 was not tried with this library; 3.5, 4.0, 4.1, 4.2, 4.3 were"]
 
 
@@ -64,19 +72,48 @@ def test_what_was_tried_is_not_warned_of(
     assert caplog.messages == []
 
 
-@pytest.mark.parametrize("version", ["1.8", "11"])
-def test_a_java_that_is_too_old_is_refused(version: str) -> None:
-    class Java:
-        """A JVM that knows its version alone."""
+@pytest.mark.parametrize(
+    ("spark", "java", "told"),
+    [
+        (
+            "4.3.0",
+            "1.8",
+            "Java 1.8 is too old for Spark 4.3.0: install Java 17 or newer, and let JAVA_HOME name its .*",
+        ),
+        ("3.5.9", "11.0.2", "Java 11.0.2 is too old for Spark 3.5.9: install Java 17 or newer, .*"),
+        (
+            "3.5.9",
+            "25",
+            "Java 25 is too new for Spark 3.5.9: install Java 17 to 21, and let JAVA_HOME name its directory",
+        ),
+    ],
+)
+def test_a_java_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch, spark: str, java: str, told: str) -> None:
+    monkeypatch.setattr(pyspark, "__version__", spark)
+    versions.check_java("17.0.1")
+    with pytest.raises(UnsupportedSparkError, match=f"^{told}$"):
+        versions.check_java(java)
 
-        def __getattr__(self, _: str) -> Any:
-            return self
 
-        def getProperty(self, _: str) -> str:  # noqa: N802 - Java's name
-            return version
-
-    with pytest.raises(UnsupportedSparkError, match=rf"^Java {version} is too old: install Java 17 or newer, .*$"):
-        versions.check_java(Java())
+@pytest.mark.parametrize(
+    ("java", "told"),
+    [
+        ("echo 'openjdk version \"11.0.2\" 2019' >&2; exit 1", "Java 11.0.2 is too old for Spark "),
+        (None, "no Java in JAVA_HOME=.*: install Java 17 or newer, and let JAVA_HOME name its directory$"),
+    ],
+)
+def test_where_spark_does_not_start_java_is_looked_at(
+    metastore_server: Server, tmp_path: Path, java: str | None, told: str
+) -> None:
+    if java is not None:
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin/java").write_text(f"#!/bin/sh\n{java}\n")
+        (tmp_path / "bin/java").chmod(0o755)
+    program = "import spark_client, sys; spark_client.session(sys.argv[1])"
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    command = [sys.executable, "-W", "ignore", "-c", program, metastore_server.uri]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert re.match(rf"spark_client\.errors\.UnsupportedSparkError: {told}", ran.stderr.splitlines()[-1]), ran.stderr
 
 
 def test_a_capability_that_does_not_compile_fails_alone(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client import MetastoreClient
+from tests.spark.since import since
 
 KINDS = ("STORED AS PARQUET", "USING parquet")
 
@@ -34,6 +35,7 @@ def table(spark: SparkSession, table_name: str, request: pytest.FixtureRequest) 
     return table_name
 
 
+@since("4.0", "a place for rules that come before tables are looked up, which writeTo needs,")
 def test_append_and_overwrite(spark: SparkSession, table: str) -> None:
     frame(spark, (3, 2)).writeTo(table).append()
     assert rows(spark, table) == [(1, 1), (2, 2), (3, 2)]
@@ -51,6 +53,7 @@ def test_append_and_overwrite(spark: SparkSession, table: str) -> None:
     assert rows(spark, table) == [(8, 8)]
 
 
+@since("4.0", "a place for rules that come before tables are looked up, which writeTo needs,")
 def test_create_and_replace(spark: SparkSession, metastore: MetastoreClient, table_name: str) -> None:
     data = frame(spark, (1, 1))
     with pytest.raises(QueryExecutionException, match="does not exist"):

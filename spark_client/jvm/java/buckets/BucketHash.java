@@ -116,8 +116,8 @@ public final class BucketHash {
 
   /** Not binary in version 2: Hive hashes its whole buffer, with what an earlier, longer value left there. */
   private static boolean known(DataType type) {
-    return type instanceof StringType || type instanceof BooleanType || type instanceof ByteType
-        || type instanceof ShortType || type instanceof IntegerType || type instanceof LongType
+    return type instanceof StringType || type instanceof VarcharType || type instanceof BooleanType
+        || type instanceof ByteType || type instanceof ShortType || type instanceof IntegerType || type instanceof LongType
         || type instanceof DecimalType || type instanceof DateType;
   }
 

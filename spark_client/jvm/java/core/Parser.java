@@ -10,14 +10,20 @@ import java.util.regex.Pattern;
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.spark.sql.catalyst.analysis.NamedParameter;
 import org.apache.spark.sql.catalyst.analysis.PosParameter;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ShowTables;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkSqlParser;
+import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.internal.VariableSubstitution;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction2;
 
 /**
@@ -32,12 +38,18 @@ public final class Parser extends SparkSqlParser {
   private final Python python;
   /** Behind white space and comments, a word with which a statement of ours may begin. Others are not looked at. */
   private final Pattern look;
+  /** Rules that come before names are looked up, where Spark has no place for them. */
+  private final List<Rule> first = new ArrayList<>();
 
   public Parser(Object session, ParserInterface delegate, Python python, Pattern look) {
     this.session = session;
     this.delegate = delegate;
     this.python = python;
     this.look = look;
+    if (!SparkVersions.hasRulesBeforeNames()) {
+      first.add(new Reachable((SparkSession) session, python));
+      first.add(new ResolveV2Writes((SparkSession) session));
+    }
   }
 
   /** The parser that was there before: it does not know our statements. */
@@ -49,12 +61,30 @@ public final class Parser extends SparkSqlParser {
     JsonNode read = read(text);
     if (read.has("pieces")) return command(read, new ArrayList<>());
     try {
-      if (!read.has("script")) return delegate.parsePlan(text);
+      if (!read.has("script")) return before(delegate.parsePlan(text));
       return script(delegate.parsePlan(read.get("script").asText()), read);
     } catch (Exception failure) {
       Platform.throwException(failure);
       return null;
     }
+  }
+
+  /** Of a table that is asked for by its name: spark.table, insertInto. */
+  public Seq parseMultipartIdentifier(String text) {
+    Seq name = super.parseMultipartIdentifier(text);
+    before(new UnresolvedRelation(name, CaseInsensitiveStringMap.empty(), false));
+    return name;
+  }
+
+  private LogicalPlan before(LogicalPlan parsed) {
+    if (first.isEmpty()) return parsed;
+    if (parsed instanceof ExplainCommand) {
+      ExplainCommand explain = (ExplainCommand) parsed;
+      return (LogicalPlan) SparkVersions.make(ExplainCommand.class, before(explain.logicalPlan()), explain.mode());
+    }
+    LogicalPlan plan = parsed;
+    for (Rule rule : first) plan = (LogicalPlan) rule.apply(plan);
+    return plan;
   }
 
   // since 4.1 {

@@ -102,16 +102,21 @@ public final class ResolveHiveTables extends Rule {
         return insert(table, request, insert.query());
       }
       if (plan instanceof CreateHiveTableAsSelectCommand || plan instanceof CreateDataSourceTableAsSelectCommand) {
-        return command(new Waiting(python, "create", table.identifier(), new HashMap<>(), plan), "CREATE TABLE AS SELECT");
+        List queries = Scala.list(((LogicalPlan) plan).innerChildren());
+        return command(
+            new Waiting(python, "create", table.identifier(), new HashMap<>(), plan, queries), "CREATE TABLE AS SELECT");
       }
       if (RowChanges.table(plan) != null) {
         RowChanges changes = RowChanges.of(plan);
-        return command(new Waiting(python, "change", table.identifier(), changes.request(), changes.subject()), "UPDATE");
+        return command(
+            new Waiting(python, "change", table.identifier(), changes.request(), changes.subject(), changes.queries()),
+            "UPDATE");
       }
       if (plan instanceof TruncateTableCommand) {
         Map<String, Object> request = new HashMap<>();
         request.put("partition", values(((TruncateTableCommand) plan).partitionSpec()));
-        return command(new Waiting(python, "truncate", table.identifier(), request, null), "TRUNCATE TABLE");
+        List none = new ArrayList<>();
+        return command(new Waiting(python, "truncate", table.identifier(), request, null, none), "TRUNCATE TABLE");
       }
       InsertIntoStatement written = (InsertIntoStatement) plan;
       check(table, written);
@@ -331,13 +336,15 @@ public final class ResolveHiveTables extends Rule {
     private final TableIdentifier table;
     private final Map request;
     private final Object subject;
+    private final List queries;
 
-    Waiting(Python python, String what, TableIdentifier table, Map request, Object subject) {
+    Waiting(Python python, String what, TableIdentifier table, Map request, Object subject, List queries) {
       this.python = python;
       this.what = what;
       this.table = table;
       this.request = request;
       this.subject = subject;
+      this.queries = queries;
     }
 
     public List run(org.apache.spark.sql.SparkSession session) {
@@ -346,13 +353,6 @@ public final class ResolveHiveTables extends Rule {
     }
 
     public List queries() {
-      List<Object> queries = new ArrayList<>();
-      if (subject instanceof CreateHiveTableAsSelectCommand) {
-        queries.add(((CreateHiveTableAsSelectCommand) subject).query());
-      }
-      if (subject instanceof CreateDataSourceTableAsSelectCommand) {
-        queries.add(((CreateDataSourceTableAsSelectCommand) subject).query());
-      }
       return queries;
     }
 

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiFunction;
 
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
@@ -50,6 +51,8 @@ public final class ResolveV2Writes extends Rule {
 
   /** What SparkSessionExtensions is given: it makes the rule of each session. */
   public static final class Builder extends AbstractFunction1 {
+    public Builder(BiFunction python) {}
+
     public Object apply(Object session) {
       return new ResolveV2Writes((SparkSession) session);
     }

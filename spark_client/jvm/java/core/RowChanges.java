@@ -9,10 +9,15 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.plans.JoinType;
+import org.apache.spark.sql.catalyst.plans.JoinType$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.JoinHint$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
@@ -95,6 +100,32 @@ final class RowChanges {
     subject.add(condition);
     subject.add(expressions);
     return subject;
+  }
+
+  /** What finds the rows, for EXPLAIN: of the table those that change, of a source those that match or come. */
+  List queries() {
+    List<Object> queries = new ArrayList<>();
+    if (source != null && condition != null) {
+      queries.add(new Join(target, source, joinType(), Option.apply(condition), JoinHint$.MODULE$.NONE()));
+      return queries;
+    }
+    if (source != null) queries.add(source);
+    for (int i = 0; i < clauses.size(); i++) {
+      if ("not_matched".equals(((Map) clauses.get(i)).get("when"))) continue;
+      Expression only = (Expression) ((List) expressions.get(i)).get(0);
+      queries.add(only == null ? target : new Filter(only, target));
+    }
+    return queries;
+  }
+
+  private JoinType joinType() {
+    boolean ofTarget = false;
+    boolean ofSource = false;
+    for (Map clause : clauses) {
+      ofTarget |= "not_matched_by_source".equals(clause.get("when"));
+      ofSource |= "not_matched".equals(clause.get("when"));
+    }
+    return JoinType$.MODULE$.apply(ofTarget ? ofSource ? "full" : "left" : ofSource ? "right" : "inner");
   }
 
   private void add(String when, Seq actions) {

@@ -1,7 +1,9 @@
 package spark_client.core;
 
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
 
+import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.unsafe.Platform;
@@ -31,6 +33,14 @@ public final class SparkVersions {
       Platform.throwException(failure);
       return null;
     }
+  }
+
+  /** Whether a session takes rules that come before the analyzer looks names up; Spark 3.5 does not. */
+  public static boolean hasRulesBeforeNames() {
+    for (Method method : SparkSessionExtensions.class.getMethods()) {
+      if (method.getName().equals("injectHintResolutionRule")) return true;
+    }
+    return false;
   }
 
   /** Whether it is a string that is not compared byte by byte; Spark 3.5 has no collations. */

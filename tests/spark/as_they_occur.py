@@ -1,0 +1,12 @@
+"""A plug-in of pytest for runs that take an hour: each failure is shown when it occurs, and not at the end only."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:
+        print(f"\n{report.when} of {report.nodeid}: {report.longreprtext[-3000:]}", file=sys.__stdout__, flush=True)

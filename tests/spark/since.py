@@ -1,0 +1,16 @@
+"""What older Sparks do not have: `make spark-versions` lists it with its reason."""
+
+from __future__ import annotations
+
+import re
+
+import pyspark
+import pytest
+
+
+def since(version: str, what: str) -> pytest.MarkDecorator:
+    """Skips a test on Sparks older than this minor; `what` came with it."""
+    found, needed = (
+        [int(number) for number in re.findall(r"\d+", text)[:2]] for text in (pyspark.__version__, version)
+    )
+    return pytest.mark.skipif(found < needed, reason=f"{what} came with Spark {version}")
