@@ -23,8 +23,8 @@ def given_database_name(database: str | None, catalog: str | None = None) -> Dat
 
 
 def given_table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
-    """Returns the whole name of a table whose partitions are asked for. Raises InvalidInputError (Hive's MetaException)
-    where the table or its database is null; the empty name is one that no table has.
+    """Returns the whole name of a table that a call names by arguments of its own. Raises InvalidInputError (Hive's
+    MetaException) where the table or its database is null; the empty name is one that no table has.
     """
     if table is None or split_database(database)[1] is None:
         raise InvalidInputError(f"{'Table' if table is None else 'Database'} name cannot be null")

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import properties, required, table_name, table_of
+from metastore.handlers.arguments import given_table_name, properties, required, table_name, table_of
 from metastore.services.entry.partition_expressions import PartitionExpressionService
 from metastore.services.entry.partitions_alter import PartitionAlterService
 from metastore.services.entry.partitions_write import PartitionWriteService
@@ -46,10 +46,11 @@ class PartitionWriteHandlers:
         return self.add_partition_with_environment_context(new, None)
 
     def add_partition_with_environment_context(self, new: Partition, context: Context) -> Partition:
-        return self._partitions.add(table_of([new]), [new], context=properties(context))[0]
+        name = given_table_name(new.dbName, new.tableName, new.catName)
+        return self._partitions.add(name, [new], context=properties(context))[0]
 
     def add_partitions(self, new: list[Partition]) -> int:
-        return len(self._partitions.add(table_of(new), new)) if new else 0
+        return len(self._partitions.add(table_of(new), new)) if required("new_parts", new) else 0
 
     def add_partitions_req(self, request: AddPartitionsRequest) -> AddPartitionsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
@@ -58,7 +59,7 @@ class PartitionWriteHandlers:
         return AddPartitionsResult(partitions=added if request.needResult is not False else None)
 
     def append_partition(self, database: str, table: str, values: list[str]) -> Partition:
-        return self._partitions.append(table_name(database, table), values=values or [])
+        return self._partitions.append(given_table_name(database, table), values=values or [])
 
     def append_partition_with_environment_context(
         self, database: str, table: str, values: list[str], _: Context
@@ -66,7 +67,7 @@ class PartitionWriteHandlers:
         return self.append_partition(database, table, values)
 
     def append_partition_by_name(self, database: str, table: str, name: str) -> Partition:
-        return self._partitions.append(table_name(database, table), name=name)
+        return self._partitions.append(given_table_name(database, table), name=name)
 
     def append_partition_by_name_with_environment_context(
         self, database: str, table: str, name: str, _: Context
@@ -84,7 +85,7 @@ class PartitionWriteHandlers:
         self, database: str, table: str, values: list[str], delete_data: bool, context: Context
     ) -> bool:
         deleting, purge = bool(delete_data), purges(properties(context))
-        self._partitions.drop(table_name(database, table), values=values or [], delete_data=deleting, purge=purge)
+        self._partitions.drop(given_table_name(database, table), values=values or [], delete_data=deleting, purge=purge)
         return True
 
     def drop_partition_by_name(self, database: str, table: str, name: str, delete_data: bool) -> bool:
@@ -94,7 +95,7 @@ class PartitionWriteHandlers:
         self, database: str, table: str, name: str, delete_data: bool, context: Context
     ) -> bool:
         deleting, purge = bool(delete_data), purges(properties(context))
-        self._partitions.drop(table_name(database, table), name=name, delete_data=deleting, purge=purge)
+        self._partitions.drop(given_table_name(database, table), name=name, delete_data=deleting, purge=purge)
         return True
 
     def drop_partition_req(self, request: DropPartitionRequest) -> bool:
@@ -111,20 +112,20 @@ class PartitionWriteHandlers:
         return DropPartitionsResult(partitions=dropped if request.needResult is not False else None)
 
     def alter_partition(self, database: str, table: str, new: Partition) -> None:
-        self._alter.alter(table_name(database, table), [new])
+        self._alter.alter(given_table_name(database, table), [new])
 
     def alter_partition_with_environment_context(
         self, database: str, table: str, new: Partition, context: Context
     ) -> None:
-        self._alter.alter(table_name(database, table), [new], properties(context))
+        self._alter.alter(given_table_name(database, table), [new], properties(context))
 
     def alter_partitions(self, database: str, table: str, new: list[Partition]) -> None:
-        self._alter.alter(table_name(database, table), new or [])
+        self._alter.alter(given_table_name(database, table), required("new_parts", new))
 
     def alter_partitions_with_environment_context(
         self, database: str, table: str, new: list[Partition], context: Context
     ) -> None:
-        self._alter.alter(table_name(database, table), new or [], properties(context))
+        self._alter.alter(given_table_name(database, table), required("new_parts", new), properties(context))
 
     def alter_partitions_req(self, request: AlterPartitionsRequest) -> AlterPartitionsResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
@@ -132,7 +133,7 @@ class PartitionWriteHandlers:
         return AlterPartitionsResponse()
 
     def rename_partition(self, database: str, table: str, values: list[str], new: Partition) -> None:
-        self._alter.rename(table_name(database, table), values or [], new)
+        self._alter.rename(given_table_name(database, table), values or [], new)
 
     def rename_partition_req(self, request: RenamePartitionRequest) -> RenamePartitionResponse:
         name = table_name(request.dbName, request.tableName, request.catName)

@@ -12,6 +12,7 @@ from metastore.handlers.arguments import (
     database_name,
     database_pattern,
     given_pattern,
+    given_table_name,
     limit,
     named_database,
     properties,
@@ -127,14 +128,14 @@ class TableHandlers:
 
     def alter_table_with_cascade(self, database: str, name: str, table: Table, cascade: bool) -> None:
         _unprefix(table)
-        self._alter.alter(table_name(database, name), table, context={}, cascade=bool(cascade))
+        self._alter.alter(given_table_name(database, name), table, context={}, cascade=bool(cascade))
 
     def alter_table_with_environment_context(
         self, database: str, name: str, table: Table, context: EnvironmentContext | None
     ) -> None:
         given = properties(context)
         _unprefix(table)
-        self._alter.alter(table_name(database, name), table, context=given, cascade=do_cascade(given))
+        self._alter.alter(given_table_name(database, name), table, context=given, cascade=do_cascade(given))
 
     def alter_table_req(self, request: AlterTableRequest) -> AlterTableResponse:
         given = dict(properties(request.environmentContext))
