@@ -149,6 +149,7 @@ _PURGE = tuple(
     )
 )
 
+# In no order, which would be sorted on disk: the table is locked, so that nobody else adds the same names.
 _RESTORE = text(f"""
     WITH back AS (
         DELETE FROM dropped_partitions WHERE drop_id = :drop_id
@@ -156,7 +157,7 @@ _RESTORE = text(f"""
         RETURNING id, name, {_OWN}
     ), stored AS (
         INSERT INTO partitions (table_id, id, name, {_OWN}) OVERRIDING SYSTEM VALUE
-        SELECT :table_id, id, name, {_OWN} FROM back ORDER BY name RETURNING id
+        SELECT :table_id, id, name, {_OWN} FROM back RETURNING id
     )
     SELECT array_agg(id), pg_notify('{CHANNEL}', '') FROM stored
 """)  # noqa: S608 - only constants of this module

@@ -15,8 +15,10 @@ from unittest.mock import patch
 import boto3
 import click
 from moto.server import ThreadedMotoServer
+from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
+from metastore.errors import MetastoreError
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.bench.faults.commits import Swallower
@@ -31,7 +33,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest
 
 STEPS = ("intended", "made", "committed", "claimed", "moved", "put away", "removed", "done")
-COMMITS = 5
+COMMITS = 4
 
 
 @contextmanager
@@ -88,7 +90,7 @@ def attempted(one: RunningHouse, name: str, tally: Counter[str]) -> bool:
     """Makes the call; false where an error was answered."""
     try:
         (CALLS.get(name) or DROPS[name][0])(one)
-    except TException as error:
+    except (TException, TExceptionBase, MetastoreError) as error:
         tally[f"{name}: {type(error).__name__}"] += 1
         return False
     return True
@@ -126,6 +128,7 @@ def kills(s3: bool) -> None:
                     wrong += [f"{name}, {step}: {text}" for text in one.wrong(LEFT.get(name, ALL))]
                 one.clear()
                 one.fill()
+            click.echo(f"{name}: {cases} cases so far, {len(wrong)} wrong", err=True)
     with house(s3, "3600") as (one, control, _):
         for name, (drop, wanted) in DROPS.items():
             for step in RETURNING:
@@ -134,7 +137,7 @@ def kills(s3: bool) -> None:
                 before = one.broken
                 try:
                     one.call("undrop", wanted)
-                except TException as error:
+                except (TException, TExceptionBase) as error:
                     tally[f"undrop {name}: {type(error).__name__}"] += 1
                 control.unlink(missing_ok=True)
                 cases += one.broken > before
@@ -165,6 +168,7 @@ def commits(s3: bool) -> None:
                     wrong += [f"{at}: {text}" for text in one.wrong(LEFT.get(name, ALL))]
                     one.clear()
                     one.fill()
+            click.echo(f"{name}: {cases} cases so far, {len(wrong)} wrong", err=True)
     told(f"swallowed commits{' on S3' if s3 else ''}", cases, tally, wrong)
     sys.exit(bool(wrong))
 

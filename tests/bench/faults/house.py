@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
@@ -51,6 +52,9 @@ class LocalDisk:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "rows").write_text(content)
 
+    def remove(self, place: str) -> None:
+        shutil.rmtree(Path(self.uri) / place, ignore_errors=True)
+
 
 @dataclass
 class Bucket:
@@ -70,6 +74,9 @@ class Bucket:
 
     def folders(self) -> set[str]:
         return set()
+
+    def remove(self, place: str) -> None:
+        """Does nothing: objects leave no directories."""
 
     def put(self, place: str, content: str) -> None:
         self.client.put_object(Bucket="bucket", Key=f"w/{place}/rows", Body=content.encode())
@@ -119,6 +126,7 @@ class RunningHouse(House):
             if name != "hive":
                 self.call("drop_catalog", DropCatalogRequest(name))
         self.settled()
+        self.disk.remove("a")  # what was made above a table, which stays
         self.write, self.is_published = None, False
 
     def settled(self) -> None:
