@@ -247,8 +247,8 @@ class Application:
         """Makes the handlers, by domain, as in `protocol.methods`."""
         partitions_write = PartitionWriteService(self._store, self.journal, warehouse, _now, self._keeping)
         expressions = PartitionExpressionService(self._store)
-        propagate = settings.dependencies_schema_change == "propagate"
-        alter = TableAlterService(self._store, self.journal, warehouse, _now, propagate_to_dependents=propagate)
+        follow = settings.dependencies_schema_change == "propagate"
+        alter = TableAlterService(self._store, self.journal, warehouse, _now, self._keeping, follow_columns=follow)
         values = PartitionValueService(self._store)
         publishing = PublishingService(self._store, self.journal, warehouse.roots, _now, self._keeping)
         waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))

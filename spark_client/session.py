@@ -15,6 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
+from spark_client import streams
 from spark_client.context import MetastoreSession, is_remote, refuse_remote
 from spark_client.errors import SessionError
 from spark_client.joins.skew_join import split_hinted
@@ -108,6 +109,7 @@ def session(
     java_session = sessions.start(context, options, _handlers(context, metastore), FIRST_WORDS)
     MetastoreSession.started = started = Session(context, java_session, metastore=metastore)
     started.fixed = fixed
+    streams.install()
     return started
 
 
@@ -130,6 +132,7 @@ def attach(spark: SparkSession) -> Session:
         if not key.startswith("spark.hadoop.") and sessions.explicit_setting(attached, key) is None:
             attached.conf.set(key, value)
     MetastoreSession.started = attached
+    streams.install()
     return attached
 
 

@@ -10,6 +10,7 @@ from metastore.client import convert, errors, structs
 from metastore.client.calls import Calls, Faults
 from metastore.client.credentials import Credentials
 from metastore.domain.read_methods import is_read
+from metastore.domain.renaming import REPLACES
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
@@ -83,12 +84,18 @@ class MetastoreClient(Calls):
         names = (table.database, table.name)
         self._call("alter_table_with_environment_context", *names, raw, context, repeat=False, faults=_NO_TABLE)
 
-    def rename_table(self, database: str, table: str, name: str) -> None:
-        """Gives it another name; a managed table's files move along. Raises NoSuchTableError, TableExistsError."""
+    def rename_table(self, database: str, table: str, name: str, *, replace: bool = False) -> None:
+        """Gives it another name; a managed table's files move along. Raises NoSuchTableError, TableExistsError.
+
+        `replace`: it takes the place of the table of that name, which is dropped in the same transaction; files stay
+        where they are. Raises MetastoreRefusedError where that one must not be dropped.
+        """
         raw = self._raw_table(database, table)
         raw.tableName = name
-        faults: Faults = {**_NO_TABLE, hive.InvalidOperationException: errors.TableExistsError}
-        context = hive.EnvironmentContext({"alterTableOpType": "RENAME"})
+        taken = {} if replace else {hive.InvalidOperationException: errors.TableExistsError}
+        faults: Faults = {**_NO_TABLE, **taken}
+        replaces = {REPLACES: "true"} if replace else {}
+        context = hive.EnvironmentContext({"alterTableOpType": "RENAME", **replaces})
         self._call("alter_table_with_environment_context", database, table, raw, context, repeat=False, faults=faults)
 
     def drop_table(self, database: str, table: str, *, delete_data: bool = True, cascade: bool = False) -> None:

@@ -18,7 +18,8 @@ def by_bucket(df: DataFrame) -> DataFrame:
 
     Joined by its bucketing columns with another such frame of as many buckets, the same version and types, neither is
     shuffled; with any other frame, only that one is, by Hive's hash. Grouped by these columns, it is not shuffled
-    either. Which files there are is found out now: rows written later are not in it.
+    either. As of any frame, its rows are those that there are when a query of it is planned, also by a temporary view.
+    Where they cannot be read so any more, or a query needs none of the bucketing columns, they are read as ever.
 
     Raises InvalidStatementError where the rows do not lie so: another kind of query, no buckets, or bucketing columns
     that are not selected, or of types whose equal values may lie in several buckets (timestamps, binaries, floating
@@ -31,7 +32,7 @@ def by_bucket(df: DataFrame) -> DataFrame:
         raise InvalidStatementError("by_bucket takes columns and filters of one bucketed table, and nothing else")
     index = scans[0].relation().location()
     ours = index.getClass().getName() == _INDEX
-    found = joins.by_bucket(df.sparkSession, index, execution.optimizedPlan(), scans[0]) if ours else None
+    found = joins.by_bucket(df.sparkSession, execution.analyzed(), scans[0]) if ours else None
     if found is None:
         raise InvalidStatementError(
             f"{index.name() if ours else index.toString()} cannot be read by bucket: it has none, or its bucketing "

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from metastore.client.structs import Rename
+from metastore.domain.replaced_mark import REPLACED
 from spark_client.errors import WriteFailedError
 from spark_client.jvm.capabilities import capabilities
 
@@ -78,6 +79,15 @@ class Files:
     def unmark(self, locations: Iterable[str], query_id: str) -> None:
         """Takes such files of this write away. Raises WriteFailedError."""
         self._check("unmark", [(location, MARK) for location in locations], query_id)
+
+    def mark_replaced(self, locations: Iterable[str], query_id: str) -> None:
+        """Puts a file into each that says that newer rows lie elsewhere, unless one is there. Raises
+        WriteFailedError."""
+        self._check("mark", [(location, REPLACED) for location in locations], query_id)
+
+    def unmark_replaced(self, locations: Iterable[str]) -> None:
+        """Takes all such files away. Raises WriteFailedError."""
+        self._check("clear", [(location, REPLACED) for location in locations])
 
     def prune(self, locations: Iterable[str], top: str) -> None:
         """Deletes those directories in which nothing is, and what becomes empty above them, but not `top`."""

@@ -65,9 +65,9 @@ def projected(spark: SparkSession, output: Any, plan: Any) -> Any:
     return java.org.apache.spark.sql.catalyst.plans.logical.Project(output, plan)
 
 
-def by_bucket(spark: SparkSession, index: Any, optimized: Any, scan: Any) -> DataFrame | None:
-    """Returns the rows of a scan of a bucketed table, one task a bucket; None where it cannot be read so."""
+def by_bucket(spark: SparkSession, analyzed: Any, scan: Any) -> DataFrame | None:
+    """Returns the rows of a query of a bucketed table, one task a bucket; None where its scan cannot be read so."""
     gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - PySpark has no name for it
-    arguments = gateway.jvm.java.util.List.of(spark._jsparkSession, index).toArray()  # noqa: SLF001
-    plan = capabilities(gateway).constructor("joins", "BucketScan").newInstance(arguments).of(optimized, scan)
-    return None if plan is None else frame_of(spark, plan)
+    arguments = gateway.jvm.java.util.List.of(spark._jsparkSession).toArray()  # noqa: SLF001
+    buckets = capabilities(gateway).constructor("joins", "BucketScan").newInstance(arguments)
+    return frame_of(spark, buckets.of(analyzed)) if buckets.canRead(scan) else None

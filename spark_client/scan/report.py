@@ -80,9 +80,8 @@ def scan_report(df: DataFrame) -> ScanReport:
     """Plans the query and lists the files it would read, and those of the whole tables; runs nothing of it.
 
     What depends on the data (dynamic partition pruning) is not known before the query runs, and counts as read;
-    of a cached DataFrame nothing is read, and of rows by bucket what by_bucket would find now. A client of Spark
-    Connect asks its server, and hears of the scans alone. Raises what planning the query raises, and SessionError where
-    that server is not one of ours.
+    of a cached DataFrame nothing is read. A client of Spark Connect asks its server, and hears of the scans alone.
+    Raises what planning the query raises, and SessionError where that server is not one of ours.
     """
     if is_remote(df):
         return _asked(df)

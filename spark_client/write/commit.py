@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from metastore.client.structs import PublishPartition, Skew, Table
+from metastore.client.structs import PublishMode, PublishPartition, Skew, Table
 from spark_client.context import Context
 from spark_client.errors import PublishConflictError
 from spark_client.jvm.files import FILE_ERRORS, Files
@@ -15,9 +16,19 @@ from spark_client.table.paths import is_below, parent
 from spark_client.table.settings import is_in_place, lease_seconds
 from spark_client.write.journal import Journal
 from spark_client.write.lease import Lease
-from spark_client.write.placement import QUERY_ID, Placement, Placer, final_locations, own_directory, table_root
-from spark_client.write.snapshot import Snapshot, Values, same_layout, take_snapshot, with_publications
+from spark_client.write.placement import (
+    QUERY_ID,
+    VERSIONS,
+    Placement,
+    Placer,
+    final_locations,
+    own_directory,
+    table_root,
+)
+from spark_client.write.snapshot import Directories, Snapshot, Values, same_layout, take_snapshot, with_publications
 from spark_client.write.staging import StagedFile
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,7 @@ class Write:
     overwrite: bool
     whole: bool = False  # overwrites all partitions below the static values, also those that receive no rows
     replaces: Collection[Values] | None = None  # overwrites these, and no others
+    directories: Directories = field(default_factory=dict)  # of some of these, only such skew directories
     note: Mapping[str, str] = field(default_factory=dict)  # parameters for the partitions that it brings rows to
     strict: bool = False  # its rows are of the table as it was: an append must not meet another writer either
 
@@ -121,6 +133,7 @@ class Commit:
             self._in_place,
             self._skews,
             write.note,
+            write.directories,
         )
         placement = placer.plan(staged, self._granted(placer, staged), self._contents(placer.replaced(staged)))
         self._lease.share(placement.shared)
@@ -128,6 +141,8 @@ class Commit:
             self._lease.rename([*placement.away, *placement.moves])
         self._context.on_step("registered")
         self._journal.run(placement)
+        if self._in_place and not write.table.partition_columns:
+            self._files.unmark_replaced([table_root(write.table.location or "")])
         self._placed = placement
         return placement
 
@@ -202,6 +217,25 @@ class Commit:
             self._delete()
         else:
             self._files.prune({parent(move.source) for move in placement.moves}, self.directory)
+        self._mark(placement)
+
+    def _mark(self, placement: Placement) -> None:
+        """Who reads the table by its path shall not find what was replaced, or miss what is new, in silence."""
+        root = table_root(self.write.table.location or "")
+        elsewhere = [
+            publication
+            for publication in placement.publications
+            if publication.mode != PublishMode.APPEND and is_below(publication.location, f"{root}/{VERSIONS}")
+        ]
+        if not elsewhere:
+            return
+        before = (self._snapshot.get(publication.values) for publication in elsewhere)
+        places = {existing.location for existing in before if existing}
+        replaced = [place for place in places if is_below(place, root) and not is_below(place, f"{root}/{VERSIONS}")]
+        try:
+            self._files.mark_replaced([root, *self._files.existing(replaced)], self.query_id)
+        except FILE_ERRORS as error:
+            _log.warning("%s: who reads by path is not told of newer rows: %s", self.write.table.full_name, error)
 
     def _delete(self) -> bool:
         """Returns the write's own directory; false if it could not be."""

@@ -18,7 +18,6 @@ from spark_client.errors import (
     InvalidInsertError,
     SparkClientError,
     TableExistsError,
-    WriteFailedError,
 )
 from spark_client.jvm.catalog import TableDefinition, is_same, is_there, name_of, refresh
 from spark_client.write.drafts import new_table
@@ -38,8 +37,8 @@ def create_as_select(
     """Creates the table of a definition, which has a schema, from the rows of `data`, by position.
 
     None where it was there already, unless it is to be replaced: that one gets the rows if it has the same columns and
-    format, else it is dropped when the rows are written. `how` as `insert_into`. Raises TableExistsError, and what an
-    INSERT raises.
+    format, else it is dropped in the call that gives the new one its name. `how` as `insert_into`. Raises
+    TableExistsError, and what an INSERT raises.
     """
     was_there = is_there(context, definition)
     if was_there and not replace_existing:
@@ -50,22 +49,16 @@ def create_as_select(
         return result
     new = new_table(context, definition, replaces=was_there)
     new.create()
-    was_dropped = False
     try:
         result = insert_into(context, f"{new.database}.{new.draft}", data, **how)
         before = context.metastore.get_table(new.database, new.draft).location or ""
         if was_there:
-            context.metastore.drop_table(new.database, new.name)
-            was_dropped = True
-        new.rename()
+            new.replace()
+        else:
+            new.rename()
     except AnswerLostError:
         raise  # The table may have its name by now.
     except BaseException as error:
-        if was_dropped:
-            raise WriteFailedError(
-                f"{new.database}.{new.name} was dropped, but its new rows could not get its name: they are in "
-                f"{new.database}.{new.draft}, which can be renamed ({error})"
-            ) from error
         with suppress(SparkClientError):  # What went wrong matters more than a draft that is left.
             context.metastore.drop_table(new.database, new.draft)
         if if_not_exists and isinstance(error, TableExistsError):
@@ -86,6 +79,8 @@ def _overwritten(
     """
     database, name = name_of(definition)
     there = context.metastore.get_table(database, name)
+    if there.table_type.endswith("VIEW"):
+        raise InvalidInsertError(f"{there.full_name} is a view: drop it first")
     if is_same(context, definition, there):
         result = insert_into(context, there.full_name, data, overwrite=True, whole=True, **how)
         refresh(context.spark, database, name)

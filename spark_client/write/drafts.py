@@ -40,6 +40,9 @@ class Draft(Protocol):
     def rename(self) -> None:
         """Gives it its name. Raises TableExistsError where somebody else has it."""
 
+    def replace(self) -> None:
+        """Gives it its name, and drops the table that has it, at once. Its files stay where they are."""
+
 
 def new_table(context: Context, definition: TableDefinition, *, replaces: bool = False) -> Draft:
     """Returns the draft of a definition with a schema; `replaces`: a table of that name is there until it is dropped.
@@ -90,6 +93,9 @@ class _HiveDraft:
     def rename(self) -> None:
         self.context.metastore.rename_table(self.table.database, self.table.name, self.name)
 
+    def replace(self) -> None:
+        self.context.metastore.rename_table(self.table.database, self.table.name, self.name, replace=True)
+
 
 @dataclass(frozen=True, slots=True)
 class _OwnKindDraft:
@@ -106,6 +112,10 @@ class _OwnKindDraft:
 
     def rename(self) -> None:
         rename_own_kind(self.context, self.database, self.draft, self.name)
+
+    def replace(self) -> None:
+        # As its files stay, the path that Spark keeps stays right.
+        self.context.metastore.rename_table(self.database, self.draft, self.name, replace=True)
 
 
 def _draft_name(name: str, mark: str) -> str:

@@ -32,7 +32,7 @@ from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
 from spark_client.write.skew_choice import Choice, choose, is_auto
 from spark_client.write.skewed_directory import directory_number_by_partition
-from spark_client.write.snapshot import Snapshot, Values, other_skews, take_snapshot
+from spark_client.write.snapshot import Directories, Snapshot, Values, other_skews, take_snapshot
 from spark_client.write.staging import StagedFile, file_format, write_staging
 from spark_client.write.writable import check_writable
 
@@ -57,6 +57,8 @@ class Insert:
     whole: bool = False
     # Overwriting replaces just these partitions, also those of them that receive no rows; rows must be of these.
     replaces: Collection[Values] | None = None
+    # Of partitions in `replaces`, the numbers of the skew directories that alone are replaced.
+    directories: Directories = field(default_factory=dict)
     # As the table was when the rows were chosen: what has changed since is a conflict, of an append, too.
     seen: Snapshot | None = None
     # Bytes; otherwise the session or the table says it.
@@ -118,6 +120,7 @@ class _Running:
             insert.overwrite,
             insert.whole,
             replaces=insert.replaces,
+            directories=insert.directories,
             strict=insert.seen is not None,
             note=batch.note if batch else {},
         )

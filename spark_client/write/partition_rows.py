@@ -15,7 +15,7 @@ from spark_client.errors import InvalidInsertError
 from spark_client.jvm import versions
 from spark_client.jvm.sql_text import quote
 from spark_client.write.skewed_directory import has_key, partition_key
-from spark_client.write.snapshot import Snapshot, Values
+from spark_client.write.snapshot import Directories, Snapshot, Values
 
 
 def partition_columns(table: Table) -> list[Column]:
@@ -52,6 +52,18 @@ def in_partitions(table: Table, columns: Sequence[Column], partitions: Collectio
             parts += [name.isNull(), *([name == ""] if _is_text(column) else [])]
         conditions.append(F.coalesce(reduce(Column.__or__, parts), F.expr("false")))
     return reduce(Column.__and__, conditions)
+
+
+def in_directories(columns: Sequence[Column], number: Column, directories: Directories) -> Column:
+    """Returns whether a row lies in one of these skew directories, or in a partition that is not among them.
+
+    `columns` are the partition columns of the row, `number` is that of its directory.
+    """
+    key, wanted = partition_key(columns) if columns else F.lit(""), F.expr("true")
+    for values, numbers in directories.items():
+        here = has_key(key, [values])
+        wanted = wanted & (~here | number.isin(*sorted(numbers)))
+    return wanted
 
 
 def _type(column: TableColumn) -> str:

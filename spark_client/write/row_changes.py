@@ -20,14 +20,25 @@ from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, PublishConflictError, first_line
 from spark_client.jvm.columns import assigned
+from spark_client.jvm.files import Files
 from spark_client.jvm.plans import own_columns
 from spark_client.jvm.sql_text import quote
 from spark_client.table.column_defaults import column_defaults
 from spark_client.table.own_kind import as_spark_declares
+from spark_client.table.settings import is_in_place
 from spark_client.write.insert import Insert, failures_as_one_line, insert_all
-from spark_client.write.partition_rows import check_names, in_partitions, partition_columns, partitions_of
+from spark_client.write.partition_rows import (
+    check_names,
+    in_directories,
+    in_partitions,
+    partition_columns,
+    partition_texts,
+    partitions_of,
+)
 from spark_client.write.result import WriteResult
-from spark_client.write.snapshot import Snapshot, Values, take_snapshot
+from spark_client.write.skew_choice import is_auto
+from spark_client.write.skewed_directory import directory_number
+from spark_client.write.snapshot import Directories, Snapshot, Values, has_directories_of, take_snapshot
 from spark_client.write.writable import check_writable
 
 MATCHED, NOT_MATCHED, BY_SOURCE = "matched", "not_matched", "not_matched_by_source"
@@ -70,7 +81,7 @@ def change_rows(context: Context, change: Change) -> list[WriteResult]:
     database, _, name = change.table.rpartition(".")
     table = as_spark_declares(context.metastore.get_table(database, name))
     check_writable(table)
-    with_skew = bool(change.of(NOT_MATCHED)) or _moves(table, change)
+    with_skew = bool(change.of(NOT_MATCHED)) or _moves(table, change) or table.skew.is_list_bucketed
     seen = take_snapshot(context.metastore, table, {}, with_skew=with_skew)
     check_names(context.spark, table, seen)
     if change.source is not None:
@@ -105,17 +116,21 @@ class _Rows:
 
     def inserts(self) -> list[Insert]:
         """Returns what is to be written: partitions that change, and rows of others."""
-        new, touched, found = self._new(), self._touched(), []
+        new, touched, found = self._new(), self._touched(), list[Insert]()
+        directories = self._directories(touched, new)
         moves = _moves(self._table, self._change)
         columns = partition_columns(self._table)
         if touched:
             own = [self._own[column.name] for column in self._table.partition_columns]
-            acted = self._acted(self._change.target.filter(in_partitions(self._table, own, touched)))
+            target = self._change.target.filter(in_partitions(self._table, own, touched))
+            if directories:
+                target = target.filter(in_directories(own, self._number(), directories))
+            acted = self._acted(target)
             rewritten = self._result(acted)
             every = rewritten if new is None else rewritten.unionAll(new)
             if moves or new is not None:
                 every = every.filter(in_partitions(self._table, columns, touched))
-            found.append(self._insert(every, replaces=touched))
+            found.append(self._insert(every, replaces=touched, directories=directories))
             if moves:
                 moved = self._result(acted.filter(F.col(_ACTION).isNotNull()))
                 new = moved if new is None else new.unionAll(moved)
@@ -124,9 +139,46 @@ class _Rows:
             found.append(self._insert(new))
         return found
 
-    def _insert(self, rows: DataFrame, replaces: Collection[Values] | None = None) -> Insert:
-        overwrite = replaces is not None
-        return Insert(self._table.full_name, rows, overwrite=overwrite, replaces=replaces, seen=self._seen)
+    def _insert(
+        self, rows: DataFrame, replaces: Collection[Values] | None = None, directories: Directories | None = None
+    ) -> Insert:
+        return Insert(
+            self._table.full_name,
+            rows,
+            overwrite=replaces is not None,
+            replaces=replaces,
+            directories=directories or {},
+            seen=self._seen,
+        )
+
+    def _number(self) -> Column:
+        """Returns the number of the skew directory of a row of the table."""
+        return directory_number(self._table.skew, self._table.columns)
+
+    def _directories(self, touched: Collection[Values], new: DataFrame | None) -> Directories:
+        """Returns which skew directories of partitions have rows that change, come or go: the others may stay.
+
+        Not of partitions with files of others beside their directories, nor of those that keep their place.
+        """
+        spark, table = self._context.spark, self._table
+        if not table.skew.is_list_bucketed or is_auto(table) or is_in_place(spark, table):
+            return {}
+        kept = [values for values in touched if has_directories_of(table, self._seen[values])]
+        beside = Files(spark).names([self._seen[values].location for values in kept])
+        kept = [values for values, names in zip(kept, beside, strict=True) if not names]
+        if not kept:
+            return {}
+        own = [self._own[column.name] for column in table.partition_columns]
+        changing = self._acted(self._change.target.filter(in_partitions(table, own, kept)))
+        changing = changing.filter(F.col(_ACTION).isNotNull())
+        rows = changing.select(*map(quote, self._own)).unionAll(self._result(changing))
+        rows = rows if new is None else rows.unionAll(new)
+        columns = partition_columns(table)
+        here = rows.filter(in_partitions(table, columns, kept))
+        found: dict[Values, set[int]] = {values: set() for values in kept}
+        for *values, number in here.select(*partition_texts(columns), self._number()).distinct().collect():
+            found[tuple(values)].add(number)
+        return {values: frozenset(numbers) for values, numbers in found.items()}
 
     def _touched(self) -> set[Values]:
         """Returns the partitions with rows for which a clause acts. Raises PublishConflictError for one that has come

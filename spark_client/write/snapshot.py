@@ -9,6 +9,7 @@ from metastore.client import MetastoreClient
 from metastore.client.structs import Partition, PublishPartition, Skew, Storage, Table
 from metastore.domain.buckets import Buckets
 from spark_client.scan.predicate import partitions_having
+from spark_client.table.skew_layout import FLAT, LAYOUT
 
 Values = tuple[str, ...]
 
@@ -26,6 +27,8 @@ class Existing:
 
 
 Snapshot = Mapping[Values, Existing]
+# By partition: numbers of skew directories, 0 for that of all other values.
+Directories = Mapping[Values, frozenset[int]]
 
 
 def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str, str], *, with_skew: bool) -> Snapshot:
@@ -86,6 +89,12 @@ def same_layout(values: Values, before: Snapshot, after: Snapshot, table: Table)
     """True if a partition's rows are spread alike in both, wherever the directories are; a new one's as the table's."""
     old, new = (snapshot.get(values, table) for snapshot in (before, after))
     return _layout(old.skew) == _layout(new.skew) and old.buckets == new.buckets
+
+
+def has_directories_of(table: Table, existing: Existing) -> bool:
+    """Tells whether a partition has a directory for each heavy value of the table, and just these."""
+    layout = existing.parameters.get(LAYOUT, table.parameters.get(LAYOUT))
+    return existing.skew.is_list_bucketed and layout != FLAT and _layout(existing.skew) == _layout(table.skew)
 
 
 def _layout(skew: Skew) -> object:

@@ -35,6 +35,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("survey", "joins"),
         ("statements.grammar",),
         ("statements.run",),
+        ("streams",),
         ("session",),
         ("writer", "serve"),
         ("commands", "demo"),

@@ -118,6 +118,25 @@ def test_filters_and_columns_are_kept(spark: SparkSession) -> None:
     assert same(ours.alias("l").join(ours.alias("r"), "id"), query.alias("l").join(query.alias("r"), "id"))
 
 
+def test_later_rows_are_seen_and_filters_choose_buckets(spark: SparkSession, context: Context, table_name: str) -> None:
+    """Also by a temporary view, which is a plan that was made before."""
+    table = make_table(context.metastore, table_name, "id int, v int", "ds int", buckets=Buckets(("id",), 4))
+    insert_into(context, table.full_name, frame(spark, "id int, v int, ds int", (1, 1, 1)))
+    rows = by_bucket(spark.table(table_name))
+    rows.createOrReplaceTempView(f"{table_name}_v")
+    grouped = f"SELECT id, count(*) FROM {table_name}_v WHERE ds = (SELECT max(ds) FROM {table_name}) GROUP BY id"
+    assert [tuple(row) for row in spark.sql(grouped).collect()] == [(1, 1)]
+    insert_into(context, table.full_name, frame(spark, "id int, v int, ds int", (1, 2, 2), (2, 2, 2)))
+    assert sorted(tuple(row) for row in spark.sql(grouped).collect()) == [(1, 1), (2, 1)]
+    insert_into(context, table.full_name, frame(spark, "id int, v int, ds int", (7, 2, 2)), overwrite=True)
+    query = spark.sql(grouped)
+    assert [tuple(row) for row in query.collect()] == [(7, 1)]
+    assert exchanges(query.where("id > 0")) == exchanges(spark.sql(f"SELECT max(ds) FROM {table_name}"))
+    (scan,) = scan_report(spark.sql(f"SELECT id, v FROM {table_name}_v WHERE id = 7")).scans
+    assert (scan.kept.buckets, scan.total.buckets) == (2, 8)
+    assert [row[0] for row in spark.sql(f"SELECT DISTINCT v FROM {table_name}_v").collect()] == [1, 2]
+
+
 def test_the_report_tells_what_is_read_by_bucket(spark: SparkSession) -> None:
     rows = by_bucket(spark.table("joined_a").where("ds = 1 AND id = 3"))
     (scan,) = scan_report(rows.groupBy("id").count()).scans

@@ -89,6 +89,26 @@ def test_an_external_table_is_newest_for_all_who_read_by_its_path(
     assert rows(spark, table_name) == newest
 
 
+@pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (ds INT)"])
+def test_who_reads_a_managed_table_by_its_path_finds_the_newest_rows_or_an_error(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str, partitioned: str
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT) {partitioned}")
+    values = "(1, 1)" if partitioned else "(1)"
+    spark.sql(f"INSERT INTO {table_name} VALUES {values}")
+    root = metastore.get_table("default", table_name).location or ""
+    assert [row[0] for row in spark.read.parquet(root).collect()] == [1]
+    spark.sql(f"INSERT OVERWRITE {table_name} VALUES {values.replace('(1', '(2')}")
+    for path in (root, f"{root}/ds=1")[: 2 if partitioned else 1]:
+        with pytest.raises(Exception, match=r"_newer_rows_are_in__versions|Conflicting directory structures"):
+            spark.read.parquet(path).collect()
+    assert [row[0] for row in spark.table(table_name).collect()] == [2]
+    metastore.undrop("default", table_name)
+    spark.catalog.refreshTable(table_name)
+    assert [row[0] for row in spark.table(table_name).collect()] == [1]
+    assert [row[0] for row in spark.read.parquet(f"{root}/ds=1" if partitioned else root).collect()] == [1]
+
+
 def test_the_name_of_a_renamed_table_is_free(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a INT) STORED AS PARQUET")
     spark.sql(f"INSERT OVERWRITE {table_name} VALUES (1)")

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import QueryExecutionException
 from pyspark.sql import DataFrame, SparkSession
+
+from spark_client.errors import InvalidInsertError
 
 
 @pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS PARQUET", ""])
@@ -36,3 +39,38 @@ def test_a_batch_that_runs_again_brings_nothing_twice(
     assert run() == [1, 101]
     bring(2)
     assert run() == [1, 2, 101, 102]
+
+
+@pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS ORC", "USING parquet PARTITIONED BY (p)"])
+def test_a_stream_goes_to_a_table(spark: SparkSession, table_name: str, tmp_path: Path, kind: str) -> None:
+    """Rows that were there stay, columns go by their names, and each batch comes once."""
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b STRING DEFAULT 'd'{', p INT' if 'USING' in kind else ''}) {kind}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (0, 'there', 0)")
+    source, checkpoint = str(tmp_path / "source"), tmp_path / "checkpoint"
+
+    def run(value: int) -> list[Any]:
+        spark.createDataFrame([(value % 2, value)], "p INT, a INT").write.mode("append").parquet(source)
+        stream = spark.readStream.schema("p INT, a INT").parquet(source).writeStream.trigger(availableNow=True)
+        stream.option("checkpointLocation", str(checkpoint)).toTable(table_name).awaitTermination()
+        return sorted(tuple(row) for row in spark.table(table_name).collect())
+
+    assert run(1) == [(0, "there", 0), (1, "d", 1)]
+    (checkpoint / "commits" / "0").unlink()  # as if it had been killed when its rows were there
+    (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
+    assert run(2) == [(0, "there", 0), (1, "d", 1), (2, "d", 0)]
+
+
+def test_streams_that_cannot_be_say_so(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a BIGINT) PARTITIONED BY (p INT)")
+    with pytest.raises(QueryExecutionException, match=rf"{table_name} cannot be read as a stream, .* foreachBatch"):
+        spark.readStream.table(table_name)
+    rate = spark.readStream.format("rate").load()
+    with pytest.raises(InvalidInsertError, match="has no column timestamp"):
+        rate.writeStream.toTable(table_name, checkpointLocation="x")
+    rows = rate.selectExpr("value AS a", "1 AS p")
+    with pytest.raises(InvalidInsertError, match="needs a place that stays"):
+        rows.writeStream.toTable(table_name)
+    with pytest.raises(InvalidInsertError, match="outputMode is complete: use foreachBatch"):
+        rows.writeStream.toTable(table_name, outputMode="complete", checkpointLocation="x")
+    with pytest.raises(InvalidInsertError, match="is partitioned by p, which the rows"):
+        rows.drop("p").writeStream.toTable(table_name, checkpointLocation="x")

@@ -128,6 +128,10 @@ def test_save_as_table_makes_a_table_whole_and_overwrites_it_in_place(
     assert metastore.get_table("default", table_name).location == before.location
     data.selectExpr("id", "P", "id AS other").write.mode("overwrite").partitionBy("P").saveAsTable(table_name)
     assert rows(spark, table_name)[0] == (0, 0, 0)
+    data.selectExpr("id AS once").write.format("hive").mode("overwrite").saveAsTable(table_name)
+    data.selectExpr("id AS last").write.mode("overwrite").saveAsTable(table_name)
+    spark.sql(f"INSERT INTO {table_name} VALUES (9)")
+    assert rows(spark, table_name) == [(0,), (1,), (2,), (3,), (9,)]
     assert not spark.sql(f"SHOW TABLES LIKE '{table_name}__as_select_*'").collect()
 
 

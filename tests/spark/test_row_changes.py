@@ -17,7 +17,7 @@ from spark_client.jvm.plans import own_columns
 from spark_client.write.insert import insert_into
 from spark_client.write.row_changes import Change, Clause, change_rows
 from tests.spark.since import since
-from tests.spark.tables import layout
+from tests.spark.tables import files_below, layout
 
 KINDS = ("STORED AS PARQUET", "USING orc")
 
@@ -85,6 +85,49 @@ def test_skew_and_buckets_are_kept(spark: SparkSession, metastore: MetastoreClie
     spark.sql(f"INSERT INTO {table_name}_b SELECT id, id FROM range(20)")
     spark.sql(f"DELETE FROM {table_name}_b WHERE b % 2 = 0")
     assert [row[0] for row in spark.sql(f"SELECT a FROM {table_name}_b WHERE a IN (1, 2)").collect()] == [1]
+
+
+def test_only_skew_directories_with_such_rows_are_written(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    keys = "PARTITIONED BY (ds STRING) SKEWED BY (a) ON (1, 2, 3) STORED AS DIRECTORIES"
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b INT) {keys}")
+    spark.sql(f"INSERT INTO {table_name} SELECT id % 5, id, 'x' FROM range(10) UNION ALL SELECT 1, 1, 'y'")
+    known = {(n % 5, n, "x") for n in range(10)} | {(1, 1, "y")}
+
+    def changed(statement: str, wanted: set[Any]) -> set[str]:
+        """Heavy values of partition x, and "" for the others, whose files are other ones after it; checks the rows."""
+
+        def files() -> dict[str, set[str]]:
+            partition = metastore.get_partition("default", table_name, ["x"])
+            assert partition
+            places = {"": f"{partition.location}/HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"}
+            places |= {value[0]: place for value, place in partition.skew.locations.items()}
+            return {value: files_below(place) for value, place in places.items()}
+
+        before = files()
+        spark.sql(statement.format(t=table_name))
+        assert set(rows(spark, table_name)) == wanted
+        assert {row[1] for row in spark.sql(f"SELECT * FROM {table_name} WHERE a = 3 AND ds = 'x'").collect()} == {
+            row[1] for row in wanted if row[0] == 3 and row[2] == "x"
+        }
+        after = files()
+        return {value for value in before | after if before.get(value) != after.get(value)}
+
+    known -= {(1, 1, "x")}
+    assert changed("DELETE FROM {t} WHERE b = 1 AND ds = 'x'", known) == {"1"}
+    known = known - {(2, 7, "x")} | {(4, 7, "x")}
+    assert changed("UPDATE {t} SET a = 4 WHERE b = 7", known) == {"2", ""}
+    known -= {(3, 3, "x"), (3, 8, "x")}
+    assert changed("DELETE FROM {t} WHERE a = 3", known) == {"3"}
+    known = known - {(1, 6, "x")} | {(3, 6, "y"), (3, 50, "x")}
+    source = "(SELECT * FROM VALUES (6, 'y'), (50, 'x') AS v(b, ds)) s"
+    merge = f"MERGE INTO {{t}} t USING {source} ON t.b = s.b WHEN MATCHED THEN UPDATE SET a = 3, ds = s.ds"
+    assert changed(f"{merge} WHEN NOT MATCHED THEN INSERT (a, b, ds) VALUES (3, s.b, s.ds)", known) == {"1", "3"}
+    known = {row for row in known if row[1] % 2}
+    assert changed("DELETE FROM {t} WHERE b % 2 = 0", known) == {"2", "3", ""}
+    metastore.clean("default", table_name, grace=0)
+    assert set(rows(spark, table_name)) == known
 
 
 def test_two_rows_of_the_source_must_not_change_one(spark: SparkSession, table_name: str) -> None:

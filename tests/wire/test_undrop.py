@@ -275,3 +275,26 @@ def test_writes_under_way_do_not_come_back(house: House) -> None:
         house.call("renew_write", RenewWriteRequest(query_id))
     house.application.cleaning.run()
     assert {place for place in house.disk() if "plain" in place} == {"db.db/plain/rows"}
+
+
+def test_a_rename_takes_the_place_of_a_table(house: House) -> None:
+    """In one call: what had the name can be taken back, and the files of what has it now stay where they were."""
+    house.call("create_table", table("db", "draft"))
+    new: Table = house.call("get_table", "db", "draft").decode()
+    place = Path(new.sd.location.removeprefix("file:"))
+    (place / "rows").write_text("new")
+    replacing = EnvironmentContext({"metastore.replaces": "true"})
+    for name in ("days", "plain"):  # there is a table that depends on the first
+        new.tableName = name
+        arguments = ("alter_table_with_environment_context", "db", "draft", new, replacing)
+        if name == "days":
+            with pytest.raises(InvalidOperationError, match="depends on it"):
+                house.call(*arguments)
+        else:
+            house.call(*arguments)
+    assert house.call("get_table", "db", "plain").decode().sd.location == new.sd.location
+    assert (place / "rows").read_text() == "new"
+    assert not (house.warehouse / "db.db/plain").exists()
+    assert house.undrop("db.plain", new_name="old").tableName == "old"
+    assert (house.warehouse / "db.db/old/rows").read_text() == "plain"
+    house.agrees()

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
-from metastore.domain.names import DEFAULT_CATALOG, database_name, split_database, table_name
+from metastore.domain.names import (
+    DEFAULT_CATALOG,
+    DatabaseName,
+    TableName,
+    database_name,
+    fold,
+    split_database,
+    table_name,
+)
+from metastore.domain.permissions import AnyNeed, Need
 from metastore.domain.privileges import Right
+from metastore.domain.renaming import replaces
 from metastore.protocol.rights import needs, shown
 from metastore.protocol.rights.amended import owned_by_caller
 from metastore.protocol.rights.binding import admin, database, dependents, given, request, table
@@ -60,6 +71,17 @@ declare(
 
 # Tables
 
+
+def _altered(name: TableName, new: Any, context: Any) -> Iterator[AnyNeed]:
+    """Also of a rename that drops the table which has the new name."""
+    yield from needs.changed_table(name, new)
+    if new is None or context is None or not replaces(context.properties or {}):
+        return
+    home = DatabaseName(name.catalog, database_name(new.dbName).name or name.database)
+    if (replaced := home.table(fold(new.tableName) or name.name)) != name:
+        yield Need(replaced, (DROP,))
+
+
 _NEW_TABLE: Final = given(lambda given: needs.new_table(given.tbl))
 _OWN_TABLE: Final = owned_by_caller(lambda given: given.tbl, "owner", "ownerType")
 declare("create_table create_table_with_environment_context", _NEW_TABLE, amend=_OWN_TABLE, is_change=True)
@@ -104,13 +126,22 @@ declare(
     shown=shown.limited(shown.of_database(shown.database_in_argument("dbname"))),
 )
 declare(
-    "alter_table alter_table_with_environment_context alter_table_with_cascade",
+    "alter_table alter_table_with_cascade",
     given(lambda given: needs.changed_table(table_name(given.dbname, given.tbl_name), given.new_tbl)),
     is_change=True,
 )
 declare(
+    "alter_table_with_environment_context",
+    given(lambda given: _altered(table_name(given.dbname, given.tbl_name), given.new_tbl, given.environment_context)),
+    is_change=True,
+)
+declare(
     "alter_table_req",
-    request(lambda asked: needs.changed_table(table_name(asked.dbName, asked.tableName, asked.catName), asked.table)),
+    request(
+        lambda asked: _altered(
+            table_name(asked.dbName, asked.tableName, asked.catName), asked.table, asked.environmentContext
+        )
+    ),
     is_change=True,
 )
 declare("drop_table", table(DROP), is_change=True)

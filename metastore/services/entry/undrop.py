@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from metastore.domain import events, table_events
 from metastore.domain.names import DatabaseName, TableName, check_object_name
-from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError, NotFoundError
+from metastore.domain.replaced_mark import REPLACED
+from metastore.errors import (
+    AlreadyExistsError,
+    InvalidInputError,
+    InvalidOperationError,
+    MetastoreError,
+    NotFoundError,
+)
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import follow_return, forget_hidden
 from metastore.services.files.decisions import Looked, decide_return
@@ -25,6 +33,8 @@ from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Table
+
+log = logging.getLogger("metastore.files")
 
 
 class Wanted(NamedTuple):
@@ -79,13 +89,22 @@ class UndropService:
             InvalidOperationError: its place is taken, or what was changed since would be lost.
         """
         try:
-            back, moving = self._journal.attempt(lambda looked: self._undrop(wanted, looked))
+            back, moving, current = self._journal.attempt(lambda looked: self._undrop(wanted, looked))
         except _TakenError:
             raise
         except AlreadyExistsError as error:
             raise AlreadyExistsError(f"{wanted.table}: {error}: drop or rename that first") from None
         self._journal.carry_out(moving)
+        self._unmark(current)
         return back
+
+    def _unmark(self, places: Sequence[str]) -> None:
+        """Nothing says any more that newer rows are elsewhere."""
+        inside = (file.location for place in places for file in self._warehouse.children(place)[0])
+        try:
+            self._warehouse.delete_files([place for place in inside if paths.name(place).startswith(REPLACED)])
+        except MetastoreError as error:
+            log.warning("who reads by path is still told of newer rows: %s", error)
 
     def purge(self) -> None:
         """Forgets what cannot be taken back any more; the journal removes its files. One by one, on any server."""
@@ -98,7 +117,8 @@ class UndropService:
                     forget_hidden(work, catalog, table_id)
                 work.drops.purge(number)
 
-    def _undrop(self, wanted: Wanted, looked: Looked) -> tuple[Returned, list[int]]:
+    def _undrop(self, wanted: Wanted, looked: Looked) -> tuple[Returned, list[int], list[str]]:
+        """Also what is to be carried out, and where rows are current that were not."""
         with self._store.transaction() as work:
             name = wanted.table
             live = work.tables.find(name, lock="change") if name.name else None
@@ -107,16 +127,16 @@ class UndropService:
                 raise _nothing(wanted)
             _check_new_name(wanted, drop)
             if drop.kind == DATABASE and not name.name:
-                return self._database(work, looked, drop)
+                return *self._database(work, looked, drop), []
             if drop.kind in (DATABASE, TABLE):
-                return self._table(work, looked, drop, wanted)
+                return *self._table(work, looked, drop, wanted), []
             if live is None or live.ref.id != drop.table_id:
                 raise NotFoundError(f"{name}, of which this was {drop.kind}, is dropped: undrop the table first")
             names = _beginning(work.drops.partition_names(drop.id), wanted)
             if drop.kind == PARTITIONS:
-                return self._partitions(work, looked, drop, live, names)
-            moving = put_back(work, looked, self._warehouse, drop, live, names)
-            return Returned(drop.kind, name, len(names or ()) or drop.partitions), moving
+                return *self._partitions(work, looked, drop, live, names), []
+            moving, current = put_back(work, looked, self._warehouse, drop, live, names)
+            return Returned(drop.kind, name, len(names or ()) or drop.partitions), moving, current
 
     def _database(self, work: UnitOfWork, looked: Looked, drop: Drop) -> tuple[Returned, list[int]]:
         name = DatabaseName(drop.catalog, drop.database)

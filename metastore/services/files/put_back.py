@@ -42,11 +42,11 @@ def only(places: Iterable[str] | None, move: Move | None = None) -> Callable[[st
 
 def put_back(
     work: UnitOfWork, looked: Looked, warehouse: Warehouse, drop: Drop, live: StoredTable, names: Sequence[str] | None
-) -> list[int]:
+) -> tuple[list[int], list[str]]:
     """Takes back a truncation or an overwriting of a table, or of these of its partitions.
 
-    Returns what is to be carried out. Raises NotFoundError for partitions that are gone, InvalidOperationError where
-    the files are gone or what came later is in the way.
+    Returns what is to be carried out, and where the rows are that are current again. Raises NotFoundError for
+    partitions that are gone, InvalidOperationError where the files are gone or what came later is in the way.
     """
     state = _partitions(work, drop, live, names) if live.ref.keys else _table(work, drop, live)
     moving = []
@@ -57,7 +57,7 @@ def put_back(
         _retire(work, warehouse, live, state)
     if not work.drops.left(drop.id):
         work.drops.end(drop.id)
-    return moving
+    return moving, [was.location for _, was in state if was.location]
 
 
 def _partitions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -18,7 +19,9 @@ from migrations import runner
 from tests.bench.writing import publishing
 from tests.bench.writing.crash import crash
 from tests.bench.writing.outage import kill, outage, restart
+from tests.bench.writing.random_dml import random_dml
 from tests.bench.writing.rivals import rivals
+from tests.bench.writing.throughput import HEAD, LAYOUTS, throughput
 from tests.fixtures.server import Server, running
 
 SETTINGS = {
@@ -30,20 +33,27 @@ SETTINGS = {
 
 
 @contextmanager
-def started() -> Iterator[tuple[Server, SparkSession, MetastoreClient]]:
-    """A metastore on a PostgreSQL of its own, and a session."""
+def server() -> Iterator[Server]:
+    """A metastore on a PostgreSQL of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)  # PostgreSQL may run as another user
         database = stack.enter_context(EmbeddedPostgres(folder / "postgres", connections=200))
         runner.upgrade(database.url)
         (folder / "ours").mkdir()
-        server = stack.enter_context(running(database.url, folder / "ours", "--log-level", "ERROR"))
-        metastore = stack.enter_context(MetastoreClient(server.uri))
-        spark = spark_client.session(server.uri, master="local[2]", conf=SETTINGS)
+        yield stack.enter_context(running(database.url, folder / "ours", "--log-level", "ERROR"))
+
+
+@contextmanager
+def started() -> Iterator[tuple[Server, SparkSession, MetastoreClient]]:
+    """A metastore on a PostgreSQL of its own, and a session."""
+    with ExitStack() as stack:
+        running_server = stack.enter_context(server())
+        metastore = stack.enter_context(MetastoreClient(running_server.uri))
+        spark = spark_client.session(running_server.uri, master="local[2]", conf=SETTINGS)
         spark.sparkContext.setLogLevel("ERROR")
         stack.callback(spark.stop)
-        yield server, spark, metastore
+        yield running_server, spark, metastore
 
 
 def made(spark: SparkSession) -> str:
@@ -68,11 +78,11 @@ def crash_command(kills: int, in_place: int, readers: int, rounds: int) -> None:
     wrong: list[str] = []
     with started() as (_, spark, metastore):
         if kills:
-            figures = crash(spark, metastore, made(spark), kills, readers=readers)
+            figures = crash(spark, metastore, made(spark), kills, readers=readers, changes=True)
             click.echo(f"killed writers: {figures}")
             wrong += [*figures.tally.wrong, *figures.unreferenced]
         if in_place:
-            figures = crash(spark, metastore, made(spark), in_place, readers=0, in_place=True)
+            figures = crash(spark, metastore, made(spark), in_place, readers=0, in_place=True, changes=True)
             click.echo(f"killed writers, in place: {figures}")
             wrong += figures.unreferenced
         if rounds:
@@ -119,6 +129,32 @@ def publishing_command(partitions: int, insert: int, hive_writer: int) -> None:
         for converted, count in ((True, insert), (False, hive_writer)):
             table = f"theirs_{converted}".lower()
             click.echo(publishing.plain(server.uri, server.warehouse, table, count, converted=converted))
+
+
+@main.command("dml")
+@click.option("--steps", default=2_000, show_default=True)
+@click.option("--seed", default=1, show_default=True)
+def dml_command(steps: int, seed: int) -> None:
+    """Random statements beside the same on rows in memory."""
+    with started() as (_, spark, metastore):
+        figures = random_dml(spark, metastore, steps, seed)
+    click.echo(f"seed {seed}: {figures}")
+    for text in figures.wrong:
+        click.echo(f"\n{text}", err=True)
+    raise SystemExit(1 if figures.wrong else 0)
+
+
+@main.command("throughput")
+@click.option("--rows", default=3_000_000, show_default=True)
+@click.option("--rounds", default=3, show_default=True, help="After a first one, which is the cold one.")
+@click.option("--layout", "layouts", multiple=True, type=click.Choice(list(LAYOUTS)), help="All by default.")
+def throughput_command(rows: int, rounds: int, layouts: tuple[str, ...]) -> None:
+    """Rows written and read in each layout, ours beside Spark's own."""
+    with server() as running_server:
+        click.echo(HEAD)
+        for timing in throughput(running_server.uri, running_server.warehouse, rows, rounds, layouts or list(LAYOUTS)):
+            click.echo(timing)
+    click.echo(f"{rows:,} rows; {os.cpu_count()} cores; load at the end {', '.join(map(str, os.getloadavg()))}")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,10 @@ STEPS = [
     ("cleaned", 1),
     *[("", 1)] * 5,
 ]
+# Of statements; and with those that change the rows of an older write. Their number has no divisor in common with that of
+# the steps, so that each is killed at each.
+KINDS = ("append", "append", "overwrite")
+CHANGES = ("append", "update", "overwrite", "delete", "merge")
 LONGEST = 1.5  # seconds of a write
 PATIENCE = 60  # seconds
 
@@ -44,6 +48,7 @@ class Figures:
     """What happened."""
 
     kills: Counter[str] = field(default_factory=Counter)
+    killed: Counter[str] = field(default_factory=Counter)
     finished: int = 0
     became_visible: int = 0
     tally: Tally = field(default_factory=Tally)
@@ -53,8 +58,10 @@ class Figures:
 
     def __str__(self) -> str:
         kills = ", ".join(f"{count} {step}" for step, count in sorted(self.kills.items()))
+        killed = ", ".join(f"{count} {kind}" for kind, count in sorted(self.killed.items()))
         return (
-            f"{self.kills.total()} kills ({kills}) in {self.seconds:.0f} s, {self.finished} writes finished before; "
+            f"{self.kills.total()} kills ({kills}; of {killed}) in {self.seconds:.0f} s, "
+            f"{self.finished} writes finished before; "
             f"{self.became_visible} killed writes were visible, all of the others were not; "
             f"{self.tally.reads} reads saw {len(self.tally.states)} states, {len(self.tally.wrong)} of them wrong; "
             f"cleaning removed {self.cleaned_files} files and left {len(self.unreferenced)} unreferenced"
@@ -84,29 +91,39 @@ def writers(spark: SparkSession, uri: str) -> Iterator[Any]:
 
 
 def crash(
-    spark: SparkSession, metastore: MetastoreClient, table: str, kills: int, *, readers: int, in_place: bool = False
+    spark: SparkSession,
+    metastore: MetastoreClient,
+    table: str,
+    kills: int,
+    *,
+    readers: int,
+    in_place: bool = False,
+    changes: bool = False,
 ) -> Figures:
     """`table` of the database `default` has the columns id, k and the partition column p, and is empty.
 
     In place, a partition is between two renames for a moment, in which readers see nothing of it: there, each kill is
-    followed by a clean-up, and only then what is visible is looked at.
+    followed by a clean-up, and only then what is visible is looked at. `changes`: also of DELETE, UPDATE and MERGE.
     """
     figures, began = Figures(), time.monotonic()
     history = History()
     steps = itertools.cycle([*STEPS, ("away", 1), ("away", 3)] if in_place else STEPS)
+    kinds = itertools.cycle(CHANGES if changes else KINDS)
     with writers(spark, str(metastore.addresses[0])) as write, reading(spark, table, history, readers) as tally:
         figures.tally = tally
         for number in itertools.count():
             if figures.kills.total() >= kills:
                 break
-            overwrite = in_place or number % 3 == 2
-            step, occurrence = next(steps)
-            wanted: State = frozenset({number}) if overwrite else history.state | {number}
+            kind, (step, occurrence) = next(kinds), next(steps)
+            kind = "overwrite" if in_place and kind == "append" else kind
+            old = min(history.state, default=-1)
+            wanted = _wanted(kind, history.state, number, old)
             history.begin(wanted)
             fate = write(
                 table=f"default.{table}",
+                kind=kind,
                 k=number,
-                overwrite=overwrite,
+                old=old,
                 write_mode="in-place" if in_place else "versions",
                 lease=0.5 if in_place else 3,
                 step=step,
@@ -120,6 +137,7 @@ def crash(
             history.end(seen)
             if fate == KILLED:
                 figures.kills[step or "by chance"] += 1
+                figures.killed[kind] += 1
                 figures.became_visible += seen == wanted
             else:
                 figures.finished += 1
@@ -130,6 +148,16 @@ def crash(
     assert read(spark, table) == history.state
     figures.seconds = time.monotonic() - began
     return figures
+
+
+def _wanted(kind: str, state: State, number: int, old: int) -> State:
+    """Returns what a statement is to make of the table; `old` is a write of which there are rows, -1 for none."""
+    if kind == "append":
+        return state | {number}
+    if kind == "overwrite":
+        return frozenset({number})
+    new = {number} if kind == "merge" or (kind == "update" and old >= 0) else set[int]()
+    return state - {old} | new
 
 
 def clean(spark: SparkSession, metastore: MetastoreClient, table: str) -> int:

@@ -17,6 +17,7 @@ from metastore.client import MetastoreClient
 from spark_client.context import Context
 from spark_client.write.commit import Commit, Write
 from spark_client.write.insert import insert_into
+from spark_client.write.publication import publish
 from spark_client.write.snapshot import take_snapshot
 from spark_client.write.staging import StagedFile
 
@@ -79,7 +80,8 @@ def placed(spark: SparkSession, metastore: MetastoreClient, table: str, partitio
         clock["began"] = time.monotonic()
         snapshot = take_snapshot(metastore, write.table, {}, with_skew=not overwrite)
         clock["seen"] = time.monotonic()
-        commit.run(staged, snapshot)
+        commit.bring(staged, snapshot)
+        publish(context, [commit])
     names = {"what is there": ("began", "seen"), "files": ("seen", "placed"), "publishing": ("placed", "published")}
     parts = {name: clock[end] - clock[start] for name, (start, end) in names.items()}
     return Timing("overwriting, without Spark's job" if overwrite else "without Spark's job", partitions, parts)

@@ -12,16 +12,21 @@ import signal
 import sys
 import time
 import traceback
+from functools import reduce
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+import spark_client
 from metastore.client import MetastoreClient
 from spark_client.context import Context
+from spark_client.jvm.plans import own_columns
 from spark_client.write import journal
 from spark_client.write.insert import insert_into
+from spark_client.write.row_changes import MATCHED, NOT_MATCHED, Change, Clause, change_rows
 from tests.bench.writing.history import PARTITIONS, ROWS
 
 KILLED, DONE, FAILED = "killed", "done", "failed"
@@ -62,6 +67,9 @@ def _one(uri: str, order: dict[str, Any]) -> dict[str, Any]:
 
 def _write(uri: str, order: dict[str, Any], begun: int) -> None:
     spark = _attached()
+    if order["kind"] not in ("append", "overwrite"):
+        # Reading needs rules of this process's own: the JVM asks the one that it is called by.
+        spark = spark_client.session(uri)
     spark.conf.set("write.mode", order["write_mode"])
     spark.conf.set("write.lease.seconds", str(order["lease"]))
     seen: list[str] = []
@@ -71,12 +79,37 @@ def _write(uri: str, order: dict[str, Any], begun: int) -> None:
         if (step, seen.count(step)) == (order["step"], order["number"]):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    data = spark.range(len(PARTITIONS) * ROWS).selectExpr(
-        f"id DIV {len(PARTITIONS)} AS id", f"{order['k']} AS k", f"CAST(id % {len(PARTITIONS)} AS INT) AS p"
-    )
     context = Context(spark, MetastoreClient(uri), on_step)
+    rows = _rows(spark, order["k"])
+    if order["kind"] in ("append", "overwrite"):
+        os.write(begun, b".")
+        insert_into(context, order["table"], rows, partition={}, overwrite=order["kind"] == "overwrite")
+        return
+    change = _change(spark, rows, **order)
     os.write(begun, b".")
-    insert_into(context, order["table"], data, partition={}, overwrite=order["overwrite"])
+    change_rows(context, change)
+
+
+def _rows(spark: SparkSession, number: int) -> DataFrame:
+    return spark.range(len(PARTITIONS) * ROWS).selectExpr(
+        f"id DIV {len(PARTITIONS)} AS id", f"{number} AS k", f"CAST(id % {len(PARTITIONS)} AS INT) AS p"
+    )
+
+
+def _change(spark: SparkSession, rows: DataFrame, kind: str, table: str, k: int, old: int, **_: object) -> Change:
+    """The rows of an older write go (delete), become those of this one (update), or are exchanged for them (merge)."""
+    target = spark.table(table)
+    own = own_columns(target)
+    if kind == "delete":
+        return Change(table, target, [Clause(MATCHED, own["k"] == old, None)])
+    if kind == "update":
+        return Change(table, target, [Clause(MATCHED, own["k"] == old, {"k": F.lit(k)})])
+    both = rows if old < 0 else rows.unionAll(_rows(spark, old))
+    source = both.selectExpr("id AS s_id", "k AS s_k", "p AS s_p")
+    given = {name: F.col(f"s_{name}") for name in own}
+    on = reduce(Column.__and__, (own[name] == given[name] for name in own))
+    clauses = [Clause(MATCHED, None, None), Clause(NOT_MATCHED, None, given)]
+    return Change(table, target, clauses, source, on)
 
 
 def _attached() -> SparkSession:

@@ -17,6 +17,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     AbortTxnRequest,
     CommitTxnRequest,
     Database,
+    EnvironmentContext,
     HeartbeatRequest,
     InvalidOperationException,
     LockComponent,
@@ -90,6 +91,20 @@ def test_one_right_shows_the_table_and_its_database_and_is_all_that_it_gives(
     revoke(alice, on_table(database, name), "SELECT", "bob")
     with pytest.raises(NoSuchObjectException):
         bob.get_table(database, name)
+
+
+def test_a_rename_that_takes_the_place_of_a_table_drops_it(client_of: Clients, home: tuple[str, str]) -> None:
+    (database, name), bob, alice = home, client_of("bob"), client_of("alice")
+    grant(alice, on_database(database), "CREATE", "bob")
+    grant(alice, on_table(database, name), "SELECT", "bob")
+    bob.create_table(table(database, "draft"))
+    new = bob.get_table(database, "draft")
+    new.tableName, replacing = name, EnvironmentContext({"metastore.replaces": "true"})
+    with pytest.raises(MetaException, match=denied("DROP", f"{database}/{name}")):
+        bob.alter_table_with_environment_context(database, "draft", new, replacing)
+    grant(alice, on_table(database, name), "DROP", "bob")
+    bob.alter_table_with_environment_context(database, "draft", new, replacing)
+    assert bob.get_all_tables(database) == [name]
 
 
 def test_each_right_is_enough_for_what_it_is_for(client_of: Clients, home: tuple[str, str]) -> None:

@@ -74,6 +74,7 @@ public final class FileOperations {
           case "names": return names(system);
           case "mark": return mark(system);
           case "unmark": return unmark(system);
+          case "clear": return clear(system);
           default: return "there is no operation " + name;
         }
       } catch (Exception failure) {
@@ -161,6 +162,18 @@ public final class FileOperations {
 
     private String unmark(FileSystem system) throws Exception {
       system.delete(new Path(path, other + word), false);
+      return "";
+    }
+
+    /** Deletes the files of the directory whose names begin so. */
+    private String clear(FileSystem system) throws Exception {
+      try {
+        for (FileStatus child : system.listStatus(path)) {
+          if (child.getPath().getName().startsWith(other)) system.delete(child.getPath(), false);
+        }
+      } catch (FileNotFoundException none) {
+        return "";
+      }
       return "";
     }
 

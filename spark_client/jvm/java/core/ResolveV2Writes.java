@@ -26,9 +26,12 @@ import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.QueryExecutionException;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.Product;
 import scala.collection.immutable.Map$;
@@ -59,6 +62,7 @@ public final class ResolveV2Writes extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
+    if (plan.containsPattern(TreePattern.UNRESOLVED_RELATION())) plan.exists(new Streamed(this));
     if (plan instanceof ReplaceTableAsSelect) return created((ReplaceTableAsSelect) plan);
     if (plan instanceof InsertIntoStatement) return replaced((InsertIntoStatement) plan);
     if (!(plan instanceof V2WriteCommand)) return plan;
@@ -71,6 +75,25 @@ public final class ResolveV2Writes extends Rule {
     if (plan instanceof OverwritePartitionsDynamic) return insert(dynamic(target), write, true);
     if (!(plan instanceof OverwriteByExpression)) return plan;
     return replaced(target, table, write.query(), write.isByName(), ((OverwriteByExpression) plan).deleteExpr());
+  }
+
+  /** Refuses a stream of the rows of a table of Hive's, which Spark refuses in words about files. */
+  private static final class Streamed extends AbstractFunction1 {
+    private final ResolveV2Writes rule;
+
+    Streamed(ResolveV2Writes rule) {
+      this.rule = rule;
+    }
+
+    public Object apply(Object node) {
+      if (!(node instanceof UnresolvedRelation) || !((UnresolvedRelation) node).isStreaming()) return false;
+      CatalogTable table = rule.table(((UnresolvedRelation) node).multipartIdentifier());
+      if (table == null || !table.provider().equals(Option.apply("hive"))) return false;
+      Platform.throwException(new QueryExecutionException(
+          table.identifier().unquotedString() + " cannot be read as a stream, for Spark has no source of Hive's tables: read "
+              + "it with spark.table(…) in foreachBatch of another stream, as one of format('rate')", null));
+      return true;
+    }
   }
 
   private static LogicalPlan insert(UnresolvedRelation target, V2WriteCommand write, boolean overwrite) {

@@ -15,6 +15,9 @@ import scala.collection.immutable.Seq;
  * published later, hold `<token>-<number>` in their names and are hidden. Every other file is visible, whoever wrote it.
  */
 public final class VisibleWrites {
+  /** A file that is there to be read, and to fail: what it lies beside was replaced before the scan was planned. */
+  private static final String REPLACED = "_newer_rows_are_in__versions=";
+
   private final String prefix;
   private final long highest;
   private final Set<Long> open = new HashSet<>();
@@ -29,7 +32,7 @@ public final class VisibleWrites {
 
   /** Whether a file of this name is not to be read. */
   public boolean hide(String name) {
-    if (name.startsWith("_")) return true; // as for every engine but Spark, where it holds a `=`
+    if (name.startsWith("_") && !name.startsWith(REPLACED)) return true; // as for every engine but Spark, where it holds a `=`
     if (prefix == null) return false;
     for (int at = name.indexOf(prefix); at >= 0; at = name.indexOf(prefix, at + 1)) {
       int start = at + prefix.length(), end = start;

@@ -6,15 +6,24 @@ import java.util.List;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.FileSourceScanExec;
-import org.apache.spark.sql.execution.LogicalRDD;
+import org.apache.spark.sql.execution.FilterExec;
+import org.apache.spark.sql.execution.RDDScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.datasources.FileFormat$;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.FileScanRDD;
+import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -31,31 +40,59 @@ import scala.runtime.AbstractPartialFunction;
 import spark_client.buckets.BucketFiles;
 import spark_client.buckets.BucketFilter;
 import spark_client.core.HiveTableIndex;
+import spark_client.core.PartitionFilters;
 import spark_client.core.Scala;
 import spark_client.core.SparkVersions;
 
-/** A scan in which each task reads the files of one bucket. */
+/**
+ * Scans in which each task reads the files of one bucket. A relation says by an option that it is to be read so; which
+ * files there are is found out whenever a query is planned.
+ */
 public final class BucketScan {
-  private final SparkSession session;
-  private final HiveTableIndex index;
+  private static final String BY_BUCKET = "spark_client.by_bucket";
 
-  public BucketScan(SparkSession session, HiveTableIndex index) {
+  private final SparkSession session;
+
+  public BucketScan(SparkSession session) {
     this.session = session;
-    this.index = index;
   }
 
-  /** The optimized plan of a query that reads the table alone, with this in place of the scan; null if it cannot. */
-  public LogicalPlan of(LogicalPlan query, FileSourceScanExec scan) {
-    HiveTableIndex.Listing listing = index.list(scan.partitionFilters(), scan.dataFilters());
+  /** Whether the rows of a scan of a table of ours can be read so. */
+  public boolean canRead(FileSourceScanExec scan) {
+    return rows(scan) != null;
+  }
+
+  /** A query that reads one table of ours, which is read by bucket from now on. */
+  public LogicalPlan of(LogicalPlan query) {
+    List<Object> strategies = Scala.list(session.experimental().extraStrategies());
+    boolean known = false;
+    for (Object strategy : strategies) known = known || strategy instanceof Strategy;
+    if (!known) {
+      strategies.add(new Strategy(this));
+      session.experimental().extraStrategies_$eq(Scala.seq(strategies));
+    }
+    return (LogicalPlan) query.transformUp(new Marking(session));
+  }
+
+  /** The rows of a scan, by bucket, or null. */
+  private SparkPlan rows(FileSourceScanExec scan) {
+    List<Object> known = new ArrayList<>();
+    Expression later = null;
+    for (Expression filter : Scala.list(scan.partitionFilters())) {
+      if (!filter.exists(new PartitionFilters.Dynamic())) known.add(filter);
+      else if (!(filter instanceof DynamicPruning)) later = later == null ? filter : new And(later, filter);
+    }
+    HiveTableIndex index = (HiveTableIndex) scan.relation().location();
+    HiveTableIndex.Listing listing = index.list(Scala.seq(known), scan.dataFilters());
     BucketFiles buckets = (BucketFiles) listing.buckets();
     List columns = buckets == null ? null : columns(buckets, scan.output());
     if (columns == null) return null;
     Partitioning partitioning = new BucketPartitioning(
         columns, buckets.types(), buckets.version(), buckets.zone(), buckets.fewest(), scan);
-    RDD rows = rows(scan, files(buckets, listing.directories()));
-    LogicalRDD leaf = (LogicalRDD) SparkVersions.make(
-        LogicalRDD.class, scan.output(), rows, partitioning, Scala.seq(), false, session, Option.apply(query.stats()));
-    return (LogicalPlan) query.transformUp(new Replacement(leaf));
+    RDD rows = rdd(scan, files(buckets, listing.directories()));
+    SparkPlan leaf = (SparkPlan) SparkVersions.make(
+        RDDScanExec.class, scan.output(), rows, "ByBucket", partitioning, Scala.seq());
+    return later == null ? leaf : new FilterExec(later, leaf);
   }
 
   /** The bucketing columns among the output, or null where equal values need not be in one bucket. */
@@ -99,7 +136,7 @@ public final class BucketScan {
         values, path, 0L, file.getLen(), new String[0], file.getModificationTime(), file.getLen(), Map$.MODULE$.empty());
   }
 
-  private RDD rows(FileSourceScanExec scan, Seq partitions) {
+  private RDD rdd(FileSourceScanExec scan, Seq partitions) {
     HadoopFsRelation relation = scan.relation();
     Map options = (Map) relation.options().updated(FileFormat$.MODULE$.OPTION_RETURNING_BATCH(), "false");
     Function1 reader = relation.fileFormat().buildReaderWithPartitionValues(
@@ -110,19 +147,73 @@ public final class BucketScan {
         FileScanRDD.$lessinit$greater$default$7());
   }
 
-  private static final class Replacement extends AbstractPartialFunction {
-    private final LogicalRDD leaf;
+  private static boolean isByBucket(Object plan) {
+    if (!(plan instanceof LogicalRelation)) return false;
+    LogicalRelation relation = (LogicalRelation) plan;
+    if (!(relation.relation() instanceof HadoopFsRelation)) return false;
+    return ((HadoopFsRelation) relation.relation()).options().contains(BY_BUCKET);
+  }
 
-    Replacement(LogicalRDD leaf) {
-      this.leaf = leaf;
+  /** Tables of ours get the option. */
+  private static final class Marking extends AbstractPartialFunction {
+    private final SparkSession session;
+
+    Marking(SparkSession session) {
+      this.session = session;
     }
 
     public boolean isDefinedAt(Object plan) {
-      return plan instanceof LogicalRelation;
+      if (!(plan instanceof LogicalRelation) || isByBucket(plan)) return false;
+      Object relation = ((LogicalRelation) plan).relation();
+      return relation instanceof HadoopFsRelation && ((HadoopFsRelation) relation).location() instanceof HiveTableIndex;
     }
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
-      return plan instanceof LogicalRelation ? leaf : otherwise.apply(plan);
+      if (!isDefinedAt(plan)) return otherwise.apply(plan);
+      LogicalRelation relation = (LogicalRelation) plan;
+      HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+      HadoopFsRelation marked = new HadoopFsRelation(
+          files.location(), files.partitionSchema(), files.dataSchema(), files.bucketSpec(), files.fileFormat(),
+          (Map) files.options().updated(BY_BUCKET, "true"), session);
+      return SparkVersions.make(LogicalRelation.class, marked, relation.output(), relation.catalogTable(), false);
+    }
+  }
+
+  /** Plans what has the option: as Spark plans it, but with rows by bucket in place of the scan, if it can be. */
+  private static final class Strategy extends SparkStrategy {
+    private final BucketScan scans;
+
+    Strategy(BucketScan scans) {
+      this.scans = scans;
+    }
+
+    public Seq apply(LogicalPlan plan) {
+      LogicalPlan leaf = plan;
+      while (leaf instanceof Project || leaf instanceof Filter) leaf = (LogicalPlan) leaf.children().apply(0);
+      if (!isByBucket(leaf)) return Scala.seq();
+      List<Object> planned = new ArrayList<>();
+      for (SparkPlan each : Scala.list(FileSourceStrategy$.MODULE$.apply(plan))) {
+        planned.add(each.transformUp(new Replacement(scans)));
+      }
+      return Scala.seq(planned);
+    }
+  }
+
+  private static final class Replacement extends AbstractPartialFunction {
+    private final BucketScan scans;
+
+    Replacement(BucketScan scans) {
+      this.scans = scans;
+    }
+
+    public boolean isDefinedAt(Object plan) {
+      return plan instanceof FileSourceScanExec;
+    }
+
+    public Object applyOrElse(Object plan, Function1 otherwise) {
+      if (!isDefinedAt(plan)) return otherwise.apply(plan);
+      SparkPlan rows = scans.rows((FileSourceScanExec) plan);
+      return rows == null ? plan : rows;
     }
   }
 }
