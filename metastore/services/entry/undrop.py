@@ -100,9 +100,11 @@ class UndropService:
 
     def _unmark(self, places: Sequence[str]) -> None:
         """Nothing says any more that newer rows are elsewhere."""
-        inside = (file.location for place in places for file in self._warehouse.children(place)[0])
         try:
-            self._warehouse.delete_files([place for place in inside if paths.name(place).startswith(REPLACED)])
+            for place in places:
+                for file in self._warehouse.children(place)[0]:
+                    if paths.name(file.location).startswith(REPLACED):
+                        self._warehouse.delete_directory(file.location)
         except MetastoreError as error:
             log.warning("who reads by path is still told of newer rows: %s", error)
 

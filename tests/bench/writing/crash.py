@@ -35,8 +35,8 @@ STEPS = [
     ("cleaned", 1),
     *[("", 1)] * 5,
 ]
-# Of statements; and with those that change the rows of an older write. Their number has no divisor in common with that of
-# the steps, so that each is killed at each.
+# Of statements; and with those that change the rows of an older write. Their number has no divisor in common with that
+# of the steps, so that each is killed at each.
 KINDS = ("append", "append", "overwrite")
 CHANGES = ("append", "update", "overwrite", "delete", "merge")
 LONGEST = 1.5  # seconds of a write
