@@ -39,6 +39,8 @@ STEPS = [
 # of the steps, so that each is killed at each.
 KINDS = ("append", "append", "overwrite")
 CHANGES = ("append", "update", "overwrite", "delete", "merge")
+_IN_PLACE: dict[str, Any] = {"write_mode": "in-place", "lease": 0.5}
+_VERSIONS: dict[str, Any] = {"write_mode": "versions", "lease": 3}
 LONGEST = 1.5  # seconds of a write
 PATIENCE = 60  # seconds
 
@@ -55,6 +57,15 @@ class Figures:
     cleaned_files: int = 0
     unreferenced: list[str] = field(default_factory=list)
     seconds: float = 0
+
+    def count(self, kind: str, step: str, *, killed: bool, visible: bool) -> None:
+        """One writer."""
+        if not killed:
+            self.finished += 1
+            return
+        self.kills[step] += 1
+        self.killed[kind] += 1
+        self.became_visible += visible
 
     def __str__(self) -> str:
         kills = ", ".join(f"{count} {step}" for step, count in sorted(self.kills.items()))
@@ -105,8 +116,7 @@ def crash(
     In place, a partition is between two renames for a moment, in which readers see nothing of it: there, each kill is
     followed by a clean-up, and only then what is visible is looked at. `changes`: also of DELETE, UPDATE and MERGE.
     """
-    figures, began = Figures(), time.monotonic()
-    history = History()
+    figures, began, history = Figures(), time.monotonic(), History()
     steps = itertools.cycle([*STEPS, ("away", 1), ("away", 3)] if in_place else STEPS)
     kinds = itertools.cycle(CHANGES if changes else KINDS)
     with writers(spark, str(metastore.addresses[0])) as write, reading(spark, table, history, readers) as tally:
@@ -117,30 +127,21 @@ def crash(
             kind, (step, occurrence) = next(kinds), next(steps)
             kind = "overwrite" if in_place and kind == "append" else kind
             old = min(history.state, default=-1)
-            wanted = _wanted(kind, history.state, number, old)
-            history.begin(wanted)
+            history.begin(wanted := _wanted(kind, history.state, number, old))
             fate = write(
                 table=f"default.{table}",
                 kind=kind,
                 k=number,
                 old=old,
-                write_mode="in-place" if in_place else "versions",
-                lease=0.5 if in_place else 3,
-                step=step,
-                number=occurrence,
-                delay=None if step else random.uniform(0, LONGEST),
+                **{"step": step, "number": occurrence, "delay": None if step else random.uniform(0, LONGEST)},
+                **(_IN_PLACE if in_place else _VERSIONS),
             )
             if in_place:
                 figures.cleaned_files += clean(spark, metastore, table)
             seen = read(spark, table)
             assert not isinstance(seen, str), seen
             history.end(seen)
-            if fate == KILLED:
-                figures.kills[step or "by chance"] += 1
-                figures.killed[kind] += 1
-                figures.became_visible += seen == wanted
-            else:
-                figures.finished += 1
+            figures.count(kind, step or "by chance", killed=fate == KILLED, visible=seen == wanted)
             if number % 10 == 9:  # Dead writers go at once, what is replaced stays for the readers.
                 metastore.clean("default", table, grace=600)
     figures.cleaned_files += clean(spark, metastore, table)
