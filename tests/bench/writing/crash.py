@@ -133,7 +133,9 @@ def crash(
                 kind=kind,
                 k=number,
                 old=old,
-                **{"step": step, "number": occurrence, "delay": None if step else random.uniform(0, LONGEST)},
+                step=step,
+                number=occurrence,
+                delay=None if step else random.uniform(0, LONGEST),
                 **(_IN_PLACE if in_place else _VERSIONS),
             )
             if in_place:
