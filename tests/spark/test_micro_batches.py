@@ -10,6 +10,7 @@ from pyspark.errors import QueryExecutionException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.errors import InvalidInsertError
+from tests.spark.since import since
 
 
 @pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS PARQUET", ""])
@@ -60,6 +61,7 @@ def test_a_stream_goes_to_a_table(spark: SparkSession, table_name: str, tmp_path
     assert run(2) == [(0, "there", 0), (1, "d", 1), (2, "d", 0)]
 
 
+@since("4.0", "a place for rules that come before tables are looked up, which the refusal to read needs,")
 def test_streams_that_cannot_be_say_so(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a BIGINT) PARTITIONED BY (p INT)")
     with pytest.raises(QueryExecutionException, match=rf"{table_name} cannot be read as a stream, .* foreachBatch"):
