@@ -43,15 +43,6 @@ def _views(hive: Hive, database: str) -> None:
         if hive.is_4:
             found = client.getAllMaterializedViewObjectsForRewriting()
             assert "mv" in [each.getTableName() for each in found]
-    with hive.attempt(group, "lockMaterializationRebuild, heartbeatLockMaterializationRebuild"):
-        one, other = client.openTxn("me"), client.openTxn("me")
-        states = [client.lockMaterializationRebuild(database, "mv", each).getState() for each in (one, other)]
-        equal([state.toString() for state in states], ["ACQUIRED", "NOT_ACQUIRED"])
-        equal(
-            [client.heartbeatLockMaterializationRebuild(database, "mv", each) for each in (one, other)], [True, False]
-        )
-        client.rollbackTxn(one)
-        client.rollbackTxn(other)
     with hive.refused(group, "dropTable of what a view is made of", "MetaException"):
         client.dropTable(database, "t", True, False)
     client.dropTable(database, "mv", True, False)

@@ -180,23 +180,3 @@ def _materialized_views(hive: HiveSession) -> None:
     hive.do("INSERT INTO TABLE w PARTITION (ds='z', hr=1) VALUES (1)", "ALTER MATERIALIZED VIEW mv REBUILD")
     hive.ask("SELECT ds, n FROM mv", "a\t2", "z\t1")
     hive.do("DROP MATERIALIZED VIEW mv")
-    if hive.version >= "4":
-        _acid(hive)
-
-
-def _acid(hive: HiveSession) -> None:
-    """With transactions, under the metastore's locks: a view is rebuilt by one at a time."""
-    hive.set("hive.support.concurrency", "true")
-    hive.set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager")
-    acid = "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
-    hive.do(
-        f"CREATE TABLE acid (ds STRING, x INT) {acid}",
-        "INSERT INTO acid VALUES ('a', 1), ('a', 2)",
-        f"CREATE MATERIALIZED VIEW amv DISABLE REWRITE {acid} AS SELECT ds, count(*) AS n FROM acid GROUP BY ds",
-    )
-    hive.ask("SELECT ds, n FROM amv", "a\t2")
-    hive.do("INSERT INTO acid VALUES ('b', 3)", "ALTER MATERIALIZED VIEW amv REBUILD")
-    hive.ask("SELECT ds, n FROM amv", "a\t2", "b\t1")
-    hive.do("DROP MATERIALIZED VIEW amv", "DROP TABLE acid")
-    hive.set("hive.support.concurrency", "false")
-    hive.set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DummyTxnManager")
