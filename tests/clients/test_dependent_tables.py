@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients.test_spark import ROOT, SPARK_35
+from tests.clients.test_spark import ROOT
 from tests.fixtures.server import Server, connected
+from tests.fixtures.sparks import python_of
 from tests.wire.builders import columns, descriptor, partition, table
 from tests.wire.dependencies.requests import DS, HR, MIN, add_to_dependent, create, depend
 from thrift_idl.gen.hive_metastore.ttypes import SerDeInfo
@@ -99,5 +100,4 @@ def test_the_spark_that_is_installed(metastore_server: Server, days: str) -> Non
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_spark_3_5(metastore_server: Server, days: str) -> None:
-    subprocess.run([ROOT / "scripts/set-up-spark35", SPARK_35.parents[1]], check=True)
-    assert asked(str(SPARK_35), metastore_server, days) == EXPECTED
+    assert asked(python_of("3.5"), metastore_server, days) == EXPECTED

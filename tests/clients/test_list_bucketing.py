@@ -16,8 +16,9 @@ import pytest
 
 from tests.clients import list_bucketed
 from tests.clients.test_dependent_tables import ASKER
-from tests.clients.test_spark import ROOT, SPARK_35
+from tests.clients.test_spark import ROOT
 from tests.fixtures.server import Server, connected
+from tests.fixtures.sparks import python_of
 
 SETTINGS = [
     "SET spark.sql.hive.convertMetastoreParquet = false",
@@ -66,5 +67,4 @@ def test_the_spark_that_is_installed(metastore_server: Server, tables: str) -> N
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_spark_3_5(metastore_server: Server, tables: str) -> None:
-    subprocess.run([ROOT / "scripts/set-up-spark35", SPARK_35.parents[1]], check=True)
-    check(str(SPARK_35), metastore_server, tables)
+    check(python_of("3.5"), metastore_server, tables)

@@ -12,11 +12,11 @@ import pytest
 
 from tests.fixtures.real_hive import find_java
 from tests.fixtures.server import Server
+from tests.fixtures.sparks import python_of
 from tests.wire.builders import unique
 
 ROOT = Path(__file__).parents[2]
 LAST_JAVA_OF_35 = 21
-SPARK_35 = ROOT / ".venv/spark35/bin/python"
 
 
 @pytest.mark.timeout(900)
@@ -29,8 +29,7 @@ def test_the_spark_that_is_installed(metastore_server: Server, tmp_path: Path) -
 def test_spark_3_5(metastore_server: Server, tmp_path: Path) -> None:
     if java_version() > LAST_JAVA_OF_35:
         pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
-    subprocess.run([ROOT / "scripts/set-up-spark35", SPARK_35.parents[1]], check=True)
-    assert run(str(SPARK_35), metastore_server, tmp_path).startswith("3.5.")
+    assert run(python_of("3.5"), metastore_server, tmp_path).startswith("3.5.")
 
 
 def java_version() -> int:

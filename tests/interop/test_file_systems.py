@@ -17,6 +17,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.fixtures.server import running
+from tests.fixtures.sparks import environment
 from tests.interop.maven import UnavailableError, class_path
 from tests.interop.report import Report
 from tests.interop.storage.hdfs import mini_cluster
@@ -45,8 +46,9 @@ def try_writing(report: Report, uri: str, location: str, settings: dict[str, str
     """The statements, in a Spark of their own."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.interop.storage.statements"]
     command += [uri, location, json.dumps(settings)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1500, check=False)
+    ran = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=1500, check=False
+    )
     assert ran.returncode == 0, ran.stderr[-4000:]
     for group, name, error in json.loads(ran.stdout.splitlines()[-1]):
         report.add(group, name, error)

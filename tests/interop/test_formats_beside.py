@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.server import Server
+from tests.fixtures.sparks import python_of
 from tests.interop.java import java_home
 from tests.interop.maven import UnavailableError, class_path
 from tests.interop.report import Report
@@ -34,8 +35,7 @@ def test_formats_beside(
     formats = " and ".join(map(_name, FORMATS[spark]))
     report = new_report(f"{formats} beside ours on Spark {spark}")
     try:
-        set_up = [ROOT / "scripts/set-up-spark", spark]
-        python = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        python = python_of(spark)
         jars = [jar for jar in class_path(*FORMATS[spark]).split(os.pathsep) if _is_new(jar)]
         environment = os.environ | {"JAVA_HOME": str(java_home(17, 21))}
     except UnavailableError as error:

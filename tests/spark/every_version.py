@@ -15,6 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from spark_client.jvm.versions import TRIED
+from tests.fixtures.sparks import python_of
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = ROOT / ".venv/spark-versions"
@@ -33,13 +34,12 @@ def main() -> int:
 
 def run(version: str, arguments: list[str]) -> int:
     """Runs the tests on one version; returns pytest's status."""
-    made = subprocess.run([ROOT / "scripts/set-up-spark", version], check=True, stdout=subprocess.PIPE, text=True)
     report = REPORTS / f"{version}.xml"
     report.unlink(missing_ok=True)
     write(f"\nSpark {version}")
     tests = [argument for argument in arguments if argument.startswith("tests/")] or ["tests/spark"]
     others = [argument for argument in arguments if argument not in tests]
-    command = [made.stdout.strip(), "-m", "pytest", "-q", "-p", "tests.spark.as_they_occur", f"--junitxml={report}"]
+    command = [python_of(version), "-m", "pytest", "-q", "-p", "tests.spark.as_they_occur", f"--junitxml={report}"]
     return subprocess.run([*command, *others, *tests], cwd=ROOT, check=False).returncode
 
 

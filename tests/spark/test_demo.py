@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 
 from spark_client.demo import flights
 from tests.fixtures.server import Server
+from tests.fixtures.sparks import environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,11 +19,10 @@ ROOT = Path(__file__).parents[2]
 def run(*arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
     """Runs `python -m spark_client.demo`, after `code` if there is some."""
     start = ["-c", f"import sys\n{code}\nfrom spark_client.demo.__main__ import main\nsys.exit(main(sys.argv[1:]))"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
     return subprocess.run(
         [sys.executable, *(start if code else ["-m", "spark_client.demo"]), *arguments],
         cwd=ROOT,
-        env=environment,
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,

@@ -21,6 +21,7 @@ from spark_client.jvm import versions
 from spark_client.jvm.capabilities import Capabilities
 from tests.clients.test_spark import LAST_JAVA_OF_35, java_version
 from tests.fixtures.server import Server
+from tests.fixtures.sparks import python_of
 from tests.wire.builders import unique
 
 ROOT = Path(__file__).parents[2]
@@ -34,10 +35,8 @@ ROOT = Path(__file__).parents[2]
 def test_every_capability_on_the_oldest(metastore_server: Server, tmp_path: Path) -> None:
     if java_version() > LAST_JAVA_OF_35:
         pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
-    set_up = [ROOT / "scripts/set-up-spark", versions.TRIED[0]]
-    python = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     arguments = [metastore_server.uri, unique("oldest"), str(tmp_path)]
-    command = [python, "-m", "tests.spark.every_capability", *arguments]
+    command = [python_of(versions.TRIED[0]), "-m", "tests.spark.every_capability", *arguments]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     report = json.loads(ran.stdout.splitlines()[-1])

@@ -21,6 +21,7 @@ from spark_client.table import settings
 from spark_client.table.settings import IN_PLACE, MODE
 from spark_client.write import journal
 from spark_client.write.insert import Insert, insert_all, insert_into
+from tests.fixtures.sparks import environment
 from tests.spark.tables import change_skew, files_below, folder, frame, make_table, skewed
 
 SCHEMA = "id long, x int, m int"
@@ -133,7 +134,7 @@ def test_a_killed_writer_leaves_only_what_bears_its_name(
     arguments = [sys.executable, str(script), uri, f"default.{table.name}", step, mode]
     root = Path(__file__).parents[2]
     killed = subprocess.run(
-        arguments, cwd=root, env={**_environment(), "PYTHONPATH": str(root)}, capture_output=True, check=False
+        arguments, cwd=root, env={**environment(), "PYTHONPATH": str(root)}, capture_output=True, check=False
     )
     assert killed.returncode == 9, killed.stderr.decode()[-2000:]
     assert ids(context, table) == [1, 2, 3]
@@ -150,13 +151,6 @@ def writes_of(context: Context, table: Table) -> tuple[str | None, tuple[int, ..
     """The table's token, and the numbers of its open writes."""
     found = context.metastore.plan_scan(table.database, table.name).writes
     return found.token, found.open
-
-
-def _environment() -> dict[str, str]:
-    """Without the settings by which this process' own JVM was started."""
-    import os
-
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
 
 
 def rival(context: Context, action: Callable[[], None]) -> Context:
