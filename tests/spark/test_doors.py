@@ -22,6 +22,7 @@ from spark_client.jvm.doors import listening, start_connect, start_thrift
 from spark_client.serve import serve
 from tests.fixtures.doors import IS_SPARK_4, Doors, serving
 from tests.fixtures.server import Server
+from tests.fixtures.sparks import python_of_client
 from tests.spark.since import since
 from tests.wire.builders import unique
 
@@ -42,10 +43,8 @@ def test_it_says_where_it_serves(doors: Doors, metastore_server: Server) -> None
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_client_of_spark_connect(doors: Doors, tmp_path: Path) -> None:
-    set_up = [ROOT / "scripts/set-up-spark-client", pyspark.__version__]
-    made = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True)
     table, script = unique("connect"), ROOT / "tests/spark/connect_client.py"
-    command = [made.stdout.strip(), "-P", str(script), doors.connect, table]
+    command = [python_of_client(), "-P", str(script), doors.connect, table]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     seen = json.loads(ran.stdout.splitlines()[-1])
@@ -66,8 +65,7 @@ def test_a_client_of_spark_connect(doors: Doors, tmp_path: Path) -> None:
 
 @since("4.0", "pyspark-client")
 def test_without_a_driver_the_import_says_what_can_be_done() -> None:
-    set_up = [ROOT / "scripts/set-up-spark-client", pyspark.__version__]
-    python = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    python = python_of_client()
     command = [python, "-c", "import spark_client"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert re.match(r"ImportError: spark_client needs PySpark .*`metastore spark serve", ran.stderr.splitlines()[-1])

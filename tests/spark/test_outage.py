@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 
 from tests.fixtures.doors import CONNECT, SMALL
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import running
+from tests.fixtures.sparks import python_of_client
 
 ROOT = Path(__file__).parents[2]
 
@@ -122,8 +122,7 @@ class Asked:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_all_that_is_asked_of_dead_servers(database_url: str, tmp_path: Path) -> None:
-    set_up = [ROOT / "scripts/set-up-spark-client", pyspark.__version__]
-    client = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    client = python_of_client()
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         dead = f"thrift://127.0.0.1:{nobody.getsockname()[1]}"

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
@@ -20,6 +19,7 @@ from spark_client.errors import InvalidAddressError, SessionError
 from tests.fixtures.doors import CONNECT
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import Server
+from tests.fixtures.sparks import python_of_client
 
 ROOT = Path(__file__).parents[2]
 
@@ -198,8 +198,7 @@ def test_threads_query_at_the_same_time(spark: Session, table_name: str) -> None
 
 @pytest.mark.slow
 def test_a_session_beside_another_of_spark_s_own_and_after_a_stop(metastore_server: Server, tmp_path: Path) -> None:
-    set_up = [ROOT / "scripts/set-up-spark-client", pyspark.__version__]
-    client = subprocess.run(set_up, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    client = python_of_client()
     (program := tmp_path / "client.py").write_text(CLIENT)  # PySpark takes what comes by -c for doctests
     arguments = [metastore_server.uri, client, str(free_port()), str(program), *CONNECT]
     command = [sys.executable, "-u", "-c", BESIDE_ANOTHER, *arguments]
