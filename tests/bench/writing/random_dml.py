@@ -293,7 +293,7 @@ STATEMENTS: dict[str, Callable[[SparkSession, Case, random.Random], object]] = {
 def _read(spark: SparkSession, query: str) -> list[Row]:
     """Timestamps as texts in the session's time zone; the empty text of a partition is null, as in Hive."""
     frame = spark.sql(query)
-    return [tuple(row) for row in frame.select(*(f"CAST(`{name}` AS STRING)" for name in frame.columns)).collect()]
+    return [tuple(row) for row in frame.selectExpr(*(f"CAST(`{name}` AS STRING)" for name in frame.columns)).collect()]
 
 
 def _texts(row: Row) -> Row:
