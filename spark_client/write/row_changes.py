@@ -123,9 +123,9 @@ class _Rows:
         if touched:
             own = [self._own[column.name] for column in self._table.partition_columns]
             target = self._change.target.filter(in_partitions(self._table, own, touched))
-            if directories:
-                target = target.filter(in_directories(own, self._number(), directories))
             acted = self._acted(target)
+            if directories:  # behind, where columns have the table's names, whatever their case in the session
+                acted = acted.filter(in_directories(columns, self._number(), directories))
             rewritten = self._result(acted)
             every = rewritten if new is None else rewritten.unionAll(new)
             if moves or new is not None:
