@@ -202,9 +202,9 @@ class Application:
             timer.start()
 
     def open_session(
-        self, peer: str, identity: Identity | None = None, costume: str = "binary", *, encrypted: bool = False
+        self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
     ) -> CallSession:
-        return self._dispatcher.open_session(peer, identity, self._groups.of, costume, encrypted=encrypted)
+        return self._dispatcher.open_session(peer, identity, self._groups.of, wire_format, encrypted=encrypted)
 
     def observe(
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float

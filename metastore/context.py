@@ -31,7 +31,7 @@ class Caller:
     authentication: str = ""  # how the user's name was proved (a method of METASTORE_AUTHENTICATION); empty: it was not
     real_user: str | None = None  # who was authenticated, where it is another one that acts for `user`
     connection: int = 0  # its number in this process
-    costume: str = "binary"  # how its messages come
+    wire_format: str = "binary"  # how its messages come
     encrypted: bool = False
     client: str = ""  # java, pyiceberg or other: guessed from its first call
     meta_confs: dict[str, str] = field(default_factory=dict)  # what it has set, under Hive 3's names

@@ -25,11 +25,11 @@ BYTES: Final = (256.0, 1024.0, 4096.0, 16384.0, 65536.0, 2.0**18, 2.0**20, 2.0**
 DECLARED: Final = "declared"
 OUTCOMES: Final = ("ok", DECLARED, "refused", "failed")
 CLIENTS: Final = ("java", "pyiceberg", "other")
-COSTUMES: Final = ("binary", "compact", "framed binary", "framed compact", "http")
+WIRE_FORMATS: Final = ("binary", "compact", "framed binary", "framed compact", "http")
 SECURITY: Final = tuple(
     "+".join(filter(None, both)) or "none" for both in itertools.product(("", "tls"), ("", *METHODS))
 )
-KINDS: Final = tuple(itertools.product(COSTUMES, SECURITY, CLIENTS))
+KINDS: Final = tuple(itertools.product(WIRE_FORMATS, SECURITY, CLIENTS))
 """Of connections: how messages come, what protects them and proves who calls, who seems to speak."""
 GAUGES: Final = (
     "pid",
@@ -142,10 +142,10 @@ class Place:
     def totals(self) -> dict[str, float]:
         return {name: self._figures[self._layout.totals + number] for number, name in enumerate(TOTALS)}
 
-    def connected(self, costume: str, security: str, client: str) -> None:
+    def connected(self, wire_format: str, security: str, client: str) -> None:
         """Counts a connection, once it is known who speaks."""
         with self._lock:
-            self._figures[self._layout.kinds + KINDS.index((costume, security, client))] += 1
+            self._figures[self._layout.kinds + KINDS.index((wire_format, security, client))] += 1
 
     def connections(self) -> dict[tuple[str, str, str], float]:
         """How many there have been, by KINDS."""

@@ -58,8 +58,8 @@ def render(board: Board, figures: Figures, *, up: bool, hive_names: bool) -> str
         "counter",
         "Connections that made a call (over HTTP: calls): how they speak, what protects them, who it seems to be",
         [
-            ("", {"costume": costume, "security": security, "user_agent": client}, value)
-            for (costume, security, client), value in kinds.items()
+            ("", {"costume": wire_format, "security": security, "user_agent": client}, value)
+            for (wire_format, security, client), value in kinds.items()
             if value
         ],
     )

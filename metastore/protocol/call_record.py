@@ -51,7 +51,7 @@ class CallRecords:
             peer.client = _KINDS.get(method, "other")
             if self._place:
                 security = "+".join(filter(None, ("tls" if peer.encrypted else "", peer.authentication))) or "none"
-                self._place.connected(peer.costume, security, peer.client)
+                self._place.connected(peer.wire_format, security, peer.client)
         peer.database_seconds = peer.waiting_seconds = 0.0
         peer.statements, peer.statement, peer.request = [], "", number
         self._now[number] = peer, method, subject, started

@@ -103,14 +103,14 @@ class Dispatcher:
         peer: str,
         identity: Identity | None = None,
         groups_of: Callable[[str], list[str]] = lambda _: [],
-        costume: str = "binary",
+        wire_format: str = "binary",
         *,
         encrypted: bool = False,
     ) -> CallSession:
         """Begins a connection; `identity`: who it is, where that was asked; its groups are asked for when it calls.
-        `costume`: how its messages come.
+        `wire_format`: how its messages come.
         """
-        found = Caller(peer, connection=next(self._connections), costume=costume, encrypted=encrypted)
+        found = Caller(peer, connection=next(self._connections), wire_format=wire_format, encrypted=encrypted)
         if identity is None:
             return CallSession(self, found)
         found.user, found.authentication, found.real_user = identity.user, identity.method, identity.real_user

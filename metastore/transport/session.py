@@ -35,10 +35,10 @@ class Application(Protocol):
         """Who knows the users. Asked where a door has authentication."""
 
     def open_session(
-        self, peer: str, identity: Identity | None = None, costume: str = "binary", *, encrypted: bool = False
+        self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
     ) -> Session:
         """Returns a session for the client at `peer` ("host:port"), called when its first bytes have arrived, and it is
-        known who it is, where that is asked. `costume`: how its messages come, http or a wire format's name."""
+        known who it is, where that is asked. `wire_format`: how its messages come, http or a wire format's name."""
 
     def observe(
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
@@ -54,7 +54,7 @@ class SessionFactory(Protocol):
     """`Application.open_session`."""
 
     def __call__(
-        self, peer: str, identity: Identity | None = None, costume: str = "binary", *, encrypted: bool = False
+        self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
     ) -> Session: ...
 
 
