@@ -19,6 +19,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from spark_client.errors import SparkClientError
 from spark_client.jvm import requests, versions
 from spark_client.jvm.capabilities import capabilities
+from spark_client.jvm.objects import java_class, members
 
 _LOG = logging.getLogger(__name__)
 # By kind: a request and Java's objects that come beside it, to an answer. Any: each handler knows its own kind.
@@ -37,7 +38,7 @@ class Answers:
         A long request comes as pieces that are still in the JVM.
         """
         try:
-            known = requests.read("".join(request))
+            known = requests.read("".join(members(request)))
             return requests.written(self._handlers[type(known)](known, plan))
         except (SparkClientError, PySparkException) as error:
             return json.dumps({"error": str(error)})
@@ -68,7 +69,7 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     extensions = java_session.extensions()
 
     def rule(name: str, *more: str) -> Any:
-        arguments = gateway.jvm.java.util.List.of(answers, *more).toArray()
+        arguments = java_class(gateway.jvm, "java.util.List").of(answers, *more).toArray()
         return compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
 
     if versions.RULES_BEFORE_NAMES:  # else the parser applies them

@@ -16,6 +16,7 @@ import pyspark
 from py4j.protocol import Py4JJavaError
 
 from spark_client.errors import UnsupportedSparkError
+from spark_client.jvm.objects import java_class
 from spark_client.jvm.versions import TRIED, java_source
 
 # Each capability with what it is for; its classes may refer to those of the capabilities before it.
@@ -67,15 +68,19 @@ class Capabilities:
 
     def _compile(self, capability: str) -> Any:
         below = list(CAPABILITIES)[: list(CAPABILITIES).index(capability)]
-        parent = self.loader(below[-1]) if below else self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        sources = self._jvm.java.util.HashMap()
+        parent = (
+            self.loader(below[-1])
+            if below
+            else java_class(self._jvm, "java.lang.Thread").currentThread().getContextClassLoader()
+        )
+        sources = java_class(self._jvm, "java.util.HashMap")()
         directory = resources.files(__package__) / "java" / capability
         names = sorted(file.name.removesuffix(".java") for file in directory.iterdir() if file.name.endswith(".java"))
         for name in names:
             text = (directory / f"{name}.java").read_text("utf-8")
             sources[f"spark_client/{capability}/{name}.java"] = java_source(text).encode()
-        finder = self._jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
-        loader = self._jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
+        finder = java_class(self._jvm, "org.codehaus.commons.compiler.util.resource.MapResourceFinder")(sources)
+        loader = java_class(self._jvm, "org.codehaus.janino.JavaSourceClassLoader")(parent, finder, "UTF-8")
         for name in names:
             try:
                 loader.loadClass(f"spark_client.{capability}.{name}")

@@ -19,6 +19,7 @@ from metastore.client.convert import table_of
 from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.errors import TableExistsError
+from spark_client.jvm.objects import java_class
 from spark_client.jvm.parser import identifier, parsed, spark_sql
 from spark_client.jvm.plans import analyzed_plan, elements, kind, planned
 from spark_client.jvm.sql_text import quote
@@ -163,11 +164,15 @@ def create_own_kind(context: Context, definition: TableDefinition, name: str) ->
     """Makes a table of Spark's own kind, without rows, under another name. Raises what Spark raises."""
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
     database, _ = name_of(definition)
-    identifier_ = java.org.apache.spark.sql.catalyst.TableIdentifier(name, java.scala.Option.apply(database))
-    utilities = java.org.apache.spark.sql.catalyst.util.CharVarcharUtils
+    identifier_ = java_class(java, "org.apache.spark.sql.catalyst.TableIdentifier")(
+        name, java_class(java, "scala.Option").apply(database)
+    )
+    utilities = java_class(java, "org.apache.spark.sql.catalyst.util.CharVarcharUtils")
     schema = utilities.getRawSchema(definition.spark_table.schema())
     table = _with(_with(definition.spark_table, "StructType", schema), "TableIdentifier", identifier_)
-    command = java.org.apache.spark.sql.execution.command.CreateDataSourceTableCommand(table, _NOT_IF_EXISTS)
+    command = java_class(java, "org.apache.spark.sql.execution.command.CreateDataSourceTableCommand")(
+        table, _NOT_IF_EXISTS
+    )
     command.run(context.spark._jsparkSession)  # noqa: SLF001 - as above
 
 
@@ -184,9 +189,11 @@ def rename_own_kind(context: Context, database: str, name: str, new_name: str) -
 def raw_columns(context: Context, table: Table) -> list[tuple[str, str]]:
     """Returns each column's name in lower case and how Spark declares it: with comments, char and varchar."""
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    name = java.org.apache.spark.sql.catalyst.TableIdentifier(table.name, java.scala.Option.apply(table.database))
+    name = java_class(java, "org.apache.spark.sql.catalyst.TableIdentifier")(
+        table.name, java_class(java, "scala.Option").apply(table.database)
+    )
     schema = _state(context.spark).catalog().getTableMetadata(name).schema()
-    raw = java.org.apache.spark.sql.catalyst.util.CharVarcharUtils.getRawSchema(schema)
+    raw = java_class(java, "org.apache.spark.sql.catalyst.util.CharVarcharUtils").getRawSchema(schema)
     return [(str(field.name()).lower(), str(field.toDDL())) for field in raw.fields()]
 
 
@@ -202,7 +209,9 @@ def database_of(context: Context, name: str) -> DatabaseDefinition:
     """Returns the database of a name as written. Raises AnalysisException where there is none."""
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
     found = _state(context.spark).catalog().getDatabaseMetadata(identifier(context, name)[-1])
-    location = str(java.org.apache.spark.sql.catalyst.catalog.CatalogUtils.URIToString(found.locationUri()))
+    location = str(
+        java_class(java, "org.apache.spark.sql.catalyst.catalog.CatalogUtils").URIToString(found.locationUri())
+    )
     return DatabaseDefinition(str(found.name()), str(found.description()), location, _texts(found.properties()))
 
 
@@ -215,10 +224,12 @@ def as_spark_stores_it(context: Context, definition: TableDefinition) -> Table:
     """Returns Spark's conversion to a table of Hive's (HiveClientImpl.toHiveTable), brought over as Thrift bytes."""
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
     client = getattr(java, "org.apache.spark.sql.hive.client.HiveClientImpl$")
-    user = java.org.apache.hadoop.security.UserGroupInformation.getCurrentUser().getShortUserName()
-    converted = getattr(client, "MODULE$").toHiveTable(definition.spark_table, java.scala.Option.apply(user))
+    user = java_class(java, "org.apache.hadoop.security.UserGroupInformation").getCurrentUser().getShortUserName()
+    converted = getattr(client, "MODULE$").toHiveTable(
+        definition.spark_table, java_class(java, "scala.Option").apply(user)
+    )
     protocol = getattr(java, "org.apache.thrift.protocol.TBinaryProtocol$Factory")()
-    encoded = java.org.apache.thrift.TSerializer(protocol).serialize(converted.getTTable())
+    encoded = java_class(java, "org.apache.thrift.TSerializer")(protocol).serialize(converted.getTTable())
     raw = hive.Table()
     raw.read(TBinaryProtocol(TMemoryBuffer(bytes(encoded))))
     table = table_of(raw)

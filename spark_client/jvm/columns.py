@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from metastore.client.structs import Column
 from spark_client.jvm.capabilities import capabilities
+from spark_client.jvm.objects import java_class
 from spark_client.jvm.plans import analyzed_plan, elements, frame_of
 from spark_client.jvm.sql_text import quote
 from spark_client.jvm.versions import column_of
@@ -29,9 +30,11 @@ def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence
     PySparkException where the rows do not fit.
     """
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    resolver = java.org.apache.spark.sql.catalyst.analysis.TableOutputResolver
+    resolver = java_class(java, "org.apache.spark.sql.catalyst.analysis.TableOutputResolver")
     by_name, fill_defaults = False, getattr(resolver, "resolveOutputColumns$default$6")()
-    expected = java.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(_file_schema(spark, columns))
+    expected = java_class(java, "org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(
+        _file_schema(spark, columns)
+    )
     conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - as above
     plan = resolver.resolveOutputColumns(table, expected, analyzed_plan(rows), by_name, conf, fill_defaults)
     return frame_of(spark, plan)
@@ -41,20 +44,24 @@ def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> Spark
     """Returns Hive's hash of columns of `rows` in this order, by the version of its bucketing; types are Hive's."""
     spark = rows.sparkSession
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    attributes = java.java.util.ArrayList()
+    attributes = java_class(java, "java.util.ArrayList")()
     for element in elements(analyzed_plan(rows.select(*(quote(column.name) for column in columns))).output()):
         attributes.add(element)
     zone = spark.conf.get("spark.sql.session.timeZone")
-    arguments = java.java.util.List.of(version, zone).toArray()
+    arguments = java_class(java, "java.util.List").of(version, zone).toArray()
     gateway = spark.sparkContext._gateway  # noqa: SLF001 - as above
     hasher = capabilities(gateway).constructor("buckets", "BucketHash").newInstance(arguments)
-    return column_of(spark, hasher.hash(attributes, java.org.apache.spark.sql.types.StructType.fromDDL(_ddl(columns))))
+    return column_of(
+        spark, hasher.hash(attributes, java_class(java, "org.apache.spark.sql.types.StructType").fromDDL(_ddl(columns)))
+    )
 
 
 def _file_schema(spark: SparkSession, columns: Sequence[Column]) -> Any:
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    declared = java.org.apache.spark.sql.types.StructType.fromDDL(_ddl(columns))
-    return java.org.apache.spark.sql.catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema(declared)
+    declared = java_class(java, "org.apache.spark.sql.types.StructType").fromDDL(_ddl(columns))
+    return java_class(java, "org.apache.spark.sql.catalyst.util.CharVarcharUtils").replaceCharVarcharWithStringInSchema(
+        declared
+    )
 
 
 def _ddl(columns: Sequence[Column]) -> str:

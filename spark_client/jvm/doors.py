@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark_client.errors import SessionError
 from spark_client.jvm import versions
+from spark_client.jvm.objects import java_class
 
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService"
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
@@ -33,7 +34,10 @@ def start_connect(spark: SparkSession, host: str, port: int) -> None:
 def stop_connect(spark: SparkSession) -> None:
     """Stops Spark Connect; sessions of its clients end."""
     java: Any = spark._jvm  # noqa: SLF001
-    service, none = _companion(java, _CONNECT, "Spark Connect was never started"), java.scala.Option.empty()
+    service, none = (
+        _companion(java, _CONNECT, "Spark Connect was never started"),
+        java_class(java, "scala.Option").empty(),
+    )
     service.stop(none, none)
 
 
@@ -69,7 +73,7 @@ def port_is_taken(host: str, port: int, reason: str) -> SessionError:
 def _companion(java: Any, name: str, otherwise: str) -> Any:
     """Returns Scala's object of a class. Raises SessionError with that text where there is none."""
     try:
-        loader = java.java.lang.Thread.currentThread().getContextClassLoader()
+        loader = java_class(java, "java.lang.Thread").currentThread().getContextClassLoader()
         return loader.loadClass(f"{name}$").getField("MODULE$").get(None)
     except Exception as error:
         if "ClassNotFoundException" not in str(error):
@@ -79,4 +83,4 @@ def _companion(java: Any, name: str, otherwise: str) -> Any:
 
 def _scala(java: Any) -> str:
     """Its major and minor version, as in names of jars."""
-    return ".".join(str(java.scala.util.Properties.versionNumberString()).split(".")[:2])
+    return ".".join(str(java_class(java, "scala.util.Properties").versionNumberString()).split(".")[:2])

@@ -13,6 +13,7 @@ from metastore.client.structs import Rename
 from metastore.domain.replaced_mark import REPLACED
 from spark_client.errors import WriteFailedError
 from spark_client.jvm.capabilities import capabilities
+from spark_client.jvm.objects import java_class
 
 # What a file operation in the JVM may raise.
 FILE_ERRORS = (Py4JError, PySparkException, WriteFailedError)
@@ -139,7 +140,7 @@ class Files:
 
         Raises one of FILE_ERRORS.
         """
-        arguments = self._gateway.jvm.java.util.List.of(self._conf, _STREAMS).toArray()
+        arguments = java_class(self._gateway.jvm, "java.util.List").of(self._conf, _STREAMS).toArray()
         counter = capabilities(self._gateway).constructor("core", "FileRows").newInstance(arguments)
         answer = str(counter.count(location, format_))
         found = answer.split("\0") if answer else []
@@ -154,11 +155,11 @@ class Files:
         """Nothing where all is well, else what was wrong."""
         if not places:
             return []
-        arguments = self._gateway.jvm.java.util.List.of(self._conf, _STREAMS).toArray()
+        arguments = java_class(self._gateway.jvm, "java.util.List").of(self._conf, _STREAMS).toArray()
         operations = capabilities(self._gateway).constructor("core", "FileOperations").newInstance(arguments)
         given = "\0".join(f"{first}\0{second}" for first, second in places)
         return str(operations.run(operation, given, word)).split("\0")
 
     def _at(self, location: str) -> tuple[Any, Any]:
-        path = self._jvm.org.apache.hadoop.fs.Path(location)
+        path = java_class(self._jvm, "org.apache.hadoop.fs.Path")(location)
         return path, path.getFileSystem(self._conf)

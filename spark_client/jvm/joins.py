@@ -9,6 +9,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.jvm.capabilities import capabilities
+from spark_client.jvm.objects import java_class
 from spark_client.jvm.plans import elements, frame_of
 from spark_client.jvm.versions import column_of
 
@@ -34,7 +35,7 @@ class EquiJoin:
 def equi_join(spark: SparkSession, node: Any) -> EquiJoin | None:
     """Returns what a join compares for equality, None where it is none of that kind."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    found = java.org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys.unapply(node)
+    found = java_class(java, "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys").unapply(node)
     if not found.isDefined():
         return None
     parts = [found.get().productElement(index) for index in range(4)]
@@ -50,24 +51,24 @@ def _key(spark: SparkSession, left: Any, right: Any) -> JoinKey:
 def join_type(spark: SparkSession, name: str) -> Any:
     """Returns Catalyst's type of join of a name like `leftouter`."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    return java.org.apache.spark.sql.catalyst.plans.JoinType.apply(name)
+    return java_class(java, "org.apache.spark.sql.catalyst.plans.JoinType").apply(name)
 
 
 def without_hint(spark: SparkSession) -> Any:
     """Returns Catalyst's hint of a join that has none."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    return java.org.apache.spark.sql.catalyst.plans.logical.JoinHint.NONE()
+    return java_class(java, "org.apache.spark.sql.catalyst.plans.logical.JoinHint").NONE()
 
 
 def projected(spark: SparkSession, output: Any, plan: Any) -> Any:
     """Returns a plan with these attributes of another."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    return java.org.apache.spark.sql.catalyst.plans.logical.Project(output, plan)
+    return java_class(java, "org.apache.spark.sql.catalyst.plans.logical.Project")(output, plan)
 
 
 def by_bucket(spark: SparkSession, analyzed: Any, scan: Any) -> DataFrame | None:
     """Returns the rows of a query of a bucketed table, one task a bucket; None where its scan cannot be read so."""
     gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - PySpark has no name for it
-    arguments = gateway.jvm.java.util.List.of(spark._jsparkSession).toArray()  # noqa: SLF001
+    arguments = java_class(gateway.jvm, "java.util.List").of(spark._jsparkSession).toArray()  # noqa: SLF001
     buckets = capabilities(gateway).constructor("joins", "BucketScan").newInstance(arguments)
     return frame_of(spark, buckets.of(analyzed)) if buckets.canRead(scan) else None

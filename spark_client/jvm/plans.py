@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from spark_client.jvm import versions
+from spark_client.jvm.objects import java_class
 from spark_client.jvm.sql_text import quote
 
 
@@ -31,7 +32,7 @@ def own_columns(frame: DataFrame) -> dict[str, Column]:
 def planned(spark: SparkSession, plan: Any) -> Any:
     """Returns Spark's QueryExecution of a logical plan; a command in it does not run."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    skip = java.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+    skip = java_class(java, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
     return spark._jsparkSession.sessionState().executePlan(plan, skip)  # noqa: SLF001
 
 
@@ -43,7 +44,7 @@ def queries_of(plan: Any) -> list[Any]:
 def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
     """Returns the rows of a logical plan."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    rows = versions.classes(java).Dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
+    rows = versions.sql_class(java, "Dataset").ofRows(spark._jsparkSession, plan)  # noqa: SLF001
     return DataFrame(rows, spark)
 
 
@@ -108,10 +109,10 @@ def scanned_files(frame: DataFrame) -> Iterator[tuple[str, int]]:
 def scala_sequence(spark: SparkSession, members: Sequence[Any]) -> Any:
     """Returns a Scala Seq of Java's objects."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    made = java.java.util.ArrayList()
+    made = java_class(java, "java.util.ArrayList")()
     for member in members:
         made.add(member)
-    return java.PythonUtils.toSeq(made)
+    return java_class(java, "org.apache.spark.api.python.PythonUtils").toSeq(made)
 
 
 def rebalanced(rows: DataFrame, columns: Sequence[str]) -> DataFrame:

@@ -9,6 +9,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_client.jvm import Handlers, install, versions
+from spark_client.jvm.objects import java_class
 
 
 def start_context(conf: SparkConf) -> SparkContext:
@@ -26,7 +27,7 @@ def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers,
     Raises UnsupportedSparkError where this Spark cannot have our rules.
     """
     java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
-    made = versions.classes(java).SparkSession(context._jsc.sc(), dict(options))  # noqa: SLF001
+    made = versions.sql_class(java, "SparkSession")(context._jsc.sc(), dict(options))  # noqa: SLF001
     install(made, context._gateway, handlers, first_words)  # noqa: SLF001
     return made
 
@@ -44,7 +45,7 @@ def beside(spark: SparkSession, handlers: Handlers, first_words: Sequence[str]) 
 
 
 def _java_version(java: Any) -> str:
-    return str(java.java.lang.System.getProperty("java.specification.version"))
+    return str(java_class(java, "java.lang.System").getProperty("java.specification.version"))
 
 
 def has_rules(java_session: Any) -> bool:
@@ -66,7 +67,7 @@ def another(spark: SparkSession) -> Any:
 def active(context: SparkContext) -> Any:
     """Returns the session of the JVM's that is active in the thread that asks."""
     java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
-    return versions.classes(java).SparkSession.active()
+    return versions.sql_class(java, "SparkSession").active()
 
 
 def is_running(context: SparkContext) -> bool:

@@ -22,6 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 
 from spark_client.errors import UnsupportedSparkError
+from spark_client.jvm.objects import java_class
 
 TRIED = ("3.5", "4.0", "4.1", "4.2", "4.3")
 OLDEST_JAVA = 17
@@ -42,6 +43,7 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _IS_BEFORE_4 = _release(pyspark.__version__) < (4, 0)
 # Whether there can be rules that are applied before names are looked up.
 RULES_BEFORE_NAMES = _release(pyspark.__version__) >= (4, 0)
@@ -108,10 +110,9 @@ def java_source(text: str) -> str:
     return text
 
 
-def classes(jvm: Any) -> Any:
-    """Returns the package of SparkSession and Dataset: Spark 4 has others for Spark Connect beside them."""
-    sql = jvm.org.apache.spark.sql
-    return sql if _IS_BEFORE_4 else sql.classic
+def sql_class(jvm: Any, name: str) -> Any:
+    """Returns SparkSession or Dataset: Spark 4 has others for Spark Connect beside them."""
+    return java_class(jvm, f"org.apache.spark.sql.{name}" if _IS_BEFORE_4 else f"org.apache.spark.sql.classic.{name}")
 
 
 def column_of(spark: SparkSession, expression: Any) -> Column:
@@ -131,14 +132,13 @@ def try_cast(column_: Column, type_: str) -> Column:
         return column_.try_cast(type_)
     context: Any = SparkContext._active_spark_context  # noqa: SLF001
     jvm = context._jvm  # noqa: SLF001
-    catalyst = jvm.org.apache.spark.sql.catalyst.expressions
-    to = jvm.org.apache.spark.sql.types.DataType.fromDDL(type_)
-    none, mode = jvm.scala.Option.empty(), catalyst.EvalMode.TRY()
+    to = java_class(jvm, "org.apache.spark.sql.types.DataType").fromDDL(type_)
+    none, mode = java_class(jvm, "scala.Option").empty(), java_class(jvm, f"{_EXPRESSIONS}.EvalMode").TRY()
     java: Any = column_._jc  # noqa: SLF001
-    return _column(jvm, catalyst.Cast(java.expr(), to, none, mode))
+    return _column(jvm, java_class(jvm, f"{_EXPRESSIONS}.Cast")(java.expr(), to, none, mode))
 
 
 def _column(jvm: Any, expression: Any) -> Column:
     if _IS_BEFORE_4:
-        return Column(jvm.org.apache.spark.sql.Column(expression))
-    return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+        return Column(java_class(jvm, "org.apache.spark.sql.Column")(expression))
+    return Column(java_class(jvm, "org.apache.spark.sql.classic.ExpressionUtils").column(expression))

@@ -15,6 +15,7 @@ from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
 from spark_client.jvm import Handlers, sessions
 from spark_client.jvm.catalog import definition_of, is_there, refresh, taken_property, with_schema
+from spark_client.jvm.objects import members
 from spark_client.jvm.plans import elements, frame_of, kind
 from spark_client.jvm.requests import ChangeClause, ChangeRows, CheckInsert, CreateAsSelect, InsertAll, Truncate
 from spark_client.jvm.versions import column_of
@@ -76,7 +77,7 @@ class WriteHandlers:
                 if_not_exists=insert.if_not_exists,
                 whole=insert.whole,
             )
-            for insert, query in zip(request.inserts, queries, strict=True)
+            for insert, query in zip(request.inserts, members(queries), strict=True)
         ]
         try:
             insert_all(context, inserts)
@@ -94,7 +95,7 @@ class WriteHandlers:
     def _change(self, request: ChangeRows, subject: Any) -> None:
         """The subject is described with the request."""
         context = self._context()
-        target, source, on, expressions = subject
+        target, source, on, expressions = members(subject)
         clauses = [
             Clause(clause.when, _column(context, values[0]), _values(context, clause, values))
             for clause, values in zip(request.clauses, expressions, strict=True)
@@ -143,5 +144,5 @@ def _values(context: Context, clause: ChangeClause, expressions: Any) -> Mapping
     """The first expression is the condition of the clause."""
     if clause.deletes:
         return None
-    columns = [column_of(context.spark, expression) for expression in list(expressions)[1:]]
+    columns = [column_of(context.spark, expression) for expression in expressions[1:]]
     return dict(zip(clause.columns, columns, strict=True))

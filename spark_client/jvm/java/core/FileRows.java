@@ -9,11 +9,14 @@ import java.util.concurrent.Future;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
-import org.apache.hadoop.fs.LocatedFileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.orc.OrcFile;
 import org.apache.orc.Reader;
+import org.apache.parquet.HadoopReadOptions;
+import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
 
@@ -31,12 +34,11 @@ public final class FileRows {
   public String count(String directory, String format) throws Exception {
     Path root = new Path(directory);
     int start = root.toUri().getPath().length() + 1;
+    ParquetReadOptions options = HadoopReadOptions.builder(conf).build();
     List<File> files = new ArrayList<>();
-    RemoteIterator found = root.getFileSystem(conf).listFiles(root, true);
-    while (found.hasNext()) {
-      LocatedFileStatus status = (LocatedFileStatus) found.next();
+    for (FileStatus status : below(root.getFileSystem(conf), root)) {
       String name = status.getPath().getName();
-      if (!name.startsWith("_") && !name.startsWith(".")) files.add(new File(status, format, start, conf));
+      if (!name.startsWith("_") && !name.startsWith(".")) files.add(new File(status, format, start, conf, options));
     }
     ExecutorService pool = Executors.newFixedThreadPool(Math.max(1, Math.min(streams, files.size())));
     try {
@@ -48,17 +50,34 @@ public final class FileRows {
     }
   }
 
+  /** All files; Hadoop's own way starts an `ls` for each file that is local, for its permissions. */
+  private static List<FileStatus> below(FileSystem system, Path directory) throws Exception {
+    List<FileStatus> files = new ArrayList<>();
+    if (system instanceof LocalFileSystem) {
+      for (FileStatus status : system.listStatus(directory)) {
+        if (status.isDirectory()) files.addAll(below(system, status.getPath()));
+        else files.add(status);
+      }
+      return files;
+    }
+    RemoteIterator found = system.listFiles(directory, true);
+    while (found.hasNext()) files.add((FileStatus) found.next());
+    return files;
+  }
+
   private static final class File implements Callable {
     private final FileStatus status;
     private final String format;
     private final int start;
     private final Configuration conf;
+    private final ParquetReadOptions options;
 
-    File(FileStatus status, String format, int start, Configuration conf) {
+    File(FileStatus status, String format, int start, Configuration conf, ParquetReadOptions options) {
       this.status = status;
       this.format = format;
       this.start = start;
       this.conf = conf;
+      this.options = options;
     }
 
     public Object call() throws Exception {
@@ -67,7 +86,7 @@ public final class FileRows {
     }
 
     private long parquet() throws Exception {
-      ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromStatus(status, conf));
+      ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromStatus(status, conf), options);
       try {
         return reader.getRecordCount();
       } finally {
