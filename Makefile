@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint bench bench-zipf crash image-steps spark-versions interop hive-tests generate clean
+.PHONY: help demo test quick lint bench bench-zipf crash image-steps spark-versions doors interop hive-tests generate clean
 READY := .venv/.ready
 # A worker for each core. Files are given out in the order of their names: the slow ones come first.
 PARALLEL := --numprocesses logical --maxprocesses 4 --no-loadscope-reorder
@@ -36,6 +36,9 @@ image-steps: $(READY)  ## Run the steps of the Dockerfile without Docker, and it
 
 spark-versions: $(READY)  ## Run tests/spark on every Spark that is supported: make spark-versions ARGS="--spark 3.5" (an hour or more)
 	@.venv/bin/python -m tests.spark.every_version $(ARGS)
+
+doors: $(READY)  ## Tell 200 statements by every door and compare the rows: make doors ARGS="--spark 4.1" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.spark.doors $(ARGS)
 
 interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop

@@ -1,0 +1,165 @@
+"""Tells the same statements by a classic session, with parameters, over Spark Connect and JDBC, and compares the rows.
+
+    python -m tests.spark.doors [--spark 3.5]
+
+Then it counts writes: each must be done once, whatever is asked of its DataFrame, and over a line that is cut.
+Takes some minutes; the status is 1 where two doors differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+warnings.filterwarnings("ignore", category=FutureWarning)
+
+import pyspark  # noqa: E402
+
+import spark_client  # noqa: E402
+from spark_client.jvm.versions import TRIED  # noqa: E402
+from tests.bench.servers import ours, postgres  # noqa: E402
+from tests.fixtures.doors import CONNECT, IS_SPARK_4  # noqa: E402
+from tests.fixtures.real_hive import free_port  # noqa: E402
+from tests.fixtures.sparks import python_of  # noqa: E402
+from tests.spark.doors import client  # noqa: E402
+from tests.spark.doors.cutting import cutting  # noqa: E402
+from tests.spark.doors.statements import statements  # noqa: E402
+
+ROOT = Path(__file__).parents[3]
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.scripting.enabled": "true",
+}
+DOORS = ("classic", "parameters", "connect", "jdbc")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--spark", choices=TRIED)
+    wanted = parser.parse_args().spark
+    if wanted and not pyspark.__version__.startswith(f"{wanted}."):
+        return subprocess.run([python_of(wanted), "-m", "tests.spark.doors"], check=False).returncode
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with postgres(folder / "postgres") as database, ours(database, folder / "ours") as side:
+            return compare(f"thrift://{side.host}:{side.port}", folder)
+
+
+def compare(uri: str, folder: Path) -> int:
+    connect, thrift = free_port(), free_port()
+    packages = dict(pair.split("=") for pair in CONNECT)
+    doors = spark_client.serve(
+        uri, connect=connect, thrift=thrift, warehouse=str(folder / "warehouse"), conf={**SETTINGS, **packages}
+    )
+    spark = doors.session
+    spark.sparkContext.setLogLevel("OFF")
+    told = [statement.told() for statement in statements(scripts=IS_SPARK_4)]
+    for door in DOORS:
+        spark.sql(f"CREATE DATABASE {door} LOCATION '{folder / door}'")
+    found: dict[str, list[Any]] = {}
+    for door in ("classic", "parameters"):
+        session = spark.newSession()
+        session.sql(f"USE {door}")
+        found[door] = client.answers(session, told, parameters=door == "parameters")
+    counts = {"classic": client.counted(session, changes=True)}
+    with cutting(connect) as cut:
+        remote = _remote(
+            f"sc://127.0.0.1:{connect}", {"statements": told, "changes": True, "cut": f"sc://127.0.0.1:{cut}"}
+        )
+    found["connect"] = remote["answers"]
+    counts |= {"connect": remote["counted"], "connect, cut": remote["retried"]}
+    found["jdbc"], counts["jdbc"] = _jdbc(spark, thrift, told)
+    doors.stop()
+    return _told(told, found, counts)
+
+
+def _remote(address: str, given: dict[str, Any]) -> dict[str, Any]:
+    made = [ROOT / "scripts/set-up-spark-client", pyspark.__version__]
+    python = subprocess.run(made, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    command = [python, "-P", str(ROOT / "tests/spark/doors/client.py"), address, "connect"]
+    ran = subprocess.run(command, input=json.dumps(given), stdout=subprocess.PIPE, text=True, check=True)
+    return dict(json.loads(ran.stdout.splitlines()[-1]))
+
+
+def _jdbc(spark: Any, port: int, told: list[dict[str, Any]]) -> tuple[list[Any], dict[str, int]]:
+    """By Hive's driver, in the driver's own JVM."""
+    java = spark._jvm
+    connection = java.org.apache.hive.jdbc.HiveDriver().connect(
+        f"jdbc:hive2://127.0.0.1:{port}/jdbc", java.java.util.Properties()
+    )
+    statement = connection.createStatement()
+
+    def run(text: str) -> list[list[str | None]]:
+        if not statement.execute(text):
+            return []
+        with _closing(statement.getResultSet()) as rows:
+            width, seen = rows.getMetaData().getColumnCount(), []
+            while rows.next():
+                seen.append([rows.getString(column + 1) for column in range(width)])
+        return seen
+
+    answers: list[Any] = []
+    for each in told:
+        try:
+            answers.append(client.rows(run(each["plain"]), each["columns"]))
+        except Exception as error:  # noqa: BLE001 - it is compared
+            answers.append(f"{type(error).__name__}: {error}"[:400])
+    run("CREATE TABLE counted (name STRING, n INT) STORED AS PARQUET")
+    for number in range(6):
+        run(f"INSERT INTO counted VALUES ('{number}', 1)")
+    prepared = connection.prepareStatement("INSERT INTO counted VALUES (?, 1)")
+    prepared.setString(1, "prepared, it's")
+    prepared.execute()
+    counts = {str(name): int(str(n)) for name, n in run("SELECT name, sum(n) FROM counted GROUP BY name")}
+    connection.close()
+    return answers, counts
+
+
+@contextmanager
+def _closing(rows: Any) -> Iterator[Any]:
+    try:
+        yield rows
+    finally:
+        rows.close()
+
+
+def _told(told: list[dict[str, Any]], found: dict[str, list[Any]], counts: dict[str, dict[str, int]]) -> int:
+    """Prints what differs; returns the status."""
+    wrong = 0
+    for number, statement in enumerate(told):
+        expected = found["classic"][number]
+        others = {door: found[door][number] for door in DOORS[1:] if found[door][number] != expected}
+        if others or isinstance(expected, str):
+            wrong += 1
+            _write(f"{statement['plain']}\n  classic: {expected}")
+            for door, answer in others.items():
+                _write(f"  {door}: {answer}")
+    for door, each in counts.items():
+        twice = {name: count for name, count in each.items() if count != 1}
+        wrong += len(twice)
+        _write(f"{door}: {len(each)} writes, {f'not once: {twice}' if twice else 'each once'}")
+    rows = sum(len(answer) for answer in found["classic"] if not isinstance(answer, str))
+    summary = f"{len(told)} statements with {rows} rows by {len(DOORS)} doors; {wrong or 'none'} differ"
+    _write(f"Spark {pyspark.__version__}: {summary}")
+    return 1 if wrong else 0
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
