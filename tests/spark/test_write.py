@@ -308,7 +308,7 @@ def test_columns_are_taken_by_position_and_cast(context: Context, table_name: st
         ("SELECT 'a', 'b', 1", {}, errors.InvalidInsertError, 'Cannot safely cast `id` "STRING" to "BIGINT"'),
         ("SELECT 1, 'b'", {"m": "x"}, errors.InvalidInsertError, "Cannot add partition column m of type string as it"),
         ("SELECT 1, 'b', 1", {"hr": None}, errors.InvalidInsertError, "contains non-partition columns"),
-        ("SELECT 1, 'b', 1L << 40", {}, errors.WriteFailedError, "[CAST_OVERFLOW_IN_TABLE_INSERT]"),
+        ("SELECT 1, 'b', shiftleft(1L, 40)", {}, errors.WriteFailedError, "[CAST_OVERFLOW_IN_TABLE_INSERT]"),
         ("SELECT 1, raise_error('poison'), 1", {}, errors.WriteFailedError, "poison"),
     ],
 )
