@@ -43,13 +43,13 @@ class Address:
         return f"thrift://{host}:{self.port}"
 
 
-def parse_uris(uris: str | Sequence[str]) -> tuple[Address, ...]:
+def parse_uris(uris: str | Sequence[str] | None) -> tuple[Address, ...]:
     """Returns the addresses of `thrift://host:port[,thrift://host2:port2]`, as in `hive.metastore.uris`; the port is
     optional.
 
     Raises InvalidAddressError.
     """
-    parts = uris.split(",") if isinstance(uris, str) else uris
+    parts = uris.split(",") if isinstance(uris, str) else uris or ()
     addresses = tuple(_parse_uri(part.strip()) for part in parts if part.strip())
     if not addresses:
         raise InvalidAddressError("no metastore address is given; write it as thrift://host:9083")

@@ -223,12 +223,12 @@ def refresh(spark: Any, database: str, table: str) -> None:
 def as_spark_stores_it(context: Context, definition: TableDefinition) -> Table:
     """Returns Spark's conversion to a table of Hive's (HiveClientImpl.toHiveTable), brought over as Thrift bytes."""
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    client = getattr(java, "org.apache.spark.sql.hive.client.HiveClientImpl$")
+    client = java_class(java, "org.apache.spark.sql.hive.client.HiveClientImpl$")
     user = java_class(java, "org.apache.hadoop.security.UserGroupInformation").getCurrentUser().getShortUserName()
     converted = getattr(client, "MODULE$").toHiveTable(
         definition.spark_table, java_class(java, "scala.Option").apply(user)
     )
-    protocol = getattr(java, "org.apache.thrift.protocol.TBinaryProtocol$Factory")()
+    protocol = java_class(java, "org.apache.thrift.protocol.TBinaryProtocol$Factory")()
     encoded = java_class(java, "org.apache.thrift.TSerializer")(protocol).serialize(converted.getTTable())
     raw = hive.Table()
     raw.read(TBinaryProtocol(TMemoryBuffer(bytes(encoded))))

@@ -22,9 +22,10 @@ def test_parse_uris(text: str | list[str], addresses: list[Address]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ",", "a:1", "http://a:1", "thrift://", "thrift://a:x", "thrift://a:1/db", "thrift://a:99999"]
+    "text",
+    [None, [], "", ",", "a:1", "http://a:1", "thrift://", "thrift://a:x", "thrift://a:1/db", "thrift://a:99999"],
 )
-def test_rubbish_is_named(text: str) -> None:
+def test_rubbish_is_named(text: str | list[str] | None) -> None:
     with pytest.raises(InvalidAddressError, match="thrift://host:9083"):
         parse_uris(text)
 
