@@ -194,7 +194,13 @@ def raw_columns(context: Context, table: Table) -> list[tuple[str, str]]:
     )
     schema = _state(context.spark).catalog().getTableMetadata(name).schema()
     raw = java_class(java, "org.apache.spark.sql.catalyst.util.CharVarcharUtils").getRawSchema(schema)
-    return [(str(field.name()).lower(), str(field.toDDL())) for field in raw.fields()]
+    return [(str(field.name()).lower(), f"{field.toDDL()}{_generated(field.metadata())}") for field in raw.fields()]
+
+
+def _generated(metadata: Any) -> str:
+    """Returns what Spark leaves out of a column's definition."""
+    key = "GENERATION_EXPRESSION"
+    return f" GENERATED ALWAYS AS ({metadata.getString(key)})" if metadata.contains(key) else ""
 
 
 def relation_facts(spark: SparkSession, name: str) -> RelationFacts:

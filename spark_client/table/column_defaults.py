@@ -1,4 +1,4 @@
-"""What a column is where an INSERT does not name it: Spark keeps DEFAULT with the schema, in a table's parameters."""
+"""What a column is where an INSERT does not name it: Spark keeps it with the schema, in a table's parameters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,25 @@ from metastore.client.structs import Table
 from spark_client.table.own_kind import fields_of
 
 _DEFAULT = "CURRENT_DEFAULT"
+_GENERATED = "GENERATION_EXPRESSION"
+_IDENTITY = "identity.start"
 
 
 def column_defaults(table: Table) -> Mapping[str, str]:
     """Returns the SQL expressions of the columns that have a DEFAULT, by their names in lower case."""
-    found = {field["name"].lower(): field.get("metadata", {}).get(_DEFAULT) for field in fields_of(table)}
-    return {name: default for name, default in found.items() if default is not None}
+    return _metadata(table, _DEFAULT)
+
+
+def generated_columns(table: Table) -> Mapping[str, str]:
+    """Returns the SQL expressions of the columns that are GENERATED ALWAYS AS one, by their names in lower case."""
+    return _metadata(table, _GENERATED)
+
+
+def identity_column(table: Table) -> str | None:
+    """Returns a column that is GENERATED AS IDENTITY, for which Hive's tables have no counter, or None."""
+    return next(iter(_metadata(table, _IDENTITY)), None)
+
+
+def _metadata(table: Table, key: str) -> Mapping[str, str]:
+    found = {field["name"].lower(): field.get("metadata", {}).get(key) for field in fields_of(table)}
+    return {name: text for name, text in found.items() if text is not None}

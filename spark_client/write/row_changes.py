@@ -23,7 +23,7 @@ from spark_client.jvm.columns import assigned
 from spark_client.jvm.files import Files
 from spark_client.jvm.plans import own_columns
 from spark_client.jvm.sql_text import quote
-from spark_client.table.column_defaults import column_defaults
+from spark_client.table.column_defaults import column_defaults, generated_columns
 from spark_client.table.own_kind import as_spark_declares
 from spark_client.table.settings import is_in_place
 from spark_client.write.insert import Insert, failures_as_one_line, insert_all
@@ -36,6 +36,7 @@ from spark_client.write.partition_rows import (
     partitions_of,
 )
 from spark_client.write.result import WriteResult
+from spark_client.write.rows import with_generated
 from spark_client.write.skew_choice import is_auto
 from spark_client.write.skewed_directory import directory_number
 from spark_client.write.snapshot import Directories, Snapshot, Values, has_directories_of, take_snapshot
@@ -113,6 +114,7 @@ class _Rows:
         # In the order in which _ACTION counts them, from 0.
         self._acting = change.of(*([MATCHED] if change.source is None or change.on is not None else []), BY_SOURCE)
         self._joins = change.source is not None and change.on is not None
+        self._generated = generated_columns(table)
 
     def inserts(self) -> list[Insert]:
         """Returns what is to be written: partitions that change, and rows of others."""
@@ -260,10 +262,11 @@ class _Rows:
         """Returns the rows as they are afterwards, without those that go."""
         deleting = [number for number, clause in enumerate(self._acting) if clause.values is None]
         left = acted.filter(F.col(_ACTION).isNull() | ~F.col(_ACTION).isin(deleting)) if deleting else acted
-        return left.select(*(self._value(name).alias(name) for name in self._own))
+        return with_generated(self._table, left.select(*(self._value(name).alias(name) for name in self._own)))
 
     def _value(self, name: str) -> Column:
-        column = F.col(quote(name))
+        """Returns what a column is afterwards; null where it is generated, and no clause assigns to it."""
+        column = F.expr("null") if name.lower() in self._generated else F.col(quote(name))
         for number, clause in enumerate(self._acting):
             if name.lower() in {value.lower() for value in clause.values or ()}:
                 new = F.col(quote(f"__{number}_{name.lower()}"))
@@ -288,7 +291,8 @@ class _Rows:
             for name in self._own
         ]
         named = [value.alias(name) for name, value in zip(self._own, values, strict=True)]
-        return self._assigned(coming.filter(F.col(_ACTION) == number).select(*named), self._targets)
+        rows = self._assigned(coming.filter(F.col(_ACTION) == number).select(*named), self._targets)
+        return with_generated(self._table, rows)
 
     def _assigned(self, rows: DataFrame, columns: Sequence[TableColumn]) -> DataFrame:
         """Returns the rows cast as those of an INSERT (`storeAssignmentPolicy`)."""

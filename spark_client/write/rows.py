@@ -17,7 +17,7 @@ from spark_client.jvm import versions
 from spark_client.jvm.columns import assigned
 from spark_client.jvm.plans import folded_constants
 from spark_client.jvm.sql_text import quote
-from spark_client.table.column_defaults import column_defaults
+from spark_client.table.column_defaults import column_defaults, generated_columns
 from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
 from spark_client.table.partition_spec import PartitionSpec, place_columns
 
@@ -73,8 +73,22 @@ def table_rows(
             for name, place in zip(names, places, strict=True)
         )
     )
-    typed = _store_assignment(spark, table.full_name, placed, targets)
+    typed = with_generated(table, _store_assignment(spark, table.full_name, placed, targets))
     return typed.select(*map(quote, names[: len(table.columns)]), *_partition_columns(table, spec.static))
+
+
+def with_generated(table: Table, rows: DataFrame) -> DataFrame:
+    """Returns the rows with the values of generated columns; one that is given and differs breaks the job off."""
+    generated = generated_columns(table)
+    types = {column.name.lower(): column.type for column in table.columns}
+    computed = {}
+    for name in rows.columns:
+        if (text := generated.get(name.lower())) is not None:
+            given, value = F.col(quote(name)), F.expr(f"({text})").cast(types[name.lower()])
+            message = f"{table.full_name}: {name} is GENERATED ALWAYS AS ({text}); leave it out, or give it this value"
+            is_right = given.isNull() | given.eqNullSafe(value)
+            computed[name] = F.when(is_right, value).otherwise(F.raise_error(F.lit(message)))
+    return rows.withColumns(computed) if computed else rows
 
 
 def _partition_columns(table: Table, static: Mapping[str, str]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from metastore.client.structs import Table
 from spark_client.errors import InvalidInsertError
+from spark_client.table.column_defaults import identity_column
 from spark_client.table.directory_names import FUNCTION, has_own_names
 from spark_client.table.properties import problem_of
 from spark_client.table.settings import PROVIDER
@@ -28,4 +29,6 @@ def check_writable(table: Table) -> None:
     provider = "iceberg" if parameters.get("table_type") == "iceberg" else parameters.get(PROVIDER, "hive")
     if provider not in ("hive", "parquet", "orc"):
         raise InvalidInsertError(f"{name} is a table USING {provider}: write it with df.writeTo('{name}')")
+    if (column := identity_column(table)) is not None:
+        raise InvalidInsertError(f"{name}: {column} is GENERATED AS IDENTITY, for which Hive's tables have no counter")
     file_format(table.storage, name)

@@ -144,6 +144,44 @@ def test_columns_that_the_writer_does_not_name_get_their_default(spark: SparkSes
     assert rows(spark, table_name) == [(1, "x", None)]
 
 
+def test_generated_columns_are_what_they_are_generated_from(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b INT GENERATED ALWAYS AS (a + 1)) PARTITIONED BY (ds INT)")
+    spark_client.write(spark.sql("SELECT 1, 1")).into(table_name, columns=["a", "ds"]).append()
+    spark.sql(f"INSERT INTO {table_name} (a, ds) VALUES (2, 1)")
+    spark.sql(f"INSERT INTO {table_name} VALUES (3, 4, 2), (4, DEFAULT, 2)")
+    spark.sql(f"UPDATE {table_name} SET a = 10 WHERE a = 1")
+    spark.sql(
+        f"MERGE INTO {table_name} t USING (SELECT explode(array(2, 8)) AS k) ON t.a = k "
+        "WHEN MATCHED THEN UPDATE SET a = 20 WHEN NOT MATCHED THEN INSERT (a, ds) VALUES (k, 3)"
+    )
+    assert rows(spark, table_name) == [(3, 4, 2), (4, 5, 2), (8, 9, 3), (10, 11, 1), (20, 21, 1)]
+    for statement in (f"INSERT INTO {table_name} VALUES (1, 7, 1)", f"UPDATE {table_name} SET b = 7 WHERE a = 10"):
+        with pytest.raises(QueryExecutionException, match=r"b is GENERATED ALWAYS AS \(a \+ 1\)"):
+            spark.sql(statement)
+    (shown,) = spark.sql(f"SHOW CREATE TABLE {table_name}").first() or ("",)
+    assert "b INT GENERATED ALWAYS AS (a + 1)" in shown
+
+    spark.sql(f"CREATE TABLE {table_name}_counted (a INT, b BIGINT GENERATED ALWAYS AS IDENTITY)")
+    with pytest.raises(QueryExecutionException, match="b is GENERATED AS IDENTITY"):
+        spark.sql(f"INSERT INTO {table_name}_counted (a) VALUES (1)")
+
+
+def test_an_external_table_without_a_place_lies_where_one_of_hives_would(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    text = f"create external table if not exists {table_name} (key string, value string) partitioned by (ds string);"
+    spark.sql(text)
+    spark.sql(text)
+    spark.sql(f"INSERT INTO {table_name} VALUES ('a', 'b', '1')")
+    made = metastore.get_table("default", table_name)
+    assert made.table_type == "EXTERNAL_TABLE"
+    assert made.location == f"{metastore.get_database('default').location}/{table_name}"
+    spark.sql(f"DROP TABLE {table_name}")
+    spark.sql(text)
+    spark.sql(f"MSCK REPAIR TABLE {table_name}")
+    assert rows(spark, table_name) == [("a", "b", "1")]
+
+
 @pytest.mark.parametrize(
     ("properties", "mend"),
     [

@@ -15,6 +15,7 @@ from spark_client.statements.grammar import databases as read_databases
 from spark_client.statements.grammar import dependent_tables as read_dependent_tables
 from spark_client.statements.grammar import descriptions as read_descriptions
 from spark_client.statements.grammar import doris as read_doris
+from spark_client.statements.grammar import external_tables as read_external_tables
 from spark_client.statements.grammar import new_tables as read_new_tables
 from spark_client.statements.grammar import skewed_tables as read_skewed_tables
 from spark_client.statements.grammar import surveys as read_surveys
@@ -26,6 +27,7 @@ from spark_client.statements.run import (
     dependent_tables,
     descriptions,
     doris,
+    external_tables,
     new_tables,
     skewed_tables,
     surveys,
@@ -70,6 +72,7 @@ NOUNS = (
     Noun(read_concatenate.parse, concatenate.columns, concatenate.execute),
     Noun(read_skewed_tables.parse, skewed_tables.columns, skewed_tables.execute),
     Noun(read_new_tables.parse, new_tables.columns, new_tables.execute),
+    Noun(read_external_tables.parse, external_tables.columns, external_tables.execute),
     Noun(read_databases.parse, databases.columns, databases.execute),
     Noun(read_undrop.parse, undrop.columns, undrop.execute),
     Noun(read_surveys.parse, surveys.columns, surveys.execute),

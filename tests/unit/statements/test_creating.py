@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.grammar import databases
+from spark_client.statements.grammar import databases, external_tables
 from spark_client.statements.grammar.databases import ShowCreateDatabase
 from spark_client.statements.grammar.new_tables import CreateTableAsSelect, parse
 
@@ -75,3 +75,22 @@ def test_show_create_database() -> None:
         databases.parse("SHOW CREATE DATABASE")
     with pytest.raises(InvalidStatementError, match="the end of the statement"):
         databases.parse("SHOW CREATE DATABASE d e")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE EXTERNAL TABLE t (a INT) LOCATION '/x'",
+        "CREATE EXTERNAL TABLE t (a INT) SKEWED BY (a) ON (1)",
+        "CREATE EXTERNAL TABLE t LIKE s",
+        "CREATE EXTERNAL TABLE t STORED AS ORC AS SELECT 1",
+        "CREATE TABLE external (a INT)",
+    ],
+)
+def test_what_is_no_external_table_without_a_place(text: str) -> None:
+    assert external_tables.parse(text) is None
+
+
+def test_an_external_table_without_a_place() -> None:
+    text = "create external table if not exists d.`T` (location INT, `using` STRING) STORED AS ORC"
+    assert external_tables.parse(f"{text} ; ") == external_tables.CreateExternalTable("d.`T`", text)

@@ -1,0 +1,40 @@
+"""CREATE EXTERNAL TABLE without LOCATION, which Spark refuses and Hive puts where a table of its own would be. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from spark_client.errors import InvalidStatementError
+from spark_client.statements.grammar.reader import Reader
+
+_SUSPICIOUS = re.compile(r"\bexternal\b", re.IGNORECASE)
+# With these the statement is another one's, or says where the table lies.
+_OTHERS = ("LOCATION", "SKEWED", "LIKE", "USING")
+
+
+@dataclass(frozen=True, slots=True)
+class CreateExternalTable:
+    """`table` is the name as written, `text` the statement without its semicolon."""
+
+    table: str
+    text: str
+
+
+def parse(text: str) -> CreateExternalTable | None:
+    """Returns the statement, or None where it is Spark's, or has a query."""
+    if not _SUSPICIOUS.search(text):
+        return None
+    reader = Reader(text)
+    if not reader.take("CREATE", "EXTERNAL", "TABLE"):
+        return None
+    reader.take("IF", "NOT", "EXISTS")
+    try:
+        table = reader.multipart_name()
+        while (word := reader.peek()) is not None:
+            if not word.depth and (word.says(*_OTHERS) or (word.says("AS") and not reader.follows("STORED"))):
+                return None
+            reader.next()
+    except InvalidStatementError:
+        return None  # Spark's parser says where.
+    return CreateExternalTable(table, text[: reader.end]) if table else None
