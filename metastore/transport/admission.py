@@ -17,6 +17,7 @@ _COPIES: Final = 3  # of a reply, that exist while it is made: the database's an
 _FADES: Final = 0.95  # what the largest reply of a method counts after each smaller one
 _SMALL: Final = 2**18  # bytes; of replies below, nothing is counted
 _MOST_METHODS: Final = 1000
+_MOST_CALLS: Final = 10_000  # of which it is kept what each was answered
 _FAST: Final = 0.005  # seconds that a thread goes on while others wait for it: Python's, and best for small calls alone
 _FAIR: Final = 0.0005
 
@@ -29,11 +30,13 @@ class Admission:
         self._memory = memory
         self.starved = False  # whether a call has had to wait for memory since this was last looked at
         self.calls = 0
+        self.sharing = 0  # addresses that have large messages or replies
         self._reserved = 0
         self._guesses: dict[Connection, tuple[Address, float]] = {}  # of these, those of methods not seen before
         self._interval = _FAST
         self._large: dict[Connection, int] = {}  # what was reserved for it
-        self._replies: dict[bytes, float] = {}  # by method, bytes
+        self._replies: dict[bytes, float] = {}  # by method, bytes; what was called last comes last
+        self._answered: dict[bytes, float] = {}  # the same by what was asked, of methods with large replies
 
     def connections_used_up(self, connections: int, address: Address) -> str:
         """Returns the limit that one more connection would break, with its value; empty: none."""
@@ -43,13 +46,23 @@ class Admission:
             return f"max_connections_per_address={self._options.max_connections_per_address} of {address.host}"
         return ""
 
+    def expect(self, connection: Connection) -> bool:
+        """Looks at the call that the connection has. Tells whether it is large: it may have to wait for memory."""
+        called = connection.called = connection.method
+        expected = self._replies.get(called, _UNKNOWN) * _COPIES
+        connection.asked = b""
+        if expected > _SMALL:
+            asked = connection.asked = connection.first_arguments
+            expected = self._answered.get(asked, expected / _COPIES) * _COPIES
+        # never more than there is when nothing else is going on
+        connection.expected = min(int(max(expected, connection.needs)), self._memory.room)
+        return connection.expected > _SMALL
+
     def admits(self, address: Address, connection: Connection) -> bool:
         """Tells whether the call that the connection has may run now."""
         if self.calls >= self._options.max_threads or address.calls >= self._options.max_calls_per_address:
             return False
-        connection.called = connection.method
-        expected = connection.expected = self._expected(connection.called)
-        return expected <= _SMALL or self._has_room(address, expected)
+        return connection.expected <= _SMALL or self._has_room(address, connection.expected)
 
     def begin(self, address: Address, connection: Connection) -> None:
         self.calls += 1
@@ -67,10 +80,10 @@ class Admission:
         address.calls -= 1
         if self._large and self._give_back(address, connection):
             address.held += connection.held
-        method = connection.called
-        if method and (method in self._replies or len(self._replies) < _MOST_METHODS):
-            reply = connection.replied
-            self._replies[method] = max(reply, self._replies.get(method, 0.0) * _FADES)
+        if connection.called:
+            _learn(self._replies, connection.called, connection.replied, _MOST_METHODS)
+        if connection.asked:
+            _learn(self._answered, connection.asked, connection.replied, _MOST_CALLS)
 
     def forget_old_guesses(self, now: float) -> None:
         """What was reserved for a method that nobody knows yet is open to others again: a call that takes so long waits
@@ -109,14 +122,18 @@ class Admission:
             return self._memory.refusal
         return f"The call was not begun within {options.max_wait:g} s: {limit} in this worker ({setting}); try again"
 
-    def _expected(self, method: bytes) -> int:
-        """Bytes that the call is likely to take; never more than there are when nothing else is going on."""
-        return min(int(self._replies.get(method, _UNKNOWN)) * _COPIES, self._memory.room)
-
     def _has_room(self, address: Address, expected: int) -> bool:
         of_address = address.held + address.reserved
-        if of_address and of_address + expected > self._memory.share:
+        others = max(0, self.sharing - address.is_sharing)
+        if of_address and of_address + expected > self._memory.share(others):
             return False
         room = self._memory.allows(self._reserved + expected)
         self.starved |= not room
         return room
+
+
+def _learn(replies: dict[bytes, float], of: bytes, reply: int, most: int) -> None:
+    """Remembers a reply's size in bytes; forgets, of more than `most`, what has not been called for longest."""
+    replies[of] = max(reply, replies.pop(of, 0.0) * _FADES)
+    if len(replies) > most:
+        del replies[next(iter(replies))]

@@ -10,12 +10,12 @@ from typing import Final, Protocol
 
 from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
-from metastore.transport.memory import Memory
+from metastore.transport.memory import Growth, Memory
 
 CHUNK: Final = 2**16  # what one look at a socket takes
 _LARGE_CHUNK: Final = 2**20  # the same, of a message that is known to be large
-_PIECE: Final = 2**16  # of a large message that is decoded before memory is looked at again
-_COPIES: Final = 3  # of a large text, that exist while it is decoded and looked at
+SMALL_MESSAGE: Final = 2**13  # bytes, for which memory is not asked
+_PIECE: Final = 2**16  # of a larger message that is decoded before memory is looked at again
 _SEND_AT: Final = 2**18  # an unframed reply begins to leave whenever this much of it is there
 _IOV_MAX: Final = os.sysconf("SC_IOV_MAX")
 FRAME_HEADER: Final = struct.Struct("!i")
@@ -54,7 +54,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
     def __init__(self, source: Source, *, limit: int, memory: Memory) -> None:
         self._source = source
         self.limit = limit
-        self._memory = memory
+        self._growth = Growth(memory)
         self._store = BytesIO()
         self._size = 0  # of the store
         self._start = 0  # of the message, in the store
@@ -119,11 +119,13 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     def replace(self, data: bytes) -> None:
         """Forgets what has arrived; these bytes have, and a message begins with them."""
+        self._growth.forget()
         self._store = self._shown = BytesIO(data)
         self._size, self._start, self._end, self._head = len(data), 0, None, 0
 
     def begin(self) -> None:
         """A message starts here."""
+        self._growth.forget()
         self._start, self._end, self._head = self.position, None, 0
 
     def check_size(self) -> None:
@@ -173,9 +175,15 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return self.position - self._start
 
     def again(self) -> None:
-        """Goes back to the begin of the message."""
+        """Goes back to the begin of the message, which is to be read over."""
+        self._growth.forget()
         self._shown = self._store
         self._store.seek(self._start + self._head)
+
+    def anew(self) -> None:
+        """Goes back to the begin of the message, which is to be decoded."""
+        self._growth.forget()
+        self._read_from(self._start + self._head)
 
     def end(self) -> None:
         """Ends a message and forgets its bytes. Raises TTransportException when its frame did not end with it."""
@@ -232,20 +240,23 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
             raise IncompleteError(TTransportException.END_OF_FILE, "closed by the peer inside a message")
         if self.position + missing > self._end or self._shown is self._store:
             raise self._too_large()
-        self._memory.check(_COPIES * missing if missing > _PIECE else 0)
+        left = self._end - self._shown_end
+        ahead = max(missing, min(_PIECE, left))
+        self._growth.end(self._shown_end - self._start, ahead, left, missing if missing > _PIECE else 0)
         self._store.seek(self._shown_end)
-        self._show(partialread + self._store.read(max(missing, min(_PIECE, self._end - self._shown_end))))
+        self._show(partialread + self._store.read(ahead))
         return self._shown
 
     def _read_from(self, at: int) -> None:
         self._store.seek(at)
-        if self._end is None or self._end - at <= _PIECE:
+        if self._end is None or self._end - at <= SMALL_MESSAGE:
             self._shown = self._store
         else:
-            self._show(self._store.read(_PIECE))
+            self._show(self._store.read(SMALL_MESSAGE))
 
     def _show(self, data: bytes) -> None:
         self._shown_end, self._shown, self._shown_size = self._store.tell(), BytesIO(data), len(data)
+        self._growth.begin()
 
     def _too_large(self) -> TTransportException:
         what = "its frame" if self._head else f"the {self.limit} bytes allowed"

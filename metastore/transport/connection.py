@@ -14,12 +14,19 @@ from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
 from thrift.transport.TTransport import TTransportException
 
 from metastore.transport import http
-from metastore.transport.buffers import CHUNK, FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
+from metastore.transport.buffers import (
+    CHUNK,
+    FRAME_HEADER,
+    SMALL_MESSAGE,
+    IncompleteError,
+    MessageReader,
+    ReplyWriter,
+)
 from metastore.transport.door import Door
 from metastore.transport.http import HttpSession, TurnedAwayError
 from metastore.transport.layers import LayeredWriter
 from metastore.transport.memory import Memory, OverBudgetError
-from metastore.transport.message_end import MessageEnd, method_name
+from metastore.transport.message_end import MessageEnd, first_arguments, method_name
 from metastore.transport.opening import Opening
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Session, SessionFactory
@@ -28,6 +35,7 @@ from metastore.transport.wire_format import WireFormat
 logger = logging.getLogger("metastore.transport")
 _PEER_LEFT = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
 _IN_BUFFERS = 8 * 2**20  # bytes that the kernels of both sides may have taken of a reply that nobody reads
+_SHOWN = 256  # bytes of a message, by which calls are told apart
 _NO_FIELDS = b"\x00"  # arguments, in every protocol
 
 
@@ -72,7 +80,9 @@ class Connection:
         self.busy = False
         self.peer = peer
         self.called = b""  # the method of the call that waits or is worked on, and the bytes that were expected of it
+        self.asked = b""  # with its first arguments, where it may be large
         self.expected = 0
+        self.needs = 0  # bytes without which its message cannot be decoded, as was found out
         self._options = options
         self._open_session = open_session
         self._memory = memory
@@ -120,6 +130,21 @@ class Connection:
         """The method that is called, where it can be seen without decoding."""
         return method_name(self._reader.peek(64)) if self._dialogue else b"SASL"
 
+    @property
+    def first_arguments(self) -> bytes:
+        """The same, with what it is called with, as far as it is short."""
+        return first_arguments(self._reader.peek(_SHOWN)) if self._dialogue else b""
+
+    @property
+    def is_left(self) -> bool:
+        """Whether its client has gone."""
+        try:
+            return self.socket.recv(1, socket.MSG_PEEK) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
     def stalled(self, now: float) -> float:
         """Seconds since the client took something of the reply that it is sent."""
         return now - self._moved if self._replied else 0.0
@@ -165,6 +190,11 @@ class Connection:
         """Answers the message that is there, or the begin of one, with an error; its rest will be dropped."""
         return self._guarded(lambda: self._refuse(reason))
 
+    def leave(self) -> Step:
+        """Ends it before the call that is there is begun: nobody waits for it any more."""
+        self._ended("closed by the peer before its call was begun", logging.INFO)
+        return Step.CLOSE
+
     def doom(self, reason: str) -> None:
         """Makes the connection look closed by its peer, which wakes a thread to end it."""
         self._doom = reason
@@ -176,6 +206,7 @@ class Connection:
 
     def end_session(self) -> None:
         """Tells the session that its connection is over."""
+        self._reader.replace(b"")
         if self._dialogue:
             try:
                 self._dialogue.session.close()
@@ -221,7 +252,7 @@ class Connection:
         if dialogue.wire_format.framed:
             if dialogue.arrived():
                 return Step.CALL
-        elif self._message_end is None and there < CHUNK:
+        elif self._message_end is None and there < SMALL_MESSAGE:
             return Step.CALL  # mostly all of it: if not, decoding it finds out
         else:
             self._message_end = self._message_end or MessageEnd(dialogue.wire_format, reader.start)
@@ -291,11 +322,15 @@ class Connection:
             self._message_end = MessageEnd(dialogue.wire_format, reader.start)
             return self._collect()
         except OverBudgetError as error:
+            if error.may_come and time.monotonic() - self._begun < self._options.max_wait:
+                self.needs = error.needs
+                reader.anew()
+                return Step.CALL
             reader.again()
             dialogue.session.handle(dialogue.iprot, dialogue.oprot, str(error))
         dialogue.writer.flush()
         reader.end()
-        self._begun, self._message_end = 0.0, None
+        self._begun, self._message_end, self.needs = 0.0, None, 0
         return self._send()
 
     def _send(self) -> Step:
@@ -326,7 +361,7 @@ class Connection:
         else:
             reader.end()
             self._begun = 0.0
-        self._message_end = None
+        self._message_end, self.needs = None, 0
         return self._send()
 
     def _whole_or_its_head(self, wire_format: WireFormat) -> bool:

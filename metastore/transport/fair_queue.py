@@ -1,12 +1,15 @@
-"""Calls that wait for a thread or for memory: those of several addresses come in turn."""
+"""Calls that wait for a thread or for memory: those of several addresses come in turn, the small beside the large."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from metastore.transport.connection import Connection
+
+_COUNTS: Final = 2**18  # bytes
 
 
 class Address:
@@ -19,30 +22,41 @@ class Address:
         self.held = 0  # bytes of its messages and replies, when they were last looked at
         self.reserved = 0  # bytes that its calls in flight are likely to take
 
+    @property
+    def is_sharing(self) -> bool:
+        """Whether it has so much of the memory that it counts."""
+        return self.held + self.reserved > _COUNTS
+
 
 class FairQueue:
-    """Connections with a call that waits, by address; of each address the oldest first."""
+    """Connections with a call that waits, by address, and whether the call is large: those wait for memory, behind
+    which no small one is to stand. Of each the oldest first.
+    """
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[Address, deque[tuple[float, Connection]]] = OrderedDict()
+        self._waiting: OrderedDict[tuple[Address, bool], deque[tuple[float, Connection]]] = OrderedDict()
         self._taken: list[float] = []
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
 
-    def put(self, address: Address, connection: Connection) -> None:
-        self._waiting.setdefault(address, deque()).append((time.monotonic(), connection))
+    def stands_before(self, *, large: bool) -> bool:
+        """Tells whether a call waits that one which comes now must not overtake."""
+        return any(large or not waits_for_memory for _, waits_for_memory in self._waiting)
+
+    def put(self, address: Address, connection: Connection, *, large: bool) -> None:
+        self._waiting.setdefault((address, large), deque()).append((time.monotonic(), connection))
 
     def take(self, may_run: Callable[[Address, Connection], bool]) -> tuple[Address, Connection] | None:
-        """Returns the next that may run; its address comes last then. None: none may."""
-        for address, calls in self._waiting.items():
-            if may_run(address, calls[0][1]):
+        """Returns the next that may run; its like come last then. None: none may."""
+        for lane, calls in self._waiting.items():
+            if may_run(lane[0], calls[0][1]):
                 since, connection = calls.popleft()
                 self._taken.append(time.monotonic() - since)
-                self._waiting.move_to_end(address)
+                self._waiting.move_to_end(lane)
                 if not calls:
-                    del self._waiting[address]
-                return address, connection
+                    del self._waiting[lane]
+                return lane[0], connection
         return None
 
     def waited(self) -> list[float]:
@@ -52,10 +66,25 @@ class FairQueue:
 
     def take_late(self, before: float) -> Iterator[Connection]:
         """Takes those that have waited since then or longer."""
-        for address, calls in list(self._waiting.items()):
+        for lane, calls in list(self._waiting.items()):
             while calls and calls[0][0] <= before:
                 since, connection = calls.popleft()
                 self._taken.append(time.monotonic() - since)
                 yield connection
             if not calls:
-                del self._waiting[address]
+                del self._waiting[lane]
+
+    def take_left(self, before: float) -> list[Connection]:
+        """Takes those of the large ones that have waited since then or longer, and whose clients are gone."""
+        left = []
+        for lane, calls in [waiting for waiting in self._waiting.items() if waiting[0][1]]:
+            kept: deque[tuple[float, Connection]] = deque()
+            for since, connection in calls:
+                if since <= before and connection.is_left:
+                    left.append(connection)
+                else:
+                    kept.append((since, connection))
+            self._waiting[lane] = kept
+            if not kept:
+                del self._waiting[lane]
+        return left

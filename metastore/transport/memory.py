@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import threading
 import time
 from typing import Final
 
@@ -23,8 +24,18 @@ _MALLOC: Final = {-8: 1, -3: 2**20}
 """glibc's M_ARENA_MAX: one for all threads, of which one runs at a time; M_MMAP_THRESHOLD (bytes): larger goes back."""
 
 
+_WORK: Final = 1.5
+"""Of what the objects of a message take, what working on them takes beside: rows, names, what is written of them."""
+_SEEN: Final = 16 * 2**20  # bytes of objects, before which what all will take is not known: others grow meanwhile
+
+
 class OverBudgetError(Exception):
-    """There is no memory for this now. The text names the limit."""
+    """There is no memory for this now. The text names the limit; `needs`: bytes; `may_come`: whether so much is ever
+    there."""
+
+    def __init__(self, text: str, needs: int, *, may_come: bool) -> None:
+        super().__init__(text)
+        self.needs, self.may_come = needs, may_come
 
 
 class Memory:
@@ -35,6 +46,8 @@ class Memory:
         self._most = int(limit * _SHARE)
         self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         self._idle = self.resident()
+        self._claimed = 0  # bytes that will be taken by what is worked on
+        self._claiming = threading.Lock()
         self._trimmed = 0.0
         self._collected = 0.0
         self._trim = None
@@ -47,15 +60,16 @@ class Memory:
 
     def allows(self, more: int = 0) -> bool:
         """Tells whether so many bytes more are within what requests and replies may take."""
+        more += self._claimed
         if self.resident() + more <= self._most:
             return True
         self.give_back()
         return self.resident() + more <= self._most
 
-    def check(self, more: int = 0) -> None:
-        """Raises OverBudgetError where nothing more, or not so many bytes more, may be allocated."""
-        if not self.allows(more):
-            raise OverBudgetError(self.refusal)
+    def claim(self, change: int) -> None:
+        """Keeps so many bytes for what will take them; negative: they are open to others again."""
+        with self._claiming:
+            self._claimed += change
 
     @property
     def refusal(self) -> str:
@@ -70,10 +84,10 @@ class Memory:
         """Bytes that requests and replies may take when all else is as it was at the start, and a little more."""
         return int((self._most - self._idle) * 0.8)
 
-    @property
-    def share(self) -> int:
-        """Bytes of messages and replies that one address may have, when it has any: the rest is for the others."""
-        return (self._most - self._idle) * 3 // 4
+    def share(self, others: int) -> int:
+        """Bytes of messages and replies that one address may have, when it has any, beside so many others: a quarter of
+        all is left for one more."""
+        return (self._most - self._idle) * 3 // 4 // (others + 1)
 
     def give_back_what_is_free(self) -> None:
         """Gives back what is free where there may be much; to be called again and again."""
@@ -93,6 +107,46 @@ class Memory:
 
     def close(self) -> None:
         os.close(self._statm)
+
+
+class Growth:
+    """What the objects of one message take: measured piece by piece, and claimed for the work on them.
+
+    A byte of a message may be a struct of 150 bytes, or a letter of a text. Other threads seldom grow meanwhile: the
+    decoder lets none of them run.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._before = 0
+        self._made = 0
+        self._claimed = 0
+
+    def begin(self) -> None:
+        """A piece is decoded from now on."""
+        self._before = self._memory.resident()
+
+    def end(self, decoded: int, ahead: int, left: int, text: int) -> None:
+        """It has been. `decoded` bytes are objects now, `ahead` come next, out of `left`, or a text of `text` bytes.
+
+        Raises OverBudgetError where there is no memory for these.
+        """
+        self._made += max(0, self._memory.resident() - self._before)
+        each = self._made / max(1, decoded)
+        next_made = text or int(each * ahead)
+        claim = int((self._made + next_made) * _WORK)
+        if not self._memory.allows(next_made + claim - self._claimed):
+            needs = text + int(each * (decoded + left - text) * (1 + _WORK))
+            may_come = max(needs, text + claim) <= self._memory.room or (not text and self._made < _SEEN)
+            raise OverBudgetError(self._memory.refusal, needs, may_come=may_come)
+        self._memory.claim(claim - self._claimed)
+        self._claimed = claim
+
+    def forget(self) -> None:
+        """The message has been worked on."""
+        if self._claimed:
+            self._memory.claim(-self._claimed)
+        self._made = self._claimed = 0
 
 
 def prepare() -> None:

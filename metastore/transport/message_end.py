@@ -289,3 +289,9 @@ def _varint(store: BytesIO) -> int | None:
 def method_name(first: bytes) -> bytes:
     """Returns a method's name, where the first bytes of a message show it without being decoded; for estimates."""
     return first[8 : 8 + int.from_bytes(first[4:8], "big")] if first[:2] == b"\x80\x01" else b""
+
+
+def first_arguments(first: bytes) -> bytes:
+    """Returns the method's name and what follows its sequence number, of the same; what is alike asks for the same."""
+    end = 8 + int.from_bytes(first[4:8], "big")
+    return first[8:end] + first[end + 4 :] if first[:2] == b"\x80\x01" else b""

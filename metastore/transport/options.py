@@ -21,8 +21,8 @@ class TransportOptions:
         max_threads: calls that a worker works on at once. Messages that arrive and replies that leave need no thread.
         max_calls_per_address: the same, of one address; those of several addresses come in turn.
         max_wait: seconds that a call waits for a thread or for memory, before it is refused.
-        memory: resident memory of a worker, bytes; what would need more waits or is refused. Three quarters of
-            what requests and replies may take are open to one address.
+        memory: resident memory of a worker, bytes; what would need more waits or is refused. One address may
+            take three quarters of what there is for requests and replies; several share it.
         max_message_bytes: size of the largest message that is read, its frame included.
         max_container_length: elements of one list, set or map of a message. An element of a few bytes on the wire
             is a few hundred in memory; this keeps one field from asking for all of it.

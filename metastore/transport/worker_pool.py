@@ -23,6 +23,7 @@ logger = logging.getLogger("metastore.transport")
 _ONCE: Final = select.EPOLLONESHOT | select.EPOLLRDHUP
 _EVENTS: Final = {Step.READ: select.EPOLLIN | _ONCE, Step.WRITE: select.EPOLLOUT | select.EPOLLONESHOT}
 _SECONDS_BETWEEN_REFUSALS: Final = 10.0  # in the log
+_SECONDS_UNTIL_LEFT: Final = 1.0  # that a call has waited for memory, before it is asked whether its client is there
 
 
 class WorkerPool:
@@ -105,6 +106,7 @@ class WorkerPool:
         now = time.monotonic()
         with self._lock:
             late = list(self._queue.take_late(now - self._options.max_wait))
+            left = self._queue.take_left(now - _SECONDS_UNTIL_LEFT)
             self._admission.forget_old_guesses(now)
             self._weigh(now)
             self._queued = len(self._queue)
@@ -118,6 +120,8 @@ class WorkerPool:
                     late.append(connection)
             if self._queue:
                 self._epoll.modify(self._bell, _EVENTS[Step.READ])  # one of those that wait looks at the queue
+        for connection in left:
+            self._go_on(connection, connection.leave())
         for connection in late:
             self._go_on(connection, connection.refuse(self._admission.why(self._address(connection))))
 
@@ -155,6 +159,7 @@ class WorkerPool:
             elif not connection.busy and connection.sending and connection.stalled(now) > 1 and held > heaviest:
                 stalled, heaviest = connection, held
         self._admission.pace(most)
+        self._admission.sharing = sum(address.is_sharing for address in self._addresses.values())
         starved, self._admission.starved = self._admission.starved, False
         if stalled and (starved or not self._memory.allows()):
             stalled.doom(f"its reply is not taken, and others need the memory: {heaviest} bytes")
@@ -218,11 +223,13 @@ class WorkerPool:
                 if ended:
                     self._admission.end(ended, connection)
                 if step is Step.CALL:
-                    admitted = not self._queue and self._admission.admits(address, connection)
+                    large = self._admission.expect(connection)
+                    waiting = self._queue.stands_before(large=large)
+                    admitted = not waiting and self._admission.admits(address, connection)
                     if admitted:
                         self._admission.begin(address, connection)
                     else:
-                        self._queue.put(address, connection)
+                        self._queue.put(address, connection, large=large)
                 elif step is not Step.CLOSE:
                     step = self._let_go(connection, step)
             if step is not Step.CALL:

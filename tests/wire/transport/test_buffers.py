@@ -19,7 +19,7 @@ from thrift.transport.TTransport import TTransportException
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import IncompleteError, MessageReader, ReplyWriter
 from metastore.transport.fair_queue import Address
-from metastore.transport.memory import Memory, OverBudgetError
+from metastore.transport.memory import Growth, Memory, OverBudgetError
 from metastore.transport.options import TransportOptions
 
 Pair = tuple[socket.socket, socket.socket]
@@ -240,7 +240,10 @@ class Calling:
     """A connection with a call, as far as admission looks at it."""
 
     method: bytes
+    first_arguments: bytes = b""
     called: bytes = b""
+    asked: bytes = b""
+    needs: int = 0
     expected: int = 0
     held: int = 0
     replied: int = 0
@@ -252,14 +255,57 @@ def test_what_waits_for_something_else_keeps_no_memory_from_others() -> None:
     admission, address = Admission(TransportOptions(), memory), Address("host")
     memory._most = memory.resident() + 40 * 2**20
     admitted: list[Any] = []
-    while admission.admits(address, call := cast(Any, Calling(b"add_partition"))):
+    while admission.expect(call := cast(Any, Calling(b"add_partition"))) and admission.admits(address, call):
         admission.begin(address, call)
         admitted.append(call)
     assert 0 < len(admitted) < 5
     admission.forget_old_guesses(time.monotonic())
-    assert not admission.admits(address, cast(Any, Calling(b"get_table")))
+    admission.expect(other := cast(Any, Calling(b"get_table")))
+    assert not admission.admits(address, other)
     admission.forget_old_guesses(time.monotonic() + 60)
-    assert admission.admits(address, cast(Any, Calling(b"get_table")))
+    assert admission.admits(address, other)
     for each in admitted:
         admission.end(address, each)
     assert (admission.calls, address.calls, address.reserved) == (0, 0, 0)
+
+
+def test_who_asks_for_little_does_not_pay_for_others_who_ask_the_same_method_for_much() -> None:
+    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
+
+    def is_large(asked: bytes, replied: int) -> bool:
+        large = admission.expect(call := cast(Any, Calling(b"get_partitions", asked, replied=replied)))
+        admission.begin(address, call)
+        admission.end(address, call)
+        return large
+
+    assert is_large(b"large", 10_000_000), "nobody knows the method"
+    assert is_large(b"small", 1000), "nor that"
+    assert not is_large(b"small", 1000)
+    assert is_large(b"large", 10_000_000)
+
+
+def test_what_a_large_message_made_is_claimed_until_it_has_been_worked_on(pair: Pair) -> None:
+    memory = Resident(100_000_000)
+    reader = MessageReader(pair[0], limit=2**30, memory=memory)
+    reader.replace(b"x" * 200_000)
+    reader.complete(200_000)
+    memory._most = 200_000_000
+    reader.readAll(8192)
+    memory._held += 2_000_000  # which the first piece became
+    reader.readAll(1)
+    assert not memory.allows(80_000_000), "the next piece will take 16 MB, and work on both as much again"
+    reader.again()
+    assert memory.allows(80_000_000)
+
+
+def test_a_message_that_never_fits_is_told_from_one_that_does_not_fit_now() -> None:
+    for left, may_come in ((2_000, True), (100_000, False)):
+        memory = Resident(100_000_000)
+        memory._most = 200_000_000
+        memory.claim(90_000_000)  # by others
+        growth = Growth(memory)
+        growth.begin()
+        memory._held += 20_000_000
+        with pytest.raises(OverBudgetError) as refused:
+            growth.end(decoded=10_000, ahead=2_000, left=left, text=0)
+        assert refused.value.may_come is may_come
