@@ -19,14 +19,15 @@ from metastore.settings import database_url as normalised
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.listener import Listener
 from metastore.storage.postgres.pool import ConnectionPool
+from metastore.storage.postgres.watch import Link
 from metastore.storage.unit_of_work import Store
 from tests.fixtures.database import execute
 from tests.fixtures.proxy import Proxy
 
 
 @contextmanager
-def engine_of(url: str, **options: object) -> Iterator[Engine]:
-    engine = create_engine(url, pool_size=8, max_overflow=0, **options)
+def engine_of(url: str, **arguments: object) -> Iterator[Engine]:
+    engine = create_engine(url, pool_size=8, max_overflow=0, connect_args={"connection_factory": Link, **arguments})
     yield engine
     engine.dispose()
 
@@ -93,7 +94,7 @@ def test_who_waits_in_vain_is_told_what_to_raise(database_url: str) -> None:
 def test_while_nobody_answers_one_tries_and_the_others_are_told(database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = make_url(database_url).set(host="127.0.0.1", port=silent.getsockname()[1], query={})
-        with engine_of(url.render_as_string(hide_password=False), connect_args={"connect_timeout": 2}) as engine:
+        with engine_of(url.render_as_string(hide_password=False), connect_timeout=2) as engine:
             pool = ConnectionPool(engine, 1, timeout=60)
 
             def ask() -> None:

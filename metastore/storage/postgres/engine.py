@@ -7,6 +7,7 @@ from typing import Final
 from sqlalchemy import Engine, create_engine
 
 from metastore.settings import Settings
+from metastore.storage.postgres.watch import Link
 
 _LIFE: Final = 600
 """Seconds until a connection is replaced: what it keeps, plans most of all, is not older."""
@@ -56,5 +57,5 @@ def make_engine(
         pool_reset_on_return=None,  # there is nothing to reset: who begins a transaction ends it
         isolation_level="AUTOCOMMIT",
         pool_timeout=settings.pool_timeout,
-        connect_args={"options": options, "application_name": application, **LIVELY},
+        connect_args={"options": options, "application_name": application, "connection_factory": Link, **LIVELY},
     )

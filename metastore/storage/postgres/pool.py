@@ -16,7 +16,6 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from metastore.context import caller
 from metastore.errors import UnavailableError
 from metastore.storage.postgres.driver import begin_statement, end_statement
-from metastore.storage.postgres.watch import Link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,7 +168,7 @@ class _Attempts:
             self._began = now
         failure = ""
         try:
-            return dialect.connect(*arguments, **parameters, connection_factory=Link)
+            return dialect.connect(*arguments, **parameters)
         except psycopg2.OperationalError as error:
             failure = str(error)
             raise
