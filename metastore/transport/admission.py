@@ -80,10 +80,11 @@ class Admission:
         address.calls -= 1
         if self._large and self._give_back(address, connection):
             address.held += connection.held
-        if connection.called:
-            _learn(self._replies, connection.called, connection.replied, _MOST_METHODS)
-        if connection.asked:
-            _learn(self._answered, connection.asked, connection.replied, _MOST_CALLS)
+        reply = connection.replied  # 0: its message was not there as a whole, or has to wait for memory
+        if reply and connection.called:
+            _learn(self._replies, connection.called, reply, _MOST_METHODS)
+        if reply and connection.asked:
+            _learn(self._answered, connection.asked, reply, _MOST_CALLS)
 
     def forget_old_guesses(self, now: float) -> None:
         """What was reserved for a method that nobody knows yet is open to others again: a call that takes so long waits
