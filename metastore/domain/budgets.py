@@ -12,7 +12,7 @@ from metastore.errors import ConfigurationError
 OTHERS: Final = "*"
 _FACTORS: Final = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 _RULE: Final = re.compile(r"\s*(user|client)\s+([^\s:]+)\s*:(.*)", re.DOTALL)
-_LIMIT: Final = re.compile(r"(calls|partitions|bytes)=(\d+)([KMG]?)")
+_LIMIT: Final = re.compile(r"(calls|at_once|connections|partitions|bytes)=(\d+)([KMG]?)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,11 +21,15 @@ class Budget:
 
     Attributes:
         calls: a second.
+        at_once: calls in flight.
+        connections: that call.
         partitions: that one call sends or is sent.
         bytes: of a request, and of a reply.
     """
 
     calls: int | None = None
+    at_once: int | None = None
+    connections: int | None = None
     partitions: int | None = None
     bytes: int | None = None
 

@@ -45,12 +45,14 @@ class _Bucket:
 
 
 class BudgetGuard:
-    """Of one process: each worker grants the calls of a second for itself."""
+    """Of one process: each worker grants for itself the calls of a second, those at once, and connections."""
 
     def __init__(self, budgets: Budgets) -> None:
         self._budgets = budgets
         self._lock = threading.Lock()
         self._buckets: dict[str, _Bucket] = {}
+        self._calls: dict[str, set[int]] = {}  # by who is limited: connections with a call in flight
+        self._connections: dict[str, set[int]] = {}  # the same: those that have called
 
     def before(self, peer: Caller, method: Method, arguments: Any, size: int) -> BudgetError | None:
         """Returns the refusal of a call with a request of `size` bytes, if it is over a budget."""
@@ -75,7 +77,41 @@ class BudgetGuard:
                 return BudgetError(
                     f"{method.name} comes with {size} bytes, {who} may send {budget.bytes} in a call ({_SETTING}){fits}"
                 )
+        return self._begin(peer.connection, mine)
+
+    def _begin(self, connection: int, mine: list[tuple[str, Budget]]) -> BudgetError | None:
+        with self._lock:
+            for who, budget in mine:
+                for what, most, held in (
+                    ("connections", budget.connections, self._connections),
+                    ("calls at once", budget.at_once, self._calls),
+                ):
+                    others = held.get(who, ())
+                    if most and len(others) >= most and connection not in others:
+                        return BudgetError(f"{who} may have {most} {what} in a worker ({_SETTING}): try again later")
+            for who, budget in mine:
+                if budget.connections:
+                    self._connections.setdefault(who, set()).add(connection)
+                if budget.at_once:
+                    self._calls.setdefault(who, set()).add(connection)
         return None
+
+    def end(self, peer: Caller) -> None:
+        """Its call is not in flight any more."""
+        self._let_go(self._calls, peer.connection)
+
+    def closed(self, peer: Caller) -> None:
+        """Its connection is not there any more."""
+        self._let_go(self._connections, peer.connection)
+
+    def _let_go(self, held: dict[str, set[int]], connection: int) -> None:
+        if not held:
+            return
+        with self._lock:
+            for who in [who for who, connections in held.items() if connection in connections]:
+                held[who].discard(connection)
+                if not held[who]:
+                    del held[who]
 
     def after(self, peer: Caller, method: Method, result: Any) -> BudgetError | None:
         """Returns the refusal of a call's answer, if it is over a budget. Only reads are refused so late."""

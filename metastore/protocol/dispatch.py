@@ -142,6 +142,8 @@ class Dispatcher:
         if self._budgets and not wrong:
             wrong = self._budgets.before(peer, call.method, arguments, size)
         answer, error = (call.failed(wrong), wrong) if wrong else self._result(call, arguments, peer)
+        if self._budgets:
+            self._budgets.end(peer)
         if self._budgets and not error:
             error = self._budgets.after(peer, call.method, answer)
             answer = call.failed(error) if error else answer
@@ -154,6 +156,11 @@ class Dispatcher:
             if error is not None:
                 let_go(error)
         oprot.trans.flush()
+
+    def closed(self, peer: Caller) -> None:
+        """Its connection is over."""
+        if self._budgets:
+            self._budgets.closed(peer)
 
     def _not_served(
         self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, name: str, sequence: int, started: float
@@ -185,7 +192,8 @@ class CallSession:
         self._dispatcher.handle(iprot, oprot, self._caller, refusal)
 
     def close(self) -> None:
-        """Does nothing: nothing outlives a connection."""
+        """Nothing but what it counted for outlives a connection."""
+        self._dispatcher.closed(self._caller)
 
 
 class KnownSession(CallSession):

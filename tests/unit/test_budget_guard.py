@@ -34,6 +34,27 @@ def test_calls_come_back_with_time_and_each_has_its_own(monkeypatch: pytest.Monk
     assert granted(nobody, 5) == 2
 
 
+def test_calls_at_once_and_connections_are_those_that_are_there() -> None:
+    guard = BudgetGuard(parse_budgets("user alice: at_once=2 connections=3"))
+    peers = [Caller("h:1", user="alice", connection=number) for number in range(4)]
+
+    def refusal(peer: Caller) -> str:
+        return str(guard.before(peer, CALL, get_all_databases_args(), 10) or "")
+
+    assert [refusal(peer) for peer in peers[:2]] == ["", ""]
+    assert refusal(peers[2]).startswith("user alice may have 2 calls at once in a worker (METASTORE_BUDGETS)")
+    guard.end(peers[0])
+    assert refusal(peers[2]) == ""
+    guard.end(peers[1])
+    assert refusal(peers[3]).startswith("user alice may have 3 connections in a worker (METASTORE_BUDGETS)")
+    guard.closed(peers[0])
+    assert refusal(peers[3]) == ""
+    for peer in peers:
+        guard.end(peer)
+        guard.closed(peer)
+    assert (guard._calls, guard._connections) == ({}, {})
+
+
 def test_it_does_not_remember_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budgets, "_MOST_BUCKETS", 3)
     guard = BudgetGuard(parse_budgets("user *: calls=2"))
