@@ -20,7 +20,7 @@ warnings.filterwarnings("ignore", message="PySpark does not yet fully support pa
 
 from metastore.client import MetastoreClient  # noqa: E402
 from spark_client.demo import flights  # noqa: E402
-from spark_client.demo.questions import ask, questions  # noqa: E402
+from spark_client.demo.questions import Outcome, ask, questions  # noqa: E402
 from spark_client.demo.screen import Screen  # noqa: E402
 from spark_client.errors import SparkClientError, first_line  # noqa: E402
 from spark_client.session import Session, session  # noqa: E402
@@ -84,6 +84,11 @@ def _run(screen: Screen, options: argparse.Namespace, folder: Path, log: Path) -
         outcomes = [ask(spark, question) for question in screen.follow("Asking", asked)]
     finally:
         spark.stop()
+    return show(screen, outcomes)
+
+
+def show(screen: Screen, outcomes: Sequence[Outcome]) -> int:
+    """Shows what was asked and answered; returns the exit status."""
     screen.outcomes(outcomes)
     screen.note(_EXPLANATION)
     screen.verdict(outcomes)

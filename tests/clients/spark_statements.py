@@ -1,15 +1,9 @@
-"""What plain Spark is told and asked, and what it must answer: a program, so that any version of Spark can run it.
-
-    python -m tests.clients.spark_statements thrift://host:port WAREHOUSE DATABASE FOLDER
-
-It prints one JSON object: how many statements ran, and what failed.
-"""
+"""What plain Spark of any version is told and asked, and what it must answer."""
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -19,14 +13,6 @@ HIVE_FORMATS = "PARQUET", "ORC", "TEXTFILE", "SEQUENCEFILE", "RCFILE", "AVRO"
 SOURCES = "parquet", "orc", "json", "csv"
 UPPER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper"
 LOWER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFLower"
-SETTINGS = {
-    "spark.sql.catalogImplementation": "hive",
-    "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.driver.memory": "1g",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
 
 
 def databases(script: Script) -> None:
@@ -251,23 +237,9 @@ def _place(script: Script, table: str) -> str:
     return next(str(row[1]) for row in rows if row[0] == "Location")
 
 
-def main(uri: str, warehouse: str, database: str, folder: str) -> int:
-    builder = SparkSession.builder.master("local[2]").appName("statements")
-    for key, value in SETTINGS.items():
-        builder = builder.config(key, value)
-    builder = builder.config("spark.hadoop.hive.metastore.uris", uri).config("spark.sql.warehouse.dir", warehouse)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+def run(spark: SparkSession, database: str, folder: str) -> dict[str, Any]:
+    """Returns how many statements ran, and what failed."""
     script = Script(spark, database, folder)
-    try:
-        for part in (databases, formats, tables, external, views, partitions, repair, statistics, functions, end):
-            part(script)
-    finally:
-        version = spark.version
-        spark.stop()
-    print(json.dumps({"version": version, "statements": script.statements, "failures": script.failures}))  # noqa: T201
-    return len(script.failures)
-
-
-if __name__ == "__main__":
-    sys.exit(min(main(*sys.argv[1:]), 1))
+    for part in (databases, formats, tables, external, views, partitions, repair, statistics, functions, end):
+        part(script)
+    return {"statements": script.statements, "failures": script.failures}

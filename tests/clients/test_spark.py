@@ -1,35 +1,31 @@
-"""Plain Spark with Hive support: more than a hundred statements of two versions of it, none of our library involved."""
+"""Plain Spark of two versions, none of our library involved: statements, dependent tables, list-bucketed tables."""
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.clients import dependent, list_bucketed
+from tests.fixtures.asked import Asked
 from tests.fixtures.real_hive import find_java
-from tests.fixtures.server import Server
+from tests.fixtures.server import Server, connected
 from tests.fixtures.sparks import python_of
 from tests.wire.builders import unique
 
 ROOT = Path(__file__).parents[2]
 LAST_JAVA_OF_35 = 21
-
-
-@pytest.mark.timeout(900)
-def test_the_spark_that_is_installed(metastore_server: Server, tmp_path: Path) -> None:
-    assert run(sys.executable, metastore_server, tmp_path).startswith("4.")
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_spark_3_5(metastore_server: Server, tmp_path: Path) -> None:
-    if java_version() > LAST_JAVA_OF_35:
-        pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
-    assert run(python_of("3.5"), metastore_server, tmp_path).startswith("3.5.")
+# docs/list-bucketing.md names these settings.
+NOT_CONVERTED = [
+    "SET spark.sql.hive.convertMetastoreParquet = false",
+    "SET spark.sql.hive.convertMetastoreOrc = false",
+    "SET mapreduce.input.fileinputformat.input.dir.recursive = true",
+]
+pytestmark = pytest.mark.timeout(900)
 
 
 def java_version() -> int:
@@ -40,13 +36,47 @@ def java_version() -> int:
     return int(found[1])
 
 
-def run(python: str, server: Server, folder: Path) -> str:
-    """Runs the script with this Python; returns the version of its Spark. Fails with every statement that failed."""
-    module = "tests.clients.spark_statements"
-    arguments = [server.uri, server.warehouse, unique("spark"), str(folder)]
-    ran = subprocess.run([python, "-m", module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.stdout, ran.stderr[-4000:]
-    report = json.loads(ran.stdout.splitlines()[-1])
-    assert not report["failures"], "\n".join(report["failures"])
-    assert report["statements"] >= 100
-    return str(report["version"])
+@pytest.fixture(scope="module", params=["4.", "3.5."], ids=["installed", "3.5"])
+def plain_spark(request: pytest.FixtureRequest, metastore_server: Server) -> Iterator[Asked]:
+    """The Spark that is installed, and the oldest, with nothing but the metastore's address."""
+    if (old := request.param == "3.5.") and java_version() > LAST_JAVA_OF_35:
+        pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
+    python = python_of("3.5") if old else sys.executable
+    arguments = ("-W", "ignore", "-m", "tests.clients.plain_spark", metastore_server.uri, metastore_server.warehouse)
+    with Asked(python, *arguments, folder=ROOT) as spark:
+        assert spark.line().startswith(f'"{request.param}')
+        yield spark
+
+
+def test_statements(plain_spark: Asked, tmp_path: Path) -> None:
+    told = plain_spark.ask({"statements": [unique("spark"), str(tmp_path)]})
+    assert not told["failures"], "\n".join(told["failures"])
+    assert told["statements"] >= 100
+
+
+def test_a_dependent_table_is_a_view_that_reads_what_it_needs(
+    plain_spark: Asked, metastore_server: Server, database: str, tmp_path: Path
+) -> None:
+    with connected(metastore_server) as client:
+        dependent.create(client, database, tmp_path)
+    queries = [query.format(database) for query in dependent.ANSWERS]
+    assert plain_spark.ask({"queries": queries}) == list(dependent.ANSWERS.values())
+
+
+def test_list_bucketed_tables(plain_spark: Asked, metastore_server: Server, database: str, tmp_path: Path) -> None:
+    """All of the flat layout; of directories if it is told; otherwise it stumbles over a file that others overlook."""
+    with connected(metastore_server) as client:
+        list_bucketed.create(client, database, tmp_path)
+    flat, directories = (
+        [f"SELECT * FROM {database}.{layout}_{form}" for form in list_bucketed.FORMATS]
+        for layout in ("flat", "directories")
+    )
+    few = f"SELECT s FROM {database}.directories_parquet WHERE x = 1 AND ds = '1'"
+    answers = plain_spark.ask({"queries": [*flat, *directories, *NOT_CONVERTED, *flat, *directories, few]})
+    everything = list_bucketed.ALL
+    assert answers[:2] == [everything, everything]
+    assert [list_bucketed.MARK in answer for answer in answers[2:4]] == [True, True], (
+        "tell docs/ what Spark has learned"
+    )
+    assert answers[7:11] == [everything] * 4
+    assert answers[11] == [["a"], ["b"]]

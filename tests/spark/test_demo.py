@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,17 +9,20 @@ from pathlib import Path
 import pytest
 
 from spark_client.demo import flights
+from spark_client.demo.__main__ import show
+from spark_client.demo.questions import Outcome, questions
+from spark_client.demo.screen import Screen
+from spark_client.scan.report import Extent, TableScan
 from tests.fixtures.server import Server
 from tests.fixtures.sparks import environment
 
 ROOT = Path(__file__).parents[2]
 
 
-def run(*arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs `python -m spark_client.demo`, after `code` if there is some."""
-    start = ["-c", f"import sys\n{code}\nfrom spark_client.demo.__main__ import main\nsys.exit(main(sys.argv[1:]))"]
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs `python -m spark_client.demo`."""
     return subprocess.run(
-        [sys.executable, *(start if code else ["-m", "spark_client.demo"]), *arguments],
+        [sys.executable, "-m", "spark_client.demo", *arguments],
         cwd=ROOT,
         env=environment(),
         capture_output=True,
@@ -39,20 +41,14 @@ def test_every_answer_is_that_of_the_raw_csv(metastore_server: Server, tmp_path:
     assert done.stderr == ""
 
 
-WRONG = """
-import spark_client.demo.questions as q
-q.RAW = '(FROM raw_flights |> LIMIT 10)'
-all_questions = q.questions
-q.questions = lambda *names: all_questions(*names)[:1]
-"""
-
-
-def test_a_wrong_answer_is_shown_and_is_the_exit_status(metastore_server: Server, tmp_path: Path) -> None:
-    arguments = ("--uri", metastore_server.uri, "--warehouse", str(tmp_path), "--rows", "1000")
-    wrong = run(*arguments, code=WRONG)
-    assert wrong.returncode == 1
-    assert re.search(r"✗ dest = '[A-Z]{3}': \[\(\d+, .*\], raw: \[", wrong.stdout)
-    assert "✓ All" not in wrong.stdout
+def test_a_wrong_answer_is_shown_and_is_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    question = questions("ORD", "LAX", "ANC")[0]
+    scan = TableScan("demo.flights", Extent(1, 1, 1, 10), Extent(2, 2, 2, 20))
+    right, wrong = (Outcome(question, [(3, 1.5)], [(count, 1.5)], 0.1, 0.2, scan) for count in (3, 4))
+    assert (show(Screen(), [right]), show(Screen(), [right, wrong])) == (0, 1)
+    first, second = capsys.readouterr().out.split("All 1 answers are those of the raw CSV.")
+    assert "✗" not in first
+    assert "✗ dest = 'ORD': [(3, 1.5)], raw: [(4, 1.5)]" in second
 
 
 def test_a_metastore_that_is_not_there_is_one_line(tmp_path: Path) -> None:

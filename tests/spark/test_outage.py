@@ -5,21 +5,17 @@ By a session, over Spark Connect, and over JDBC.
 
 from __future__ import annotations
 
-import json
 import socket
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.fixtures.asked import Asked
 from tests.fixtures.doors import CONNECT, SMALL
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import running
 from tests.fixtures.sparks import python_of_client
-
-ROOT = Path(__file__).parents[2]
 
 ASKED = """
 import json, sys
@@ -64,7 +60,7 @@ asked = [
 print("ready", flush=True)
 for line in sys.stdin:
     told = []
-    for ask in asked if line.strip() == "dead" else alive:
+    for ask in asked if json.loads(line) == "dead" else alive:
         try:
             found = ask()
             told.append(["done", len(found) if isinstance(found, list) else 0])
@@ -92,31 +88,6 @@ for _ in sys.stdin:
             break
     print(json.dumps(told), flush=True)
 """
-
-
-class Asked:
-    """A program that is told to ask, a line each, and prints what came of it."""
-
-    def __init__(self, *command: object, folder: Path) -> None:
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(list(map(str, command)), stdin=pipe, stdout=pipe, text=True, cwd=folder)
-
-    def line(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline()
-
-    def ask(self, when: str) -> list[list[Any]]:
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{when}\n")
-        self.process.stdin.flush()
-        return list(json.loads(self.line()))
-
-    def end(self) -> int:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.stdout.close()
-        return self.process.wait(60)
 
 
 @pytest.mark.slow
