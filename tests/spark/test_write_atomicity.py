@@ -113,25 +113,22 @@ from spark_client.context import Context
 from metastore.client import MetastoreClient
 from spark_client.write.insert import insert_into
 
-uri, table, step, overwrite = sys.argv[1:]
+uri, table = sys.argv[1:]
 settings = {"spark.ui.enabled": "false", "spark.driver.memory": "512m", "spark.sql.shuffle.partitions": "1"}
 spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
-context = Context(spark, MetastoreClient(uri), lambda name: os._exit(9) if name == step else None)
+context = Context(spark, MetastoreClient(uri), lambda name: os._exit(9) if name == "placed" else None)
 data = spark.sql("SELECT * FROM VALUES (11L, 7, 1), (12L, 8, 1), (13L, 0, 3), (14L, 7, 3)")
-insert_into(context, table, data, partition={}, overwrite=overwrite == "overwrite")
+insert_into(context, table, data, partition={}, overwrite=True)
 """
 
 
-@pytest.mark.parametrize(("step", "mode"), [("placed", "append"), ("placed", "overwrite")])
-def test_a_killed_writer_leaves_only_what_bears_its_name(
-    context: Context, table: Table, tmp_path: Path, step: str, mode: str
-) -> None:
+def test_a_killed_writer_leaves_only_what_bears_its_name(context: Context, table: Table, tmp_path: Path) -> None:
     assert table.location is not None
     before = files_below(table.location)
     script = tmp_path / "killed.py"
     script.write_text(KILLED)
     uri = str(context.metastore.addresses[0])
-    arguments = [sys.executable, str(script), uri, f"default.{table.name}", step, mode]
+    arguments = [sys.executable, str(script), uri, f"default.{table.name}"]
     root = Path(__file__).parents[2]
     killed = subprocess.run(
         arguments, cwd=root, env={**environment(), "PYTHONPATH": str(root)}, capture_output=True, check=False
@@ -143,8 +140,8 @@ def test_a_killed_writer_leaves_only_what_bears_its_name(
     token, (number,) = writes_of(context, table)
     assert left
     assert all(f"{token}-{number}" in name for name in left)
-    write(context, table.name, NEW, overwrite=mode == "overwrite")
-    assert ids(context, table) == ([3, 11, 12, 13, 14] if mode == "overwrite" else [1, 2, 3, 11, 12, 13, 14])
+    write(context, table.name, NEW, overwrite=True)
+    assert ids(context, table) == [3, 11, 12, 13, 14]
 
 
 def writes_of(context: Context, table: Table) -> tuple[str | None, tuple[int, ...]]:

@@ -23,6 +23,8 @@ from sqlalchemy.exc import OperationalError
 from metastore.errors import ConfigurationError
 from metastore.storage.postgres.embedded import EmbeddedPostgres, _package, _plain_locale, _usable
 
+pytestmark = pytest.mark.slow
+
 USER = """
 import sys; from pathlib import Path; from metastore.storage.postgres.embedded import EmbeddedPostgres
 with EmbeddedPostgres(Path(sys.argv[1])) as postgres:

@@ -27,6 +27,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Table,
 )
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 NOBODY = "thrift://127.0.0.1:1"
 

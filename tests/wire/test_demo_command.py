@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # `python -m` looks into the working directory first.
 STAND_IN = """
 import signal, socket, sys

@@ -38,6 +38,8 @@ from thrift_idl.gen.metastore.ttypes import (
     PublishRequest,
 )
 
+pytestmark = pytest.mark.slow
+
 KEYS = [("ds", "string")]
 
 

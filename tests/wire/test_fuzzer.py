@@ -38,6 +38,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 from thrift_idl.gen.metastore import Metastore
 
+pytestmark = pytest.mark.slow
+
 VALUES = ("x", "1")
 SAMPLES = (
     Database(name="fuzzer", description="d", parameters={"k": "v"}),

@@ -13,6 +13,8 @@ from metastore.storage.postgres import clock
 from tests.wire.test_file_faults import ALL, House, Killed, lost_commit, rows
 from thrift_idl.gen.metastore.ttypes import UndropRequest
 
+pytestmark = pytest.mark.slow
+
 DROPS: dict[str, tuple[Callable[[House], object], UndropRequest]] = {
     "table": (lambda house: house.call("drop_table", "db", "plain", True), UndropRequest("db", "plain")),
     "table of partitions": (lambda house: house.call("drop_table", "db", "days", True), UndropRequest("db", "days")),

@@ -16,6 +16,8 @@ from tests.fixtures.server import Server
 
 from .conftest import Authority
 
+pytestmark = pytest.mark.slow
+
 
 def check(uri: str, **shown: str) -> tuple[int, str]:
     environment = {**os.environ, **{f"METASTORE_CLIENT_{name.upper()}": value for name, value in shown.items()}}

@@ -20,6 +20,8 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 
 from .conftest import Authority, raw, ticket_of, who
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server], realm: Any, environment: Any, tls_options: list[str]) -> Server:

@@ -18,6 +18,8 @@ from tests.fixtures.server import Server
 
 from .conftest import Authority
 
+pytestmark = pytest.mark.slow
+
 CLASSES = "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED"
 
 

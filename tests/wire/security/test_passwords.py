@@ -20,6 +20,8 @@ from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 
 from .conftest import Authority, client_of, raw, who
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def password_file(tmp_path_factory: pytest.TempPathFactory) -> Path:

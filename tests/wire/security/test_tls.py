@@ -20,6 +20,8 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 
 from .conftest import Authority, Pem, client_of, raw, who
 
+pytestmark = pytest.mark.slow
+
 DATABASES = b"\x80\x01\x00\x01\x00\x00\x00\x11get_all_databases\x00\x00\x00\x00\x00"
 
 

@@ -16,6 +16,8 @@ from metastore.transport.listener import BindError, listen
 
 from .conftest import BlockedCall, EchoServer, eventually
 
+pytestmark = pytest.mark.slow
+
 ServeEcho = Callable[..., EchoServer]
 
 

@@ -16,6 +16,8 @@ from thrift.transport.TTransport import TTransportException
 from .conftest import BlockedCall, EchoServer, blocking, eventually
 from .messages import call, strict
 
+pytestmark = pytest.mark.slow
+
 ServeEcho = Callable[..., EchoServer]
 
 
