@@ -94,7 +94,8 @@ class Connection:
         # When the first byte of the message that is collected arrived, or a client came that has to say who it is;
         self._begun = time.monotonic() if door and door.asks else 0.0  # 0: there is none
         self._replied = 0.0  # when the reply that is sent began; 0: there is none
-        self._moved = 0.0  # when the client last took some of it
+        self._moved = 0.0  # when the client last took of it what the least rate asks for, and what it had then
+        self._taken = 0
         self._lingers = False  # what still arrives is dropped: its call has been refused
         self._doom = ""
 
@@ -146,7 +147,7 @@ class Connection:
             return True
 
     def stalled(self, now: float) -> float:
-        """Seconds since the client took something of the reply that it is sent."""
+        """Seconds since the client took as much of the reply that it is sent as is asked for (`min_rate`)."""
         return now - self._moved if self._replied else 0.0
 
     def overdue(self, now: float) -> str | None:
@@ -336,11 +337,10 @@ class Connection:
     def _send(self) -> Step:
         writer = self._dialogue.writer if self._dialogue else None
         if writer and writer.pending:
-            before = writer.sent
             writer.send()
             now = time.monotonic()
-            if writer.sent != before or not self._replied:
-                self._moved = now
+            if not self._replied or writer.sent - self._taken > self._options.min_rate * (now - self._moved):
+                self._moved, self._taken = now, writer.sent
             self._replied = self._replied or now
             if writer.pending:
                 return Step.WRITE

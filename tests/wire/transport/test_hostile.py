@@ -153,3 +153,24 @@ def test_no_damage_to_a_message_is_more_than_its_end(whole: bytes, data: st.Data
 @pytest.mark.parametrize("whole", _CALLS)
 def test_undamaged_they_are_answered(whole: bytes) -> None:
     assert answer(whole)
+
+
+def test_who_takes_a_reply_too_slowly_counts_as_not_taking_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("metastore.transport.connection.time.monotonic", lambda: clock[0])
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(0)
+        theirs.settimeout(20)
+        theirs.sendall(call("large 5000000"))
+        connection = Connection(ours, "test", TransportOptions(min_rate=10_000), EchoSession, Memory(2**40))
+        assert connection.receive() is Step.CALL
+        assert connection.call() is Step.WRITE
+        for bytes_a_second, seconds in ((1_000, 3), (100_000, 0)):
+            for _ in range(3):
+                clock[0] += 1
+                taken = 0
+                while taken < bytes_a_second:
+                    taken += len(theirs.recv(bytes_a_second - taken))
+                assert connection.send() is Step.WRITE
+            assert connection.stalled(clock[0]) == seconds
