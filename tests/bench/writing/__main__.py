@@ -19,6 +19,7 @@ from migrations import runner
 from tests.bench.writing import publishing
 from tests.bench.writing.crash import crash
 from tests.bench.writing.outage import kill, outage, restart
+from tests.bench.writing.processes import answering
 from tests.bench.writing.random_dml import random_dml
 from tests.bench.writing.rivals import rivals
 from tests.bench.writing.throughput import HEAD, LAYOUTS, throughput
@@ -135,9 +136,12 @@ def publishing_command(partitions: int, insert: int, hive_writer: int) -> None:
 @click.option("--steps", default=2_000, show_default=True)
 @click.option("--seed", default=1, show_default=True)
 def dml_command(steps: int, seed: int) -> None:
-    """Random statements beside the same on rows in memory."""
-    with started() as (_, spark, metastore):
-        figures = random_dml(spark, metastore, steps, seed)
+    """Random statements beside the same on rows in memory, and beside a Spark without the library."""
+    with (
+        started() as (server, spark, metastore),
+        answering("tests.bench.writing.plain", server.uri, server.warehouse) as plain,
+    ):
+        figures = random_dml(spark, metastore, steps, seed, plain=plain)
     click.echo(f"seed {seed}: {figures}")
     for text in figures.wrong:
         click.echo(f"\n{text}", err=True)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -21,6 +16,7 @@ from pyspark.sql import SparkSession
 from metastore.client import MetastoreClient
 from tests.bench.writing.files import unreferenced
 from tests.bench.writing.history import History, State, Tally
+from tests.bench.writing.processes import answering
 from tests.bench.writing.readers import read, reading
 from tests.bench.writing.writer import KILLED
 
@@ -83,22 +79,9 @@ class Figures:
 def writers(spark: SparkSession, uri: str) -> Iterator[Any]:
     """A function that has one write done, and says what became of it."""
     parameters = spark.sparkContext._gateway.gateway_parameters
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
-    environment |= {"PYSPARK_GATEWAY_PORT": str(parameters.port), "PYSPARK_GATEWAY_SECRET": parameters.auth_token}
-    arguments = [sys.executable, "-W", "ignore", "-m", "tests.bench.writing.writer", uri]
-    root = Path(__file__).parents[3]
-    with subprocess.Popen(
-        arguments, cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin
-        assert process.stdout
-
-        def write(**order: Any) -> str:
-            print(json.dumps(order), file=process.stdin, flush=True)
-            return str(json.loads(process.stdout.readline())["fate"])
-
-        yield write
-        process.stdin.close()
+    gateway = {"PYSPARK_GATEWAY_PORT": str(parameters.port), "PYSPARK_GATEWAY_SECRET": parameters.auth_token}
+    with answering("tests.bench.writing.writer", uri, environment=gateway) as ask:
+        yield lambda **order: str(ask(**order)["fate"])
 
 
 def crash(

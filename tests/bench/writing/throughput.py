@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 import spark_client
+from tests.bench.writing.processes import answering
 
 COLUMNS = "id BIGINT, x INT, s STRING, v DOUBLE"
 QUERY = "SELECT count(*), sum(id), sum(x), max(s), sum(v) FROM {table}"
 OURS, THEIRS = "ours", "Spark's own"
+_MODULE = "tests.bench.writing.throughput"
 READS = 3  # of each table, after its first
 
 
@@ -78,12 +77,12 @@ HEAD = (
 def throughput(uri: str, warehouse: str, rows: int, rounds: int, layouts: Sequence[str]) -> Iterator[Timing]:
     """Each side in a process of its own; which one is first changes from round to round."""
     with ExitStack() as stack:
-        sides = {side: stack.enter_context(_side(side, uri, warehouse)) for side in (OURS, THEIRS)}
+        sides = {side: stack.enter_context(answering(_MODULE, side, uri, warehouse)) for side in (OURS, THEIRS)}
         for layout in layouts:
             measured: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
             for number in range(rounds + 1):
                 for side in [OURS, THEIRS][:: 1 if number % 2 else -1]:
-                    answer = sides[side]({"layout": layout, "rows": rows, "number": number})
+                    answer = sides[side](layout=layout, rows=rows, number=number)
                     when = "warm" if number else "cold"
                     measured["write", when][side].append(answer["write"])
                     measured["read", when][side] += answer["read"][:1] if not number else answer["read"][1:]
@@ -91,33 +90,6 @@ def throughput(uri: str, warehouse: str, rows: int, rounds: int, layouts: Sequen
                 key: {side: statistics.median(all_) for side, all_ in of.items()} for key, of in measured.items()
             }
             yield Timing(layout, medians)
-
-
-def _medians(measured: Mapping[str, list[float]]) -> dict[str, float]:
-    return {side: statistics.median(seconds) for side, seconds in measured.items()}
-
-
-@contextmanager
-def _side(side: str, uri: str, warehouse: str) -> Iterator[Any]:
-    """A function that has a layout written and read, and answers with the seconds."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
-    arguments = [sys.executable, "-W", "ignore", "-m", "tests.bench.writing.throughput", side, uri, warehouse]
-    root = Path(__file__).parents[3]
-    with subprocess.Popen(
-        arguments, cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin
-        assert process.stdout
-
-        def ask(order: dict[str, Any]) -> Any:
-            print(json.dumps(order), file=process.stdin, flush=True)
-            line = process.stdout.readline()
-            while line and not line.startswith("{"):
-                line = process.stdout.readline()
-            return json.loads(line)
-
-        yield ask
-        process.stdin.close()
 
 
 def main(side: str, uri: str, warehouse: str) -> None:

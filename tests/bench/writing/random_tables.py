@@ -1,0 +1,172 @@
+"""Random tables, with the rows that they must have; random rows and conditions for them."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+Row = tuple[Any, ...]
+SCHEMA = "a INT, B STRING, t TIMESTAMP, f DOUBLE, p {p}, q STRING"
+NAMES = ("a", "B", "t", "f", "p", "q")
+A, B, T, F, P, Q = range(len(NAMES))
+MARK = "_newer_rows_are_in__versions"  # of the file that tells readers by path
+KEYS = {"INT": [0, 1, 2, None], "STRING": ["x", "y z", "é=%", None], "DATE": ["2024-01-01", "2024-12-31", None]}
+KINDS = [
+    "parquet",
+    "orc",
+    "USING parquet",
+    "USING orc",
+    "EXTERNAL parquet",
+    "EXTERNAL orc",
+    "EXTERNAL versions parquet",
+]
+SKEWS = [
+    "",
+    " SKEWED BY (a) ON (1, 2) STORED AS DIRECTORIES",
+    " SKEWED BY (a, B) ON ((1, 'u'), (2, 'v')) STORED AS DIRECTORIES",
+    " SKEWED BY (f) ON (0.0, 1.5) STORED AS DIRECTORIES",
+]
+BUCKETS = ["(a) INTO 3", "(B, a) INTO 2", "(f) INTO 4", "(a) SORTED BY (a, B DESC) INTO 3"]
+SELECT = f"SELECT {', '.join(NAMES)} FROM {{table}}"
+SETTINGS = {
+    "spark.sql.caseSensitive": ["false", "true"],
+    "spark.sql.ansi.enabled": ["true", "false"],
+    "spark.sql.session.timeZone": ["UTC", "America/New_York", "Asia/Kathmandu"],
+    "spark.sql.autoBroadcastJoinThreshold": ["10485760", "-1"],
+}
+
+
+@dataclass
+class Case:
+    """A table: how it is made, whether others read it by its path, and the rows that it must have."""
+
+    name: str
+    kind: str
+    key_type: str
+    keys: int  # of the columns p and q, how many are partition columns: the last ones
+    by_path: bool
+    directories: bool  # of heavy values
+    made: str = ""
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def is_sparks(self) -> bool:
+        """Of Spark's own kind."""
+        return "USING" in self.kind
+
+    @property
+    def has_versions(self) -> bool:
+        """Others, too, read it by its path, and are told that newer rows are elsewhere."""
+        return self.kind.startswith("EXTERNAL versions")
+
+    def partition(self, row: Row) -> Row:
+        return row[len(NAMES) - self.keys :] if self.keys else ()
+
+
+def make(spark: SparkSession, chance: random.Random) -> Case:
+    name = f"t_{uuid.UUID(int=chance.getrandbits(128)).hex[:10]}"
+    keys, key_type = chance.choice([0, 1, 1, 2]), chance.choice(list(KEYS))
+    kind = chance.choice(KINDS)
+    skew = chance.choice(SKEWS) if "USING" not in kind and "EXTERNAL" not in kind else ""
+    buckets = not skew and "USING" not in kind and chance.random() < 0.3
+    flat = bool(skew) and chance.random() < 0.5
+    case = Case(name, kind, key_type, keys, "USING" in kind or "EXTERNAL" in kind, bool(skew) and not flat)
+    columns = SCHEMA.format(p=key_type).split(", ")
+    order = f"CLUSTERED BY {chance.choice(BUCKETS)} BUCKETS " if buckets else ""
+    if "USING" in kind:
+        names = f" PARTITIONED BY ({', '.join(NAMES[-keys:])})" if keys else ""
+        text = f"CREATE TABLE {name} ({', '.join(columns)}) {kind}{names}"
+    else:
+        own, others = columns[: len(columns) - keys], columns[len(columns) - keys :]
+        partitioned = f" PARTITIONED BY ({', '.join(others)})" if keys else ""
+        external, place = "EXTERNAL " if "EXTERNAL" in kind else "", ""
+        if external:
+            place = f" LOCATION '{spark.conf.get('spark.sql.warehouse.dir')}/external_{name}'"
+        properties = " TBLPROPERTIES ('skew.layout' = 'flat')" if flat else ""
+        if case.has_versions:
+            properties = " TBLPROPERTIES ('write.mode' = 'versions')"
+        text = (
+            f"CREATE {external}TABLE {name} ({', '.join(own)}){partitioned} {order}{skew} "
+            f"STORED AS {kind.split()[-1]}{place}{properties}"
+        )
+    case.made = text
+    spark.sql(text)
+    return case
+
+
+def again(case: Case) -> str:
+    """The statement that made it, with the name that it has now."""
+    name = case.made.partition("TABLE ")[2].partition(" ")[0]
+    return case.made.replace(f"TABLE {name} ", f"TABLE {case.name} ", 1)
+
+
+def _value(chance: random.Random) -> Row:
+    return (
+        chance.choice([None, 0, 1, 1, 2, 3]),
+        chance.choice([None, "", "u", "v", "w"]),
+        chance.choice([None, datetime.datetime(2024, 7, 1, 12, 30), datetime.datetime(1999, 12, 31, 23, 59, 59)]),  # noqa: DTZ001
+        chance.choice([None, 0.0, -0.0, 1.5]),
+    )
+
+
+def random_rows(case: Case, chance: random.Random, most: int = 6) -> list[Row]:
+    keys = KEYS[case.key_type]
+    return [
+        (*_value(chance), chance.choice(keys), chance.choice(["k", "l", None])) for _ in range(chance.randrange(most))
+    ]
+
+
+def give(spark: SparkSession, case: Case, rows: Sequence[Row]) -> None:
+    """As the temporary view `given`; timestamps are texts, so that no time zone of this process's plays a part."""
+    texts = [tuple(None if value is None else str(value) for value in row) for row in rows]
+    frame = spark.createDataFrame(texts, "a STRING, B STRING, t STRING, f STRING, p STRING, q STRING")
+    types = SCHEMA.format(p=case.key_type).split(", ")
+    frame.selectExpr(*("CAST({0} AS {1}) AS {0}".format(*type_.split()) for type_ in types)).createOrReplaceTempView(
+        "given"
+    )
+
+
+def random_condition(chance: random.Random) -> tuple[str, Callable[[Row], bool]]:
+    """In SQL, and as a function that is true where the condition is."""
+    number, text = chance.randrange(4), chance.choice(["u", "v", ""])
+    return chance.choice(
+        [
+            (f"a = {number}", lambda row: row[A] == number),
+            (f"a < {number} AND b <> '{text}'", lambda row: None not in row[:2] and row[A] < number and row[B] != text),
+            (f"b = '{text}' OR a IS NULL", lambda row: row[B] == text or row[A] is None),
+            (f"a = {number} AND b = '{text}'", lambda row: row[A] == number and row[B] == text),
+            ("q = 'k'", lambda row: row[Q] == "k"),
+            ("p IS NULL", lambda row: row[P] is None),
+            ("f = 0.0", lambda row: row[F] == 0),
+            ("f <= 0.0 OR f = 1.5", lambda row: row[F] is not None),
+            (f"a IN (SELECT {number})", lambda row: row[A] == number),
+            ("t < TIMESTAMP'2000-01-01 00:00:00'", lambda row: row[T] is not None and row[T].year < 2000),
+        ]
+    )
+
+
+def in_sql(spark: SparkSession, condition: str) -> str:
+    """Where case matters, names are as they were declared: those of Hive's layout in small letters."""
+    return condition.replace("b ", "B ") if spark.conf.get("spark.sql.caseSensitive") == "true" else condition
+
+
+def read(spark: SparkSession, query: str) -> list[Row]:
+    """Timestamps as texts in the session's time zone; the empty text of a partition is null, as in Hive."""
+    frame = spark.sql(query)
+    return [tuple(row) for row in frame.selectExpr(*(f"CAST(`{name}` AS STRING)" for name in frame.columns)).collect()]
+
+
+def _texts(row: Row) -> Row:
+    return tuple(None if value is None else str(value) for value in row)
+
+
+def difference(found: Sequence[Row], wanted: Sequence[Row]) -> str:
+    one, other = Counter(found), Counter(_texts(row) for row in wanted)
+    return "" if one == other else f"too many: {dict(one - other)}, missing: {dict(other - one)}"
