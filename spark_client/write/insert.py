@@ -16,11 +16,11 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError, first_line
 from spark_client.table.directory_names import check_distinct, directory_path
 from spark_client.table.hive_settings import dynamic_partitions
-from spark_client.table.own_kind import as_spark_declares
 from spark_client.table.partition_spec import DynamicPartitions, resolve_partition
 from spark_client.table.settings import max_file_size
 from spark_client.write.buckets import write_buckets
@@ -34,7 +34,7 @@ from spark_client.write.skew_choice import Choice, choose, is_auto
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import Directories, Snapshot, Values, other_skews, take_snapshot
 from spark_client.write.staging import StagedFile, file_format, write_staging
-from spark_client.write.writable import check_writable
+from spark_client.write.writable import writable_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Insert:
     replaces: Collection[Values] | None = None
     # Of partitions in `replaces`, the numbers of the skew directories that alone are replaced.
     directories: Directories = field(default_factory=dict)
-    # As the table was when the rows were chosen: what has changed since is a conflict, of an append, too.
-    seen: Snapshot | None = None
+    # The table as it was when the rows were chosen: what has changed since is a conflict, of an append, too.
+    seen: tuple[Table, Snapshot] | None = None
     # Bytes; otherwise the session or the table says it.
     max_file_size: int | None = None
 
@@ -94,11 +94,8 @@ class _Running:
     """An INSERT from its first file to its last; as a context, it leaves no staging behind, whatever happens."""
 
     def __init__(self, context: Context, insert: Insert) -> None:
-        database, _, name = insert.table.rpartition(".")
         self._context, self._insert = context, insert
-        database = database or context.spark.catalog.currentDatabase()
-        table = as_spark_declares(context.metastore.get_table(database, name))
-        check_writable(table)
+        table, seen = insert.seen or (writable_table(context, insert.table), None)
         names = [column.name for column in table.partition_columns]
         spec = resolve_partition(
             table.full_name,
@@ -106,14 +103,14 @@ class _Running:
             insert.partition,
             if_not_exists=insert.if_not_exists,
             # Hive's limits are for INSERTs.
-            dynamic=DynamicPartitions() if insert.seen is not None else dynamic_partitions(context.spark),
+            dynamic=dynamic_partitions(context.spark) if seen is None else DynamicPartitions(),
         )
         self._spec = replace(spec, static=normalise_static(context.spark, table, spec))
         check_characters(context.spark, self._spec.static.values())
         directory_path(table, list(self._spec.static.values()))
         self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
         # An overwrite brings the same again.
-        batch = None if insert.overwrite or insert.seen is not None else micro_batch(context.spark, table.full_name)
+        batch = None if insert.overwrite or seen is not None else micro_batch(context.spark, table.full_name)
         self._write = Write(
             table,
             dict(self._spec.static),
@@ -121,14 +118,14 @@ class _Running:
             insert.whole,
             replaces=insert.replaces,
             directories=insert.directories,
-            strict=insert.seen is not None,
+            strict=seen is not None,
             note=batch.note if batch else {},
         )
         self.table = table.full_name
         self._snapshot = (
             take_snapshot(context.metastore, table, self._spec.static, with_skew=not insert.overwrite)
-            if insert.seen is None
-            else insert.seen
+            if seen is None
+            else seen
         )
         # IF NOT EXISTS, or a batch that runs again: there is nothing to do.
         self.is_there = insert.if_not_exists and self._write.static_partition in self._snapshot

@@ -24,7 +24,6 @@ from spark_client.jvm.files import Files
 from spark_client.jvm.plans import own_columns
 from spark_client.jvm.sql_text import quote
 from spark_client.table.column_defaults import column_defaults, generated_columns
-from spark_client.table.own_kind import as_spark_declares
 from spark_client.table.settings import is_in_place
 from spark_client.write.insert import Insert, failures_as_one_line, insert_all
 from spark_client.write.partition_rows import (
@@ -40,7 +39,7 @@ from spark_client.write.rows import with_generated
 from spark_client.write.skew_choice import is_auto
 from spark_client.write.skewed_directory import directory_number
 from spark_client.write.snapshot import Directories, Snapshot, Values, has_directories_of, take_snapshot
-from spark_client.write.writable import check_writable
+from spark_client.write.writable import writable_table
 
 MATCHED, NOT_MATCHED, BY_SOURCE = "matched", "not_matched", "not_matched_by_source"
 _ACTION, _ROW, _FOUND, _FIRST = "__action", "__row", "__found", "__first"
@@ -79,9 +78,7 @@ def change_rows(context: Context, change: Change) -> list[WriteResult]:
         PublishConflictError: another writer changed a partition meanwhile; run it again.
         WriteFailedError, WriteUncertainError: as an INSERT.
     """
-    database, _, name = change.table.rpartition(".")
-    table = as_spark_declares(context.metastore.get_table(database, name))
-    check_writable(table)
+    table = writable_table(context, change.table)
     with_skew = bool(change.of(NOT_MATCHED)) or _moves(table, change) or table.skew.is_list_bucketed
     seen = take_snapshot(context.metastore, table, {}, with_skew=with_skew)
     check_names(context.spark, table, seen)
@@ -150,7 +147,7 @@ class _Rows:
             overwrite=replaces is not None,
             replaces=replaces,
             directories=directories or {},
-            seen=self._seen,
+            seen=(self._table, self._seen),
         )
 
     def _number(self) -> Column:

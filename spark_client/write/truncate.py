@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, NoSuchPartitionError
-from spark_client.table.own_kind import as_spark_declares
 from spark_client.table.partition_spec import PartitionSpec
 from spark_client.write.commit import Commit, Write
 from spark_client.write.insert import failures_as_one_line
 from spark_client.write.publication import publish
 from spark_client.write.rows import normalise_static
 from spark_client.write.snapshot import take_snapshot
-from spark_client.write.writable import check_writable
+from spark_client.write.writable import writable_table
 
 
 def truncate(context: Context, database: str, name: str, partition: Mapping[str, str]) -> None:
@@ -26,8 +25,7 @@ def truncate(context: Context, database: str, name: str, partition: Mapping[str,
         PublishConflictError: another writer changed one of them meanwhile; run it again.
         WriteFailedError, WriteUncertainError: as an INSERT.
     """
-    table = as_spark_declares(context.metastore.get_table(database, name))
-    check_writable(table)
+    table = writable_table(context, f"{database}.{name}")
     given = {column.lower(): value for column, value in partition.items()}
     unknown = given.keys() - {column.name for column in table.partition_columns}
     if unknown:

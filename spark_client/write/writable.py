@@ -1,14 +1,28 @@
-"""Which tables can be written at all."""
+"""Which tables can be written at all, and one of them as it is now."""
 
 from __future__ import annotations
 
 from metastore.client.structs import Table
+from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
 from spark_client.table.column_defaults import identity_column
 from spark_client.table.directory_names import FUNCTION, has_own_names
+from spark_client.table.own_kind import as_spark_declares
 from spark_client.table.properties import problem_of
 from spark_client.table.settings import PROVIDER
 from spark_client.write.staging import file_format
+
+
+def writable_table(context: Context, name: str) -> Table:
+    """Reads `database.table`, or a table of the session's database, as Spark declares its columns.
+
+    Raises NoSuchTableError, and InvalidInsertError as `check_writable`.
+    """
+    database, _, plain_name = name.rpartition(".")
+    found = context.metastore.get_table(database or context.spark.catalog.currentDatabase(), plain_name)
+    table = as_spark_declares(found)
+    check_writable(table)
+    return table
 
 
 def check_writable(table: Table) -> None:
