@@ -25,6 +25,7 @@ from spark_client.table.partition_spec import DynamicPartitions, resolve_partiti
 from spark_client.table.settings import max_file_size
 from spark_client.write.buckets import write_buckets
 from spark_client.write.commit import Commit, Write
+from spark_client.write.kept_buckets import keep_buckets
 from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files
 from spark_client.write.micro_batch import micro_batch
 from spark_client.write.publication import publish
@@ -57,8 +58,9 @@ class Insert:
     whole: bool = False
     # Overwriting replaces just these partitions, also those of them that receive no rows; rows must be of these.
     replaces: Collection[Values] | None = None
-    # Of partitions in `replaces`, the numbers of the skew directories that alone are replaced.
+    # Of partitions in `replaces`, the numbers of the skew directories that alone are replaced; or of the buckets.
     directories: Directories = field(default_factory=dict)
+    buckets: Directories = field(default_factory=dict)
     # The table as it was when the rows were chosen: what has changed since is a conflict, of an append, too.
     seen: tuple[Table, Snapshot] | None = None
     # Bytes; otherwise the session or the table says it.
@@ -148,7 +150,7 @@ class _Running:
         """Writes the rows, and refuses what only the rows could tell."""
         if self.is_there:
             return
-        write, context = self._write, self._context
+        write, context, insert = self._write, self._context, self._insert
         with failures_as_one_line(f"INSERT into {write.table.full_name}"):
             context.on_step("planned")
             self._choose()
@@ -156,14 +158,15 @@ class _Running:
             number = directory_number_by_partition(write.table.skew, exceptions, write.table)
             number = self._choice.directory_number(write.table, number)
             place = self.commit.directory, self.commit.query_id
-            size = self._insert.max_file_size or max_file_size(context.spark, write.table)
+            size = insert.max_file_size or max_file_size(context.spark, write.table)
             if write.table.buckets.count:
                 self.staged = write_buckets(context, write, self._rows, self._snapshot, *place, max_size=size)
+                self.staged = keep_buckets(context, write.table, self.staged, self._snapshot, insert.buckets, place[0])
             else:
                 by_rows = bool(self._spec.dynamic) or number is not None
                 self.staged = write_staging(write.table, self._rows, number, *place, max_size=size, by_rows=by_rows)
             context.on_step("staged")
-            if self._spec.dynamic and self._insert.replaces is None:
+            if self._spec.dynamic and insert.replaces is None:
                 check_dynamic_partitions(context.spark, self.staged)
             check_files(context.spark, self.staged)
             check_distinct(write.table, {file.values for file in self.staged})

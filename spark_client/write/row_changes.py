@@ -25,7 +25,9 @@ from spark_client.jvm.plans import own_columns
 from spark_client.jvm.sql_text import quote
 from spark_client.table.column_defaults import column_defaults, generated_columns
 from spark_client.table.settings import is_in_place
+from spark_client.write.bucket_hash import bucket_number
 from spark_client.write.insert import Insert, failures_as_one_line, insert_all
+from spark_client.write.kept_buckets import with_known_buckets
 from spark_client.write.partition_rows import (
     check_names,
     in_directories,
@@ -79,7 +81,7 @@ def change_rows(context: Context, change: Change) -> list[WriteResult]:
         WriteFailedError, WriteUncertainError: as an INSERT.
     """
     table = writable_table(context, change.table)
-    with_skew = bool(change.of(NOT_MATCHED)) or _moves(table, change) or table.skew.is_list_bucketed
+    with_skew = bool(change.of(NOT_MATCHED)) or _moves(table, change) or _has_parts(table)
     seen = take_snapshot(context.metastore, table, {}, with_skew=with_skew)
     check_names(context.spark, table, seen)
     if change.source is not None:
@@ -91,6 +93,11 @@ def change_rows(context: Context, change: Change) -> list[WriteResult]:
     finally:
         if change.source is not None:
             change.source.unpersist()
+
+
+def _has_parts(table: Table) -> bool:
+    """Tells whether its partitions have parts that can be written alone: skew directories, or buckets."""
+    return table.skew.is_list_bucketed or bool(table.buckets.count)
 
 
 def _moves(table: Table, change: Change) -> bool:
@@ -116,20 +123,20 @@ class _Rows:
     def inserts(self) -> list[Insert]:
         """Returns what is to be written: partitions that change, and rows of others."""
         new, touched, found = self._new(), self._touched(), list[Insert]()
-        directories = self._directories(touched, new)
+        parts = self._parts(touched, new)
         moves = _moves(self._table, self._change)
         columns = partition_columns(self._table)
         if touched:
             own = [self._own[column.name] for column in self._table.partition_columns]
             target = self._change.target.filter(in_partitions(self._table, own, touched))
             acted = self._acted(target)
-            if directories:  # behind, where columns have the table's names, whatever their case in the session
-                acted = acted.filter(in_directories(columns, self._number(), directories))
+            if parts:  # behind, where columns have the table's names, whatever their case in the session
+                acted = acted.filter(in_directories(columns, self._number(acted), parts))
             rewritten = self._result(acted)
             every = rewritten if new is None else rewritten.unionAll(new)
             if moves or new is not None:
                 every = every.filter(in_partitions(self._table, columns, touched))
-            found.append(self._insert(every, replaces=touched, directories=directories))
+            found.append(self._insert(every, replaces=touched, parts=parts))
             if moves:
                 moved = self._result(acted.filter(F.col(_ACTION).isNotNull()))
                 new = moved if new is None else new.unionAll(moved)
@@ -139,32 +146,30 @@ class _Rows:
         return found
 
     def _insert(
-        self, rows: DataFrame, replaces: Collection[Values] | None = None, directories: Directories | None = None
+        self, rows: DataFrame, replaces: Collection[Values] | None = None, parts: Directories | None = None
     ) -> Insert:
+        by_bucket = bool(self._table.buckets.count)
         return Insert(
             self._table.full_name,
             rows,
             overwrite=replaces is not None,
             replaces=replaces,
-            directories=directories or {},
+            directories={} if by_bucket else parts or {},
+            buckets=parts or {} if by_bucket else {},
             seen=(self._table, self._seen),
         )
 
-    def _number(self) -> Column:
-        """Returns the number of the skew directory of a row of the table."""
+    def _number(self, rows: DataFrame) -> Column:
+        """Returns the number of the skew directory of rows of the table, or of their bucket."""
+        if self._table.buckets.count:
+            return bucket_number(self._table, rows)
         return directory_number(self._table.skew, self._table.columns)
 
-    def _directories(self, touched: Collection[Values], new: DataFrame | None) -> Directories:
-        """Returns which skew directories of partitions have rows that change, come or go: the others may stay.
-
-        Not of partitions with files of others beside their directories, nor of those that keep their place.
-        """
-        spark, table = self._context.spark, self._table
-        if not table.skew.is_list_bucketed or is_auto(table) or is_in_place(spark, table):
-            return {}
-        kept = [values for values in touched if has_directories_of(table, self._seen[values])]
-        beside = Files(spark).names([self._seen[values].location for values in kept])
-        kept = [values for values, names in zip(kept, beside, strict=True) if not names]
+    def _parts(self, touched: Collection[Values], new: DataFrame | None) -> Directories:
+        """Returns which skew directories, or buckets, of partitions have rows that change, come or go: the others may
+        stay."""
+        table = self._table
+        kept = self._in_parts(touched)
         if not kept:
             return {}
         own = [self._own[column.name] for column in table.partition_columns]
@@ -175,9 +180,21 @@ class _Rows:
         columns = partition_columns(table)
         here = rows.filter(in_partitions(table, columns, kept))
         found: dict[Values, set[int]] = {values: set() for values in kept}
-        for *values, number in here.select(*partition_texts(columns), self._number()).distinct().collect():
+        for *values, number in here.select(*partition_texts(columns), self._number(here)).distinct().collect():
             found[tuple(values)].add(number)
         return {values: frozenset(numbers) for values, numbers in found.items()}
+
+    def _in_parts(self, touched: Collection[Values]) -> list[Values]:
+        """Returns the partitions whose parts can be written alone: their files are known, and they need not keep their
+        place."""
+        context, table = self._context, self._table
+        if not _has_parts(table) or is_auto(table) or is_in_place(context.spark, table):
+            return []
+        if table.buckets.count:
+            return with_known_buckets(context, table, touched, self._seen)
+        kept = [values for values in touched if has_directories_of(table, self._seen[values])]
+        beside = Files(context.spark).names([self._seen[values].location for values in kept])
+        return [values for values, names in zip(kept, beside, strict=True) if not names]
 
     def _touched(self) -> set[Values]:
         """Returns the partitions with rows for which a clause acts. Raises PublishConflictError for one that has come

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from metastore.client import MetastoreClient
-from metastore.client.structs import Partition, PublishPartition, Skew, Storage, Table
+from metastore.client.structs import Column, Partition, PublishPartition, Skew, Storage, Table, VisibleWrites
 from metastore.domain.buckets import Buckets
 from spark_client.scan.predicate import partitions_having
 from spark_client.table.skew_layout import FLAT, LAYOUT
 
 Values = tuple[str, ...]
+
+
+EVERY_WRITE = VisibleWrites()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +28,37 @@ class Existing:
     storage: Storage
     parameters: Mapping[str, str]
     buckets: Buckets
+    columns: Sequence[Column] = ()  # as its files were written
+    writes: VisibleWrites = EVERY_WRITE
+
+    def shows(self, name: str) -> bool:
+        """Tells whether a scan of that moment reads a file of this name (as VisibleWrites.java)."""
+        if self.writes.token is None:
+            return True
+        numbers = re.findall(rf"{re.escape(self.writes.token)}-(\d{{1,18}})(?!\d)", name)
+        highest = self.writes.highest or 0
+        return not any(int(number) > highest or int(number) in self.writes.open for number in numbers)
 
 
 Snapshot = Mapping[Values, Existing]
-# By partition: numbers of skew directories, 0 for that of all other values.
+# By partition: numbers of skew directories, 0 for that of all other values; or of buckets.
 Directories = Mapping[Values, frozenset[int]]
 
 
 def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str, str], *, with_skew: bool) -> Snapshot:
-    """Returns the partitions of the static values. `with_skew`: each with its own skew list, else with the table's.
+    """Returns the partitions of the static values. `with_skew`: each with its own skew, buckets and columns, else with
+    the table's.
 
     Versions are read first: a partition that changes afterwards has a newer one, and publishing meets a conflict.
     """
     keys = [column.name for column in table.partition_columns]
     predicate = partitions_having({key: static[key] for key in keys if key in static})
     plan = metastore.plan_scan(table.database, table.name, predicate or None)
+    of_table = Existing(
+        "", None, table.skew, table.storage, table.parameters, table.buckets, table.columns, plan.writes
+    )
     found = {
-        partition.values: Existing(
-            partition.location, partition.version, table.skew, table.storage, table.parameters, table.buckets
-        )
+        partition.values: replace(of_table, location=partition.location, version=partition.version)
         for partition in plan.partitions
         if all(static.get(key, value) == value for key, value in zip(keys, partition.values, strict=True))
     }
@@ -50,12 +66,18 @@ def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str,
         return found
     prefix = tuple(static[key] for key in keys if key in static)
     own = {partition.values: partition for partition in metastore.get_partitions(table.database, table.name, prefix)}
-    return {values: _own(own[values], existing.version) for values, existing in found.items() if values in own}
+    return {values: _own(own[values], existing) for values, existing in found.items() if values in own}
 
 
-def _own(partition: Partition, version: int | None) -> Existing:
-    return Existing(
-        partition.location, version, partition.skew, partition.storage, partition.parameters, partition.buckets
+def _own(partition: Partition, existing: Existing) -> Existing:
+    return replace(
+        existing,
+        location=partition.location,
+        skew=partition.skew,
+        storage=partition.storage,
+        parameters=partition.parameters,
+        buckets=partition.buckets,
+        columns=partition.columns,
     )
 
 

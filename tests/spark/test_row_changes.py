@@ -130,6 +130,52 @@ def test_only_skew_directories_with_such_rows_are_written(
     assert set(rows(spark, table_name)) == known
 
 
+def test_only_buckets_with_such_rows_are_written(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b INT) PARTITIONED BY (ds STRING) CLUSTERED BY (a) INTO 5 BUCKETS")
+    spark.sql(f"INSERT INTO {table_name} SELECT id % 5, id, 'x' FROM range(10) UNION ALL SELECT 1, 1, 'y'")
+    spark.sql(f"INSERT INTO {table_name} VALUES (3, 13, 'x')")
+    known = {(n % 5, n, "x") for n in range(10)} | {(1, 1, "y"), (3, 13, "x")}
+
+    def changed(statement: str, wanted: set[Any]) -> set[int]:
+        """Buckets of partition x whose files are other ones after it; checks the rows, and how many are told of."""
+
+        def files() -> dict[int, set[str]]:
+            partition = metastore.get_partition("default", table_name, ["x"])
+            assert partition
+            found: dict[int, set[str]] = {}
+            for name in files_below(partition.location):
+                found.setdefault(int(name.split("_")[0]), set()).add(name)
+            return found
+
+        before = files()
+        spark.sql(statement.format(t=table_name))
+        assert sorted(rows(spark, table_name)) == sorted(wanted)
+        for bucket in range(5):
+            found = spark.sql(f"SELECT b FROM {table_name} WHERE a = {bucket} AND ds = 'x'").collect()
+            assert {row[0] for row in found} == {row[1] for row in wanted if (row[0], row[2]) == (bucket, "x")}
+        partition = metastore.get_partition("default", table_name, ["x"])
+        assert partition
+        assert int(partition.parameters["numRows"]) == sum(row[2] == "x" for row in wanted)
+        after = files()
+        return {bucket for bucket in before | after if before.get(bucket) != after.get(bucket)}
+
+    known -= {(1, 1, "x")}
+    first = changed("DELETE FROM {t} WHERE a = 1 AND b = 1 AND ds = 'x'", known)
+    assert len(first) == 1
+    known = known - {(2, 7, "x")} | {(1, 7, "x")}
+    assert first < changed("UPDATE {t} SET a = 1 WHERE b = 7", known)
+    known -= {(1, 6, "x"), (1, 7, "x")}
+    assert changed("DELETE FROM {t} WHERE a = 1 AND ds = 'x'", known) == first
+    known = known - {(3, 13, "x")} | {(3, 99, "x"), (1, 50, "x"), (1, 51, "z")}
+    source = "(SELECT * FROM VALUES (13, 'x'), (50, 'x'), (51, 'z') AS v(b, ds)) s"
+    merge = f"MERGE INTO {{t}} t USING {source} ON t.b = s.b WHEN MATCHED THEN UPDATE SET b = 99"
+    assert len(changed(f"{merge} WHEN NOT MATCHED THEN INSERT (a, b, ds) VALUES (1, s.b, s.ds)", known)) == 2
+    metastore.clean("default", table_name, grace=0)
+    assert sorted(rows(spark, table_name)) == sorted(known)
+
+
 def test_two_rows_of_the_source_must_not_change_one(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id INT, v INT)")
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 3)")
