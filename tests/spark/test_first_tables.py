@@ -89,6 +89,30 @@ def test_an_external_table_is_newest_for_all_who_read_by_its_path(
     assert rows(spark, table_name) == newest
 
 
+def test_an_external_table_is_not_made_over_rows_that_were_replaced(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str, tmp_path: Path
+) -> None:
+    text = (
+        f"CREATE EXTERNAL TABLE {table_name} (a INT) PARTITIONED BY (ds INT) LOCATION '{tmp_path}/t' "
+        "TBLPROPERTIES ('write.mode' = 'versions')"
+    )
+    spark.sql(text)
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1)")
+    spark.sql(f"INSERT OVERWRITE {table_name} VALUES (2, 2)")  # in a partition that no directory of others tells of
+    spark.sql(f"DROP TABLE {table_name}")
+    with pytest.raises(Exception, match="holds rows that were replaced: newer ones lie in its _versions; UNDROP"):
+        spark.sql(text)
+    metastore.undrop("default", table_name)
+    assert rows(spark, table_name) == [(1, 1), (2, 2)]
+    spark.sql(f"INSERT OVERWRITE {table_name} VALUES (3, 1)")
+    spark.sql(f"DROP TABLE {table_name}")
+    for mark in (tmp_path / "t").rglob("_newer_rows_are_in__versions*"):
+        mark.unlink()
+    spark.sql(text)
+    spark.sql(f"MSCK REPAIR TABLE {table_name}")
+    assert rows(spark, table_name) == [(1, 1)]
+
+
 @pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (ds INT)"])
 def test_who_reads_a_managed_table_by_its_path_finds_the_newest_rows_or_an_error(
     spark: SparkSession, metastore: MetastoreClient, table_name: str, partitioned: str

@@ -22,6 +22,7 @@ from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.materialized_views import add_sources, check_no_views
 from metastore.services.rules.privileges import add_privileges
+from metastore.services.rules.replaced_rows import check_newest
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
 from metastore.services.rules.transactional import check_new
@@ -88,8 +89,9 @@ class TableService:
     def _create(self, table: Table, constraints: Sequence[Constraint], *, counting: bool) -> None:
         table.parameters = dict(table.parameters)
         with self._journal.making([] if is_view(table) else [table.sd.location]) as intent:
+            there = [] if is_view(table) else intent.there_before([table])
+            check_newest(there, self._warehouse)
             if counting:
-                there = intent.there_before([table])
                 fill_statistics(there, count(there, self._warehouse))
             with self._store.transaction() as work:
                 table_id = work.tables.insert(_place(work, table, self._warehouse.roots), table)

@@ -6,6 +6,7 @@ import random
 import uuid
 from collections.abc import Callable
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from tests.bench.writing.random_tables import (
@@ -129,9 +130,18 @@ def _merge(spark: SparkSession, case: Case, chance: random.Random) -> object:
 
 
 def _truncate(spark: SparkSession, case: Case, _: random.Random) -> object:
-    spark.sql(f"TRUNCATE TABLE {case.name}")
-    case.rows = []
-    return ""
+    """As Hive and Spark, not of an external table, whose files are their owner's."""
+    if "EXTERNAL" not in case.kind:
+        spark.sql(f"TRUNCATE TABLE {case.name}")
+        case.rows = []
+        return ""
+    try:
+        spark.sql(f"TRUNCATE TABLE {case.name}")
+    except AnalysisException as error:
+        if "TRUNCATE" not in str(error):
+            raise
+        return "refused"
+    raise AssertionError("an external table was truncated")
 
 
 def _drop_partition(spark: SparkSession, case: Case, chance: random.Random) -> object:
@@ -157,23 +167,34 @@ def _rename(spark: SparkSession, case: Case, chance: random.Random) -> object:
     return new, "and a table with its old name came and went"
 
 
-def _make_again(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """DROP and CREATE: the files of an external table are found again by MSCK, unless newer are elsewhere."""
+def _make_again(spark: SparkSession, case: Case, _: random.Random) -> object:
+    """DROP and CREATE: the files of an external table are found again by MSCK, or it is refused where newer rows are
+    elsewhere."""
     text = again(case)
+    if case.has_versions:
+        return _make_another(spark, case, text)
     spark.sql(f"DROP TABLE {case.name}")
     spark.sql(text)
     if "EXTERNAL" not in case.kind:
         case.rows = []
     elif case.keys:
         spark.sql(f"MSCK REPAIR TABLE {case.name}")
-    if case.has_versions:
-        try:
-            problem = difference(read(spark, SELECT.format(table=case.name)), case.rows)
-        except Exception as error:  # noqa: BLE001 - which one it is is Spark's
-            problem = "" if MARK in str(error) else str(error)
-        if problem:
-            raise AssertionError(f"made again, it has others' rows: {problem}")
-        _truncate(spark, case, chance)
+    return text
+
+
+def _make_another(spark: SparkSession, case: Case, text: str) -> object:
+    """A table of the same directory has the same rows, or is refused, or cannot be read."""
+    other = f"{case.name}_other"
+    try:
+        spark.sql(text.replace(f"TABLE {case.name} ", f"TABLE {other} ", 1))
+        if case.keys:
+            spark.sql(f"MSCK REPAIR TABLE {other}")
+        problem = difference(read(spark, SELECT.format(table=other)), case.rows)
+    except Exception as error:  # noqa: BLE001 - which one it is is Spark's
+        problem = "" if MARK in str(error) else f"{type(error).__name__}: {str(error)[:600]}"
+    spark.sql(f"DROP TABLE IF EXISTS {other}")
+    if problem:
+        raise AssertionError(f"another table of the same place: {problem}")
     return text
 
 

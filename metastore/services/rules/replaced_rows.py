@@ -1,0 +1,26 @@
+"""An external table is not made over rows that another one has replaced: they would be read again, in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from metastore.domain.replaced_mark import REPLACED
+from metastore.errors import InvalidObjectError
+from metastore.services.rules.locations import is_managed
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Table
+
+
+def check_newest(tables: Iterable[Table], warehouse: Warehouse) -> None:
+    """Raises InvalidObjectError where the mark of newer rows lies in the directory of an external table."""
+    for table in tables:
+        if is_managed(table) or not warehouse.roots.holding([table.sd.location]):
+            continue
+        inside, _ = warehouse.children(table.sd.location)
+        for name in (paths.name(file.location) for file in inside):
+            if name.startswith(REPLACED):
+                raise InvalidObjectError(
+                    f"{table.sd.location} holds rows that were replaced: newer ones lie in its _versions; UNDROP the "
+                    f"table that wrote them, or remove {name} to read the old ones"
+                )
