@@ -49,7 +49,7 @@ def test_a_partition_that_says_nothing_of_buckets_keeps_them(hive_client: Any, n
         return sd
 
     silent = changed(["1"], numBuckets=number)
-    assert (silent.numBuckets, silent.bucketCols, silent.sortCols) == (4, ["A"], [Order("x", 1)])
+    assert (silent.numBuckets, silent.bucketCols, silent.sortCols) == (4, ["a"], [Order("x", 1)])
     assert changed(["1"], numBuckets=8, bucketCols=["A"]).numBuckets == 8
     assert changed(["2"], numBuckets=number).numBuckets == 8
 

@@ -24,7 +24,7 @@ def keep_table_order(old: Table, new: Table, context: Mapping[str, str]) -> None
     """A table of the same buckets keeps the order of its rows, unless the client names its statement: Spark leaves out
     an order that descends.
     """
-    same = (new.sd.bucketCols, new.sd.numBuckets) == (old.sd.bucketCols, old.sd.numBuckets)
+    same = new.sd.numBuckets == old.sd.numBuckets and _columns(new.sd) == _columns(old.sd)
     if OPERATION not in context and same and not new.sd.sortCols:
         new.sd.sortCols = old.sd.sortCols
 

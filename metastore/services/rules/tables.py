@@ -101,9 +101,16 @@ def check_names(columns: Iterable[FieldSchema]) -> None:
 
 
 def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None:
-    """The skew of a table or partition. Raises InvalidObjectError."""
+    """The skew and the buckets of a table or partition, whose columns' names are folded as its columns' are: Hive's own
+    client refuses to alter a table CLUSTERED BY (B) that has a column b.
+
+    Raises InvalidObjectError.
+    """
     info = sd.skewedInfo
     info.skewedColNames = [fold(name) for name in info.skewedColNames]
+    sd.bucketCols = [fold(name) for name in sd.bucketCols or ()]
+    for order in sd.sortCols or ():
+        order.col = fold(order.col)
     skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
     check_skew([column.name for column in sd.cols], keys, skew, table=owner)
     if sd.storedAsSubDirectories and skew.columns and sd.bucketCols:

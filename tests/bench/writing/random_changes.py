@@ -155,7 +155,7 @@ def _drop_partition(spark: SparkSession, case: Case, chance: random.Random) -> o
 
 def _rename(spark: SparkSession, case: Case, chance: random.Random) -> object:
     """A table with other rows may get the old name, and is dropped."""
-    old, new = case.name, f"{case.name[:12]}_{uuid.UUID(int=chance.getrandbits(128)).hex[:6]}"
+    old, new = case.name, f"{case.name[:12]}_{uuid.uuid4().hex[:6]}"
     spark.sql(f"ALTER TABLE {old} RENAME TO {new}")
     case.name = new
     if "EXTERNAL" in case.kind or chance.random() < 0.5:

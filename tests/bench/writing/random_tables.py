@@ -71,7 +71,7 @@ class Case:
 
 
 def make(spark: SparkSession, chance: random.Random) -> Case:
-    name = f"t_{uuid.UUID(int=chance.getrandbits(128)).hex[:10]}"
+    name = f"t_{uuid.uuid4().hex[:10]}"
     keys, key_type = chance.choice([0, 1, 1, 2]), chance.choice(list(KEYS))
     kind = chance.choice(KINDS)
     skew = chance.choice(SKEWS) if "USING" not in kind and "EXTERNAL" not in kind else ""
