@@ -117,9 +117,10 @@ def _by_path(spark: SparkSession, metastore: MetastoreClient, case: Case) -> str
         return "" if not case.rows else "by path: nothing is there"
     format_ = "orc" if "orc" in case.kind else "parquet"
     schema = SCHEMA.format(p=case.key_type)
+    schema = schema if case.is_sparks else schema.replace("B ", "b ")  # as files of Hive's layout have it
     try:
         spark.read.schema(schema).format(format_).load(location).createOrReplaceTempView("by_path")
-        found = read(spark, SELECT.format(table="by_path"))
+        found = read(spark, f"SELECT {', '.join(name.split()[0] for name in schema.split(', '))} FROM by_path")
     except Exception as error:
         if case.has_versions and MARK in str(error):
             return ""

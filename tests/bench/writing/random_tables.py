@@ -33,7 +33,7 @@ SKEWS = [
     " SKEWED BY (a, B) ON ((1, 'u'), (2, 'v')) STORED AS DIRECTORIES",
     " SKEWED BY (f) ON (0.0, 1.5) STORED AS DIRECTORIES",
 ]
-BUCKETS = ["(a) INTO 3", "(B, a) INTO 2", "(f) INTO 4", "(a) SORTED BY (a, B DESC) INTO 3"]
+BUCKETS = ["(a) INTO 3", "(B, a) INTO 2", "(f) INTO 4", "(a) SORTED BY (a, B) INTO 3"]
 SELECT = f"SELECT {', '.join(NAMES)} FROM {{table}}"
 SETTINGS = {
     "spark.sql.caseSensitive": ["false", "true"],
@@ -107,20 +107,18 @@ def again(case: Case) -> str:
     return case.made.replace(f"TABLE {name} ", f"TABLE {case.name} ", 1)
 
 
-def _value(chance: random.Random) -> Row:
+def _value(case: Case, chance: random.Random) -> Row:
     return (
         chance.choice([None, 0, 1, 1, 2, 3]),
         chance.choice([None, "", "u", "v", "w"]),
         chance.choice([None, datetime.datetime(2024, 7, 1, 12, 30), datetime.datetime(1999, 12, 31, 23, 59, 59)]),  # noqa: DTZ001
-        chance.choice([None, 0.0, -0.0, 1.5]),
+        chance.choice([None, 0.0, 0.0 if "orc" in case.kind else -0.0, 1.5]),  # ORC's own files do not tell them apart
     )
 
 
 def random_rows(case: Case, chance: random.Random, most: int = 6) -> list[Row]:
-    keys = KEYS[case.key_type]
-    return [
-        (*_value(chance), chance.choice(keys), chance.choice(["k", "l", None])) for _ in range(chance.randrange(most))
-    ]
+    keys, others = KEYS[case.key_type], ["k", "l", None]
+    return [(*_value(case, chance), chance.choice(keys), chance.choice(others)) for _ in range(chance.randrange(most))]
 
 
 def give(spark: SparkSession, case: Case, rows: Sequence[Row]) -> None:
