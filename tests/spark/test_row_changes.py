@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyspark.errors import QueryExecutionException
 from pyspark.sql import SparkSession
 
@@ -241,3 +243,80 @@ def test_whoever_writes_meanwhile_makes_it_fail(spark: SparkSession, context: Co
     with pytest.raises(PublishConflictError):
         change_rows(Context(spark, context.metastore, meet), change)
     assert len(rows(spark, table_name)) == 5
+
+
+VALUE = st.one_of(st.none(), st.integers(0, 3))
+ROWS = st.lists(st.tuples(VALUE, VALUE, st.integers(0, 2)), max_size=6)
+STATEMENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("delete"), VALUE),
+        st.tuples(st.just("update"), st.integers(0, 3), VALUE, st.integers(0, 2)),
+        st.tuples(st.just("insert"), ROWS),
+        st.tuples(st.just("overwrite"), ROWS),
+        st.tuples(st.just("merge"), st.dictionaries(st.integers(0, 3), VALUE, max_size=3)),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(first=ROWS, statements=STATEMENTS, kind=st.sampled_from(KINDS))
+def test_random_statements_do_what_they_do_to_rows_in_memory(
+    spark: SparkSession, table_name: str, first: list[Any], statements: list[Any], kind: str
+) -> None:
+    name = f"{table_name}_{abs(hash(repr((first, statements, kind))))}"
+    order = f"PARTITIONED BY (p INT) {kind}" if kind.startswith("STORED") else f"{kind} PARTITIONED BY (p)"
+    spark.sql(f"CREATE TABLE {name} (a INT, b INT{'' if kind.startswith('STORED') else ', p INT'}) {order}")
+    known: list[Any] = []
+    for statement in [("insert", first), *statements]:
+        known = in_memory(known, statement)
+        run(spark, name, statement)
+        assert rows(spark, name) == sorted(known, key=repr), statement
+    spark.sql(f"DROP TABLE {name}")
+
+
+def run(spark: SparkSession, name: str, statement: Any) -> None:
+    match statement:
+        case ("delete", value):
+            spark.sql(f"DELETE FROM {name} WHERE b = {text(value)} OR (a IS NULL AND {text(value)} IS NULL)")
+        case ("update", a, value, partition):
+            spark.sql(f"UPDATE {name} SET b = {text(value)}, p = {partition} WHERE a <= {a}")
+        case ("insert" | "overwrite", data):
+            verb = "INTO" if statement[0] == "insert" else "OVERWRITE"
+            spark.createDataFrame(data, "a INT, b INT, p INT").createOrReplaceTempView("given")
+            spark.sql(f"INSERT {verb} {name} SELECT * FROM given")
+        case ("merge", given_):
+            spark.createDataFrame(list(given_.items()), "k INT, v INT").createOrReplaceTempView("given")
+            spark.sql(
+                f"MERGE INTO {name} t USING given s ON t.a = s.k WHEN MATCHED AND s.v IS NULL THEN DELETE "
+                "WHEN MATCHED THEN UPDATE SET b = s.v WHEN NOT MATCHED THEN INSERT (a, b, p) VALUES (s.k, s.v, 1)"
+            )
+
+
+def text(value: int | None) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def in_memory(known: list[Any], statement: Any) -> list[Any]:
+    match statement:
+        case ("delete", value):
+            if value is None:
+                return [row for row in known if row[0] is not None]
+            return [row for row in known if row[1] != value]
+        case ("update", a, value, partition):
+            return [(row[0], value, partition) if row[0] is not None and row[0] <= a else row for row in known]
+        case ("insert", data):
+            return known + data
+        case ("overwrite", data):
+            replaced = {row[2] for row in data}
+            return [row for row in known if row[2] not in replaced] + data
+        case ("merge", given_):
+            there = {row[0] for row in known}
+            new = [(key, value, 1) for key, value in given_.items() if key not in there]
+            kept = [row for row in known if row[0] not in given_]
+            changed = [
+                (row[0], given_[row[0]], row[2]) for row in known if row[0] in given_ and given_[row[0]] is not None
+            ]
+            return kept + changed + new
+    raise AssertionError(statement)
