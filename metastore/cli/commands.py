@@ -264,6 +264,51 @@ def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None
 
 
 @metastore.group(cls=Group)
+def rights() -> None:
+    """Rights on a running metastore (METASTORE_AUTHORIZATION=grants).
+
+    On DATABASE, DATABASE.TABLE, a place (s3a://bucket/raw), catalog:NAME, or '*' for everything; of USER, @GROUP or
+    role:ROLE.
+    """
+
+
+@rights.command("grant")
+@click.argument("right")
+@click.argument("on", metavar="OBJECT")
+@click.argument("principal")
+@click.option("--grant-option", is_flag=True, help="and they may grant it on")
+@uri_option
+def grant_right(right: str, on: str, principal: str, grant_option: bool, uri: str) -> None:
+    """Grant SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, ALL or, on a place, LOCATION."""
+    from metastore.cli.rights import change
+
+    click.echo(change(uri, right, on, principal, option=grant_option))
+
+
+@rights.command("revoke")
+@click.argument("right")
+@click.argument("on", metavar="OBJECT")
+@click.argument("principal")
+@uri_option
+def revoke_right(right: str, on: str, principal: str, uri: str) -> None:
+    """Revoke what was granted."""
+    from metastore.cli.rights import change
+
+    click.echo(change(uri, right, on, principal, revoked=True))
+
+
+@rights.command("list")
+@click.argument("on", metavar="[OBJECT]", required=False)
+@click.option("--of", "principal", help="only what this USER, @GROUP or role:ROLE has")
+@uri_option
+def list_rights(on: str | None, principal: str | None, uri: str) -> None:
+    """List what was granted: on an object, to somebody."""
+    from metastore.cli.rights import show
+
+    show(uri, on, principal)
+
+
+@metastore.group(cls=Group)
 def partitions() -> None:
     """Partitions of a running metastore."""
 

@@ -65,7 +65,8 @@ def granted_by_caller(bag_of: Callable[[Given], Any]) -> Amend:
     def amend(standing: Standing, given: Given) -> None:
         bag = bag_of(given)
         for privilege in (bag.privileges if bag else None) or ():
-            if privilege is not None and privilege.grantInfo is not None and not standing.is_admin:
-                privilege.grantInfo.grantor, privilege.grantInfo.grantorType = standing.user, int(PrincipalKind.USER)
+            info = privilege.grantInfo if privilege is not None else None
+            if info is not None and not (standing.is_admin and info.grantor):
+                info.grantor, info.grantorType = standing.user, int(PrincipalKind.USER)
 
     return amend

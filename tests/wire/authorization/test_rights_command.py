@@ -1,0 +1,64 @@
+"""`metastore rights`: an administrator's grants on what SQL has no name for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from metastore.cli.commands import run
+from tests.fixtures.server import Server
+from tests.wire.authorization.conftest import ADMIN
+from tests.wire.builders import descriptor, new_database, table
+from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
+
+
+@pytest.fixture
+def rights(
+    guarded_server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Runs the command as the administrator, or another; returns what it prints."""
+
+    def run_rights(*arguments: str, user: str = ADMIN) -> str:
+        monkeypatch.setenv("LOGNAME", user)
+        run(["rights", *arguments, "--uri", guarded_server.uri])
+        captured = capsys.readouterr()
+        return captured.out + captured.err
+
+    return run_rights
+
+
+def test_a_place_is_granted_and_revoked(client_of: Callable[..., Any], rights: Callable[..., str]) -> None:
+    database = new_database(client_of(ADMIN))
+    place = f"file:/places/{database}"
+    rights("grant", "CREATE", database, "alice")
+    alice = client_of("alice")
+
+    def register(name: str) -> None:
+        sd = descriptor(f"{place}/{name}")
+        alice.create_table(table(database, name, sd=sd, tableType="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE"}))
+
+    with pytest.raises(MetaException, match=r"does not have \[LOCATION\]"):
+        register("before")
+    assert rights("grant", "location", place, "alice") == f"LOCATION on {place} is granted to alice\n"
+    register("between")
+    assert rights("list", place) == f"alice\tLOCATION\t{place}\t\t{ADMIN}\n"
+    rights("revoke", "LOCATION", place, "alice")
+    with pytest.raises(MetaException, match=r"does not have \[LOCATION\]"):
+        register("after")
+
+
+def test_groups_roles_and_who_may_grant_on(client_of: Callable[..., Any], rights: Callable[..., str]) -> None:
+    root = client_of(ADMIN)
+    database = new_database(root)
+    root.create_table(table(database, "t"))
+    name = f"{database}.t"
+    with pytest.raises(NoSuchObjectException):
+        client_of("bob", ["analysts"]).get_table(database, "t")
+    rights("grant", "SELECT", name, "@analysts", "--grant-option")
+    assert client_of("bob", ["analysts"]).get_table(database, "t").tableName == "t"
+    assert rights("list", name, "--of", "@analysts") == f"@analysts\tSELECT\t{name}\tyes\t{ADMIN}\n"
+    assert "Permission denied: user [carol]" in rights("grant", "SELECT", "*", "carol", user="carol")
+    assert "names nobody" in rights("grant", "SELECT", name, "role:")
+    assert "write DATABASE[.TABLE]" in rights("grant", "SELECT", "a b", "alice")
