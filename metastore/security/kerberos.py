@@ -118,6 +118,8 @@ class Gssapi:
         self._kerberos = kerberos
         self._errors: Any = kerberos.gssapi.exceptions.GSSError
         self._context: Any = kerberos.gssapi.SecurityContext(creds=kerberos.credentials, usage="accept")
+        # An error is told in words, as Hive's server does: Java's clients do not read Kerberos' own message of it.
+        self._context.__DEFER_STEP_ERRORS__ = False
         self._offered = False
         self._encrypts = False
 

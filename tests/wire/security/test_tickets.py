@@ -1,0 +1,57 @@
+"""Tickets that are no good any more, and clocks that differ: what is told stands in docs/security.md."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.client import errors
+from tests.fixtures.server import Server
+from tests.wire.transport.conftest import eventually
+
+from .conftest import client_of, raw, ticket_of
+
+
+def told(server: Server) -> str:
+    with client_of(server, kerberos="hive") as client:
+        try:
+            return str(client.get_database("default"))
+        except errors.ClientError as error:
+            return str(error)
+
+
+def test_an_expired_ticket_is_told(start: Callable[..., Server], realm: Any, environment: Any) -> None:
+    server = start("--authentication", "kerberos", "--kerberos-keytab", realm.keytab)
+    realm.kinit("alice@KRBTEST.COM", "alice", flags=["-l", "1s"])
+    try:
+        assert eventually(lambda: "expired" in told(server)), told(server)
+    finally:
+        realm.run(["kdestroy"])
+
+
+def test_a_clock_that_differs_is_told(
+    start: Callable[..., Server], realm: Any, environment: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What was written a while ago is what a clock writes that is behind: here, a second is too much."""
+    import gssapi
+
+    strict = tmp_path / "krb5.conf"
+    text = Path(os.environ["KRB5_CONFIG"]).read_text()
+    strict.write_text(text.replace("[libdefaults]", "[libdefaults]\n clockskew = 1", 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KRB5_CONFIG", str(strict))
+        server = start("--authentication", "kerberos", "--kerberos-keytab", realm.keytab)
+    with ticket_of(realm, "alice"):
+        name = gssapi.Name("hive@localhost", gssapi.NameType.hostbased_service)
+        token = gssapi.SecurityContext(name=name, usage="initiate").step()
+
+    def answer() -> bytes:
+        with raw(server) as sock:
+            sock.sendall(b"\x01\x00\x00\x00\x06GSSAPI\x02" + len(token).to_bytes(4, "big") + token)
+            return sock.recv(4096)
+
+    assert eventually(lambda: b"Clock skew too great" in answer()), answer()
