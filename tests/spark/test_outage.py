@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.asked import Asked
-from tests.fixtures.doors import CONNECT, SMALL
+from tests.fixtures.doors import SMALL, connect_settings
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import running
 from tests.fixtures.sparks import python_of_client
@@ -100,7 +100,7 @@ def test_all_that_is_asked_of_dead_servers(database_url: str, tmp_path: Path) ->
         connect, thrift = free_port(), free_port()
         with running(database_url, tmp_path) as server:
             port, addresses = str(server.port), f"{dead},{server.uri}"
-            conf = (*SMALL, *CONNECT)
+            conf = (*SMALL, *connect_settings())
             driver = Asked(
                 sys.executable, "-W", "ignore", "-c", ASKED, addresses, connect, thrift, *conf, folder=tmp_path
             )

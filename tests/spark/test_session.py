@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import spark_client
 from spark_client import Session
 from spark_client.errors import InvalidAddressError, SessionError
-from tests.fixtures.doors import CONNECT
+from tests.fixtures.doors import connect_settings
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import Server
 from tests.fixtures.sparks import python_of_client
@@ -200,7 +200,7 @@ def test_threads_query_at_the_same_time(spark: Session, table_name: str) -> None
 def test_a_session_beside_another_of_spark_s_own_and_after_a_stop(metastore_server: Server, tmp_path: Path) -> None:
     client = python_of_client()
     (program := tmp_path / "client.py").write_text(CLIENT)  # PySpark takes what comes by -c for doctests
-    arguments = [metastore_server.uri, client, str(free_port()), str(program), *CONNECT]
+    arguments = [metastore_server.uri, client, str(free_port()), str(program), *connect_settings()]
     command = [sys.executable, "-u", "-c", BESIDE_ANOTHER, *arguments]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

@@ -26,7 +26,7 @@ import pyspark  # noqa: E402
 import spark_client  # noqa: E402
 from spark_client.jvm.versions import TRIED  # noqa: E402
 from tests.bench.servers import ours, postgres  # noqa: E402
-from tests.fixtures.doors import CONNECT, IS_SPARK_4  # noqa: E402
+from tests.fixtures.doors import IS_SPARK_4, connect_settings  # noqa: E402
 from tests.fixtures.real_hive import free_port  # noqa: E402
 from tests.fixtures.sparks import python_of  # noqa: E402
 from tests.spark.doors import client  # noqa: E402
@@ -59,7 +59,7 @@ def main() -> int:
 
 def compare(uri: str, folder: Path) -> int:
     connect, thrift = free_port(), free_port()
-    packages = dict(pair.split("=") for pair in CONNECT)
+    packages = dict(pair.split("=") for pair in connect_settings())
     doors = spark_client.serve(
         uri, connect=connect, thrift=thrift, warehouse=str(folder / "warehouse"), conf={**SETTINGS, **packages}
     )
