@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -188,13 +189,26 @@ def test_a_folder_of_an_older_major_version_is_upgraded_and_kept(data_dir: Path)
     assert postmaster(data_dir) is None
 
 
+@contextmanager
+def nobody_waits() -> Iterator[None]:
+    """Whoever dies without a parent stays among the processes, as below a first process that waits for nobody."""
+    become_subreaper = 36  # prctl(2)
+    library = ctypes.CDLL(None)
+    assert library.prctl(become_subreaper, 1, 0, 0, 0) == 0
+    try:
+        yield
+    finally:
+        library.prctl(become_subreaper, 0, 0, 0, 0)
+
+
 def test_a_killed_server_is_started_again(data_dir: Path) -> None:
-    with EmbeddedPostgres(data_dir) as postgres:
+    with nobody_waits(), EmbeddedPostgres(data_dir) as postgres:
         end, lifeline = os.pipe()
         keeper = multiprocessing.get_context("fork").Process(target=postgres.keep_running, args=(end,))
         keeper.start()
         killed = postmaster(data_dir)
         os.kill(killed, signal.SIGKILL)
+        assert eventually(lambda: psutil.Process(killed).status() == psutil.STATUS_ZOMBIE)
         assert eventually(lambda: postmaster(data_dir) not in (None, killed))
         assert eventually(lambda: answers(postgres.url))
         os.write(lifeline, b"1")
@@ -202,6 +216,7 @@ def test_a_killed_server_is_started_again(data_dir: Path) -> None:
         assert keeper.exitcode == 0
         os.close(lifeline)
         os.close(end)
+        os.waitpid(killed, 0)
     assert postmaster(data_dir) is None, "the new one is stopped as the first would have been"
 
 

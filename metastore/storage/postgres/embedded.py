@@ -20,7 +20,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -51,6 +51,7 @@ class EmbeddedPostgres:
         self._connections = max(_LEAST_CONNECTIONS, connections + _SPARE_CONNECTIONS)
         self._lock = (data_dir / "postgres.lock").open("a")
         self._server: Any = None  # once it has started
+        self._failure = ""  # why it could not be started again
         try:
             self._start()
             self.url = self._address(DATABASE).render_as_string(hide_password=False)
@@ -75,12 +76,33 @@ class EmbeddedPostgres:
     def _start_again(self) -> None:
         if _postmaster(self._folder) is not None:
             return
-        log.warning("the embedded PostgreSQL in %s has died; it is started again", self._folder)
+        if not self._failure:
+            log.warning("the embedded PostgreSQL in %s has died; it is started again", self._folder)
+        failure = ""
         try:
+            self._forget_dead_server()
             with _plain_locale():
                 self._server.ensure_postgres_running()
         except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError) as error:
-            log.warning("%s; it is tried again", _one_line(self._folder, error))
+            failure = _one_line(self._folder, error)
+        if failure and failure != self._failure:
+            log.warning("%s; it is tried again", failure)
+        self._failure = failure
+
+    def _forget_dead_server(self) -> None:
+        """A server that was killed is in two files, and where nobody waits for it (as the first process of a container
+        may not), among the processes, too: it would be taken for running. What is left of it, PostgreSQL finds by its
+        shared memory, and does not start beside.
+        """
+        file = self._folder / "postmaster.pid"
+        if _postmaster(self._folder) is not None or not file.exists():
+            return
+        pid, _, _, port, sockets, *_ = [*file.read_text().splitlines(), *[""] * 5]
+        lock = Path(sockets or self._folder) / f".s.PGSQL.{port}.lock"
+        with suppress(FileNotFoundError):
+            if lock.read_text().split(maxsplit=1)[:1] == [pid]:
+                lock.unlink()
+        file.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Lets go of the server, and stops it if nobody else uses it. May be called twice."""
@@ -143,8 +165,7 @@ class EmbeddedPostgres:
                 fresh.rename(self._folder)  # all of a cluster, or none
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
-        if _postmaster(self._folder) is None:
-            (self._folder / "postmaster.pid").unlink(missing_ok=True)
+        self._forget_dead_server()
         self._upgrade()
         _let_only_us_in(self._folder)
         # By default, a server that was killed syncs file by file, for seconds.
