@@ -14,6 +14,9 @@ from spark_client.table.paths import parent
 from spark_client.write.snapshot import Directories, Existing, Snapshot, Values
 from spark_client.write.staging import StagedFile, file_format
 
+# Bytes of a partition. The driver copies them; more are written anew by a job, on all machines.
+_COPIED = 8 << 30
+
 
 def with_known_buckets(context: Context, table: Table, partitions: Collection[Values], seen: Snapshot) -> list[Values]:
     """Returns the partitions all of whose files tell their buckets, and lie by the table's hash.
@@ -22,7 +25,7 @@ def with_known_buckets(context: Context, table: Table, partitions: Collection[Va
     """
     if creates_empty_files(context.spark.conf.get(EMPTY_FILES, None), table.parameters):
         return []
-    alike = [values for values in partitions if _lies_as(table, seen[values])]
+    alike = [values for values in partitions if can_keep(table, seen[values])]
     names = Files(context.spark).names([seen[values].location for values in alike])
     return [
         values
@@ -31,8 +34,12 @@ def with_known_buckets(context: Context, table: Table, partitions: Collection[Va
     ]
 
 
-def _lies_as(table: Table, existing: Existing) -> bool:
-    """Tells whether a partition has the table's buckets, by a hash of the same types."""
+def can_keep(table: Table, existing: Existing) -> bool:
+    """Tells whether a partition has the table's buckets, by a hash of the same types, and is no more than one machine
+    copies."""
+    size = existing.parameters.get("totalSize", "")
+    if size.isdigit() and int(size) > _COPIED:
+        return False
     types, own = ({column.name.lower(): column.type for column in each.columns} for each in (table, existing))
     names = [name.lower() for name in table.buckets.columns]
     return existing.buckets == table.buckets and all(types.get(name) == own.get(name) for name in names)

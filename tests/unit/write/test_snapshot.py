@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from metastore.client.structs import Skew, Storage, VisibleWrites
+from metastore.client.structs import Column, Skew, Storage, Table, VisibleWrites
 from metastore.domain.buckets import Buckets
+from spark_client.write.kept_buckets import can_keep
 from spark_client.write.snapshot import Existing
 
 EXISTING = Existing("file:/t", 1, Skew(), Storage("", "", ""), {}, Buckets())
@@ -16,3 +17,17 @@ def test_files_of_open_and_of_later_writes_are_not_shown() -> None:
     names = ["000001_0_abc-4-x", "000001_0_abc-5-x", "abc-7-0", "abc-8-0", "abc-50-0", "000001_0", "xabc-5", "abc-"]
     assert [name for name in names if seen.shows(name)] == ["000001_0_abc-4-x", "abc-7-0", "000001_0", "abc-"]
     assert EXISTING.shows("abc-8-0")
+
+
+def test_buckets_are_kept_where_they_are_the_tables_and_few_bytes() -> None:
+    columns, buckets = (Column("A", "int"), Column("b", "string")), Buckets(("a",), 4)
+    table = Table("db", "t", columns, (), "file:/t", Storage("", "", ""), buckets=buckets)
+    seen = replace(EXISTING, columns=columns, buckets=buckets, parameters={"totalSize": str(8 << 30)})
+    assert can_keep(table, seen)
+    assert can_keep(table, replace(seen, columns=(columns[0], Column("b", "int")), parameters={}))
+    for other in (
+        replace(seen, parameters={"totalSize": str((8 << 30) + 1)}),
+        replace(seen, columns=(Column("a", "bigint"), columns[1])),
+        replace(seen, buckets=Buckets(("a",), 8)),
+    ):
+        assert not can_keep(table, other)
