@@ -44,6 +44,22 @@ class InvalidInputError(MetastoreError):
     """An argument makes no sense (a filter that cannot be parsed, a wrong number of values …)."""
 
 
+class NullError(InvalidInputError):
+    """What a call cannot do without is null."""
+
+
+class NullNameError(NullError):
+    """The name of a database, table or other object is null."""
+
+
+class ChangedError(InvalidInputError):
+    """What Hive 4's servers refuse as bad input, and those before it as another error: `before`."""
+
+    def __init__(self, text: str, before: type[MetastoreError]) -> None:
+        super().__init__(text)
+        self.before = before
+
+
 class ConflictError(MetastoreError):
     """Somebody else changed the object that the caller had seen."""
 
@@ -66,6 +82,10 @@ class TransactionOpenError(InvalidOperationError):
 
 class UndeclaredError(MetastoreError):
     """What Hive refuses with an exception that the method does not declare: its clients see a TApplicationException."""
+
+
+class EndedError(MetastoreError):
+    """What a server fails at without an answer: the connection ends."""
 
 
 class UnavailableError(MetastoreError):

@@ -9,25 +9,25 @@ from typing import Any, TypeVar
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold, pattern_regex, split_database
 from metastore.domain.names import database_name as database_name
 from metastore.domain.names import table_name as table_name
-from metastore.errors import InvalidInputError, MetastoreError, NotFoundError
+from metastore.errors import InvalidInputError, MetastoreError, NotFoundError, NullError, NullNameError
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, GrantRevokeType
 
 T = TypeVar("T")
 
 
 def given_database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
-    """Returns a database argument. Raises InvalidInputError (Hive's MetaException) where it is null."""
+    """Returns a database argument. Raises NullNameError (Hive's MetaException) where it is null."""
     if split_database(database)[1] is None:
-        raise InvalidInputError("Database name cannot be null.")
+        raise NullNameError("Database name cannot be null.")
     return database_name(database, catalog)
 
 
 def given_table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
-    """Returns the whole name of a table that a call names by arguments of its own. Raises InvalidInputError (Hive's
+    """Returns the whole name of a table that a call names by arguments of its own. Raises NullNameError (Hive's
     MetaException) where the table or its database is null; the empty name is one that no table has.
     """
     if table is None or split_database(database)[1] is None:
-        raise InvalidInputError(f"{'Table' if table is None else 'Database'} name cannot be null")
+        raise NullNameError(f"{'Table' if table is None else 'Database'} name cannot be null")
     name = table_name(database, table, catalog)
     return TableName(name.catalog, name.database, name.name, given=(database, table))
 
@@ -64,9 +64,9 @@ def properties(context: EnvironmentContext | None) -> dict[str, str]:
 
 
 def required(name: str, value: T | None) -> T:
-    """Returns what a request cannot do without, under its name in it. Raises InvalidInputError where it is unset."""
+    """Returns what a request cannot do without, under its name in it. Raises NullError where it is unset."""
     if value is None:
-        raise InvalidInputError(f"The request came without {name}")
+        raise NullError(f"The request came without {name}")
     return value
 
 

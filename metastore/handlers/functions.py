@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, pattern_regex
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
-from metastore.handlers.arguments import database_name, given_database_name, required, said_as
+from metastore.errors import (
+    AlreadyExistsError,
+    ChangedError,
+    InvalidInputError,
+    InvalidObjectError,
+    NotFoundError,
+    NullNameError,
+    UndeclaredError,
+)
+from metastore.handlers.arguments import database_name, given_database_name
 from metastore.services.entry.functions import FunctionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     Function,
@@ -22,19 +30,25 @@ class FunctionHandlers:
         self._functions = functions
 
     def create_function(self, function: Function) -> None:
-        self._functions.create(given_database_name(function.dbName, function.catName), function)
+        if function.dbName is None:
+            raise ChangedError("Database name in Function cannot be null.", NotFoundError)
+        self._functions.create(database_name(function.dbName, function.catName), function)
 
     def alter_function(self, database: str, name: str, function: Function) -> None:
         home = given_database_name(database)
         target = DatabaseName(home.catalog, given_database_name(function.dbName).name)
-        with said_as(InvalidInputError, AlreadyExistsError, InvalidObjectError, NotFoundError):
-            self._functions.alter(home, required("the name of a function", name), function, target)
+        try:
+            self._functions.alter(home, _function_name(name), function, target)
+        except InvalidObjectError as error:
+            raise ChangedError(str(error), UndeclaredError) from error
+        except (AlreadyExistsError, NotFoundError) as error:
+            raise InvalidInputError(str(error)) from error
 
     def drop_function(self, database: str, name: str) -> None:
-        self._functions.drop(given_database_name(database), required("the name of a function", name))
+        self._functions.drop(given_database_name(database), _function_name(name))
 
     def get_function(self, database: str, name: str) -> EncodedStruct[Function]:
-        return self._functions.get(given_database_name(database), required("the name of a function", name))
+        return self._functions.get(given_database_name(database), _function_name(name))
 
     def get_functions(self, database: str, pattern: str | None) -> list[str]:
         return self._functions.names(given_database_name(database), pattern_regex(pattern))
@@ -47,3 +61,9 @@ class FunctionHandlers:
 
     def get_all_functions(self) -> GetAllFunctionsResponse:
         return GetAllFunctionsResponse(functions=self._functions.select(DEFAULT_CATALOG))
+
+
+def _function_name(name: str | None) -> str:
+    if name is None:
+        raise NullNameError("Function name cannot be null.")
+    return name

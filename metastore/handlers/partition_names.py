@@ -21,7 +21,8 @@ class PartitionNameHandlers:
         self._partitions = partitions
 
     def get_partition_names(self, database: str, table: str, maximum: int) -> EncodedTexts:
-        return self._partitions.names(given_table_name(database, table), limit(maximum))
+        name, by_hive_3 = given_table_name(database, table), database.startswith("@")
+        return self._partitions.names(name, limit(maximum), must_exist=by_hive_3)
 
     def fetch_partition_names_req(self, request: PartitionsRequest) -> EncodedTexts:
         name = given_table_name(request.dbName, request.tblName, request.catName)

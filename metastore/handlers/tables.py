@@ -7,7 +7,7 @@ from typing import Any
 
 from metastore.domain.names import NamesOf, TableName, is_object_name, pattern_regex
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import InvalidOperationError
+from metastore.errors import ChangedError, InvalidObjectError, InvalidOperationError
 from metastore.handlers.arguments import (
     database_name,
     database_pattern,
@@ -167,6 +167,8 @@ class TableHandlers:
     def _create(
         self, table: Table, context: EnvironmentContext | None, constraints: Sequence[list[Any] | None]
     ) -> None:
+        if table.dbName is None:
+            raise ChangedError(f"Table {table.tableName} was sent without dbName", InvalidObjectError)
         database = database_name(table.dbName, table.catName)
         together = [constraint for some in constraints for constraint in some or []]
         update_statistics = updates_statistics(properties(context))

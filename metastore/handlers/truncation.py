@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metastore.errors import ChangedError, NotFoundError, UndeclaredError
 from metastore.handlers.arguments import properties, table_name
 from metastore.services.entry.truncation import TruncationService
 from metastore.services.rules.table_data import purges
@@ -15,7 +16,10 @@ class TruncationHandlers:
         self._truncation = truncation
 
     def truncate_table(self, database: str, name: str, partitions: list[str] | None) -> None:
-        self._truncation.truncate(table_name(database, name), partitions)
+        try:
+            self._truncation.truncate(table_name(database, name), partitions)
+        except NotFoundError as error:
+            raise ChangedError(str(error), UndeclaredError) from error
 
     def truncate_table_req(self, request: TruncateTableRequest) -> TruncateTableResponse:
         context = properties(request.environmentContext)

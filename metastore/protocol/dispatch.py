@@ -10,10 +10,19 @@ from typing import Any
 
 from thrift.protocol.TProtocol import TProtocolBase
 from thrift.Thrift import TApplicationException, TMessageType, TType
+from thrift.transport.TTransport import TTransportException
 
 from metastore.context import Caller, caller
-from metastore.errors import ConnectionLostError, InvalidInputError, MetastoreError, UnavailableError
+from metastore.errors import (
+    ConnectionLostError,
+    EndedError,
+    InvalidInputError,
+    MetastoreError,
+    NullError,
+    UnavailableError,
+)
 from metastore.identity import Identity
+from metastore.protocol.before_hive_4 import LEFT, answered_by, note_hive, refused_by
 from metastore.protocol.budgets import BudgetGuard
 from metastore.protocol.call_record import REFUSED, CallRecords, let_go, outcome_of, subject_of
 from metastore.protocol.encoding import write_result
@@ -33,15 +42,21 @@ class Call:
         self._fields = method.fields
         self._structs = method.structs
         self._declared = Declared(method.result)
+        self._was_left = method.name in LEFT
         self.subject = subject_of(method)
 
-    def result(self, arguments: Any) -> tuple[Any, Exception | None]:
+    def result(self, arguments: Any, peer: Caller) -> tuple[Any, Exception | None]:
         """Returns what to answer (a result struct or TApplicationException), and the error behind it, if any."""
         values = [getattr(arguments, name) for name in self._fields]
+        if self._was_left:
+            note_hive(peer, values[0])
         try:
             self._check(arguments)
             success = self._answer(values)
-        except Exception as error:  # noqa: BLE001 - every call is answered
+            if peer.hive:
+                success = answered_by(self.method.name, values, success)
+        except Exception as found:  # noqa: BLE001 - every call is answered
+            error = refused_by(peer.hive, self.method.name, found) if peer.hive else found
             return self.failed(error), error
         if self.method.result is None:
             return None, None
@@ -53,7 +68,7 @@ class Call:
     def _check(self, arguments: Any) -> None:
         for name in self._structs:
             if getattr(arguments, name) is None:
-                raise InvalidInputError(f"{self.method.name} was called without its argument {name}")
+                raise NullError(f"{self.method.name} was called without its argument {name}")
 
     def _answer(self, values: list[Any]) -> Any:
         try:
@@ -148,6 +163,8 @@ class Dispatcher:
             error = self._budgets.after(peer, call.method, answer)
             answer = call.failed(error) if error else answer
         try:
+            if isinstance(error, EndedError):
+                raise TTransportException(TTransportException.END_OF_FILE, f"{name}: {error}")
             if answer is not None:
                 _write(oprot, name, sequence, answer)
         finally:  # before the reply leaves: who has it finds the line
@@ -176,7 +193,7 @@ class Dispatcher:
     def _result(self, call: Call, arguments: Any, peer: Caller) -> tuple[Any, Exception | None]:
         token = caller.set(peer)
         try:
-            return call.result(arguments)
+            return call.result(arguments, peer)
         finally:
             caller.reset(token)
 

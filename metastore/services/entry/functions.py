@@ -8,9 +8,9 @@ from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.encoding.json import encode_json
 from metastore.errors import (
     AlreadyExistsError,
-    InvalidInputError,
     InvalidObjectError,
     NotFoundError,
+    NullError,
 )
 from metastore.services.clock import Clock
 from metastore.storage.repositories.functions import StoredFunction
@@ -44,7 +44,8 @@ class FunctionService:
     def alter(self, database: DatabaseName, name: str, new: Function, target: DatabaseName) -> None:
         """Replaces a function, its name and database included.
 
-        Raises NotFoundError, InvalidInputError, InvalidObjectError, AlreadyExistsError (of the new name).
+        Raises NotFoundError, InvalidInputError, InvalidObjectError (of the new database, too), AlreadyExistsError (of
+        the new name).
         """
         new = _prepared(new, target)
         try:
@@ -53,7 +54,7 @@ class FunctionService:
                 new.createTime = stored.encoded.decode().createTime
                 home = work.databases.find(target)
                 if home is None:
-                    raise NotFoundError(f"The database {target} does not exist")
+                    raise InvalidObjectError(f"The database {target} does not exist")
                 work.functions.update(stored.id, home.id, new)
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Function {target}.{new.functionName} already exists") from None
@@ -83,7 +84,7 @@ class FunctionService:
 def _prepared(function: Function, database: DatabaseName) -> Function:
     """Completes and checks (HMSHandler.validateFunctionInfo). Raises InvalidInputError, InvalidObjectError."""
     if function.functionName is None:
-        raise InvalidInputError("Function name cannot be null.")
+        raise NullError("Function name cannot be null.")
     function.catName, function.dbName, function.functionName = (
         database.catalog,
         database.name,
@@ -93,7 +94,7 @@ def _prepared(function: Function, database: DatabaseName) -> Function:
     if function.className is None:
         raise InvalidObjectError("Function class name cannot be null")
     if function.ownerType is None or function.functionType is None:
-        raise InvalidInputError("Function type and owner type cannot be null.")
+        raise NullError("Function type and owner type cannot be null.")
     function.resourceUris = [uri for uri in function.resourceUris or [] if uri is not None]
     return function
 

@@ -22,8 +22,8 @@ _Shown = Callable[[EncodedList[Partition]], EncodedList[Partition]]
 class PartitionReadService:
     """Rules of reading partitions (Hive's HMSHandler, PartitionFilter.g4). Names come folded.
 
-    Every method raises NotFoundError for an unknown table, but for `names`. A `viewer` sees his privileges, where the
-    table keeps them by partition.
+    Every method raises NotFoundError for an unknown table; `names`, where it must exist. A `viewer` sees his
+    privileges, where the table keeps them by partition.
     """
 
     def __init__(self, store: Store) -> None:
@@ -82,23 +82,28 @@ class PartitionReadService:
             reference = get_table_ref(work, table)
             return work.partitions.count(reference, by_filter(reference, text))
 
-    def names(self, table: TableName, limit: int | None) -> EncodedTexts:
-        """Lists escaped names, ascending; of an unknown table none (as the real server answers). Raises NotFoundError
+    def names(self, table: TableName, limit: int | None, *, must_exist: bool = False) -> EncodedTexts:
+        """Lists escaped names, ascending; of an unknown table none, unless it must exist (Hive 3). Raises NotFoundError
         for one without a name.
         """
         if not table.database or not table.name:
             raise missing_table(table)
         with self._store.read() as work:
-            if limit is None:
-                return work.partition_names.all(table)
-            reference = work.tables.reference(table)
-            return work.partitions.names(reference, None, limit) if reference else EncodedTexts(0, b"")
+            found = work.partition_names.all(table) if limit is None else _first(work, table, limit)
+        if found is None and must_exist:
+            raise missing_table(table)
+        return found or EncodedTexts(0, b"")
 
     def names_by_values(self, table: TableName, values: Sequence[str], limit: int | None) -> EncodedTexts:
         """Lists the names of those that `select_by_values` reads."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             return work.partitions.names(reference, by_values(reference, values), limit)
+
+
+def _first(work: UnitOfWork, table: TableName, limit: int) -> EncodedTexts | None:
+    reference = work.tables.reference(table)
+    return work.partitions.names(reference, None, limit) if reference else None
 
 
 def _seen(work: UnitOfWork, table: TableName, viewer: Viewer | None) -> tuple[TableRef, _Shown]:

@@ -61,7 +61,7 @@ def normalise(table: Table, database: DatabaseName) -> Table:
     table.creationMetadata = complete_metadata(table.creationMetadata, table)
     check_columns(table.sd.cols)
     check_columns(table.partitionKeys)  # Hive takes one that is a column, too
-    if not is_view(table):  # nothing is written to it
+    if table.tableType in (MANAGED, EXTERNAL, MATERIALIZED_VIEW):  # nothing is written to others
         check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
     if table.partitionKeys:  # of a table without partitions, files may lie as the texts that were sent say
         _type_skew(table.sd)
@@ -69,10 +69,10 @@ def normalise(table: Table, database: DatabaseName) -> Table:
 
 
 def table_type(table: Table) -> str:
-    """Returns the type: the parameter EXTERNAL decides between managed and external, not what was sent (Hive's
-    ObjectStore).
+    """Returns the type: of tables, the parameter EXTERNAL decides between managed and external, not what was sent
+    (Hive's ObjectStore).
     """
-    if table.tableType in (VIEW, MATERIALIZED_VIEW):
+    if table.tableType not in (None, "", MANAGED, EXTERNAL):
         return str(table.tableType)
     return EXTERNAL if is_true(table.parameters, "EXTERNAL") else MANAGED
 

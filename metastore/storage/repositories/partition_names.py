@@ -50,11 +50,11 @@ class PartitionNames:
         self._connection = connection
         self._cache = cache
 
-    def all(self, table: TableName) -> EncodedTexts:
-        """Lists escaped names in ascending order; of an unknown table none (as the real server answers)."""
+    def all(self, table: TableName) -> EncodedTexts | None:
+        """Lists escaped names in ascending order; None for an unknown table."""
         rows = _STATE.rows(self._connection, catalog=table.catalog, database=table.database, name=table.name)
         if not rows:
-            return EncodedTexts(0, b"")
+            return None
         ((table_id, state),) = rows
         cached_state, names = (self._cache and self._cache.get(table_id)) or (None, None)
         return names if names and cached_state == state else self._read(table_id)
