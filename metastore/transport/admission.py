@@ -6,8 +6,8 @@ import sys
 import time
 from typing import Final
 
+from metastore.transport.address import Address
 from metastore.transport.connection import Connection
-from metastore.transport.fair_queue import Address
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 

@@ -14,6 +14,7 @@ from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
 from thrift.transport.TTransport import TTransportException
 
 from metastore.transport import http
+from metastore.transport.address import Address
 from metastore.transport.buffers import (
     CHUNK,
     FRAME_HEADER,
@@ -79,6 +80,7 @@ class Connection:
         self.socket = sock
         self.busy = False
         self.peer = peer
+        self.address = Address("")  # of many connections, once it is admitted
         self.called = b""  # the method of the call that waits or is worked on, and the bytes that were expected of it
         self.asked = b""  # with its first arguments, where it may be large
         self.expected = 0

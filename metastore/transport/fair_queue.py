@@ -5,27 +5,9 @@ from __future__ import annotations
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from typing import Final
 
+from metastore.transport.address import Address
 from metastore.transport.connection import Connection
-
-_COUNTS: Final = 2**18  # bytes
-
-
-class Address:
-    """What one address has open. Guarded by the worker pool's lock."""
-
-    def __init__(self, host: str) -> None:
-        self.host = host
-        self.connections = 0
-        self.calls = 0  # that threads work on
-        self.held = 0  # bytes of its messages and replies, when they were last looked at
-        self.reserved = 0  # bytes that its calls in flight are likely to take
-
-    @property
-    def is_sharing(self) -> bool:
-        """Whether it has so much of the memory that it counts."""
-        return self.held + self.reserved > _COUNTS
 
 
 class FairQueue:
@@ -40,9 +22,13 @@ class FairQueue:
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
 
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
     def stands_before(self, *, large: bool) -> bool:
         """Tells whether a call waits that one which comes now must not overtake."""
-        return any(large or not waits_for_memory for _, waits_for_memory in self._waiting)
+        waiting = self._waiting  # mostly nobody is
+        return bool(waiting) and any(large or not waits_for_memory for _, waits_for_memory in waiting)
 
     def put(self, address: Address, connection: Connection, *, large: bool) -> None:
         self._waiting.setdefault((address, large), deque()).append((time.monotonic(), connection))

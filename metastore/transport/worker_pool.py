@@ -10,10 +10,11 @@ import threading
 import time
 from typing import Any, Final
 
+from metastore.transport.address import Address
 from metastore.transport.admission import Admission
 from metastore.transport.connection import Connection, Step
 from metastore.transport.door import Door
-from metastore.transport.fair_queue import Address, FairQueue
+from metastore.transport.fair_queue import FairQueue
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
@@ -84,7 +85,7 @@ class WorkerPool:
         sock.settimeout(0)
         connection = Connection(sock, peer, self._options, self._open_session, self._memory, door)
         with self._lock:
-            address = self._address(connection)
+            address = connection.address = self._address(connection.peer)
             full = self._admission.connections_used_up(len(self._connections), address)
             admitted = not (full or self._draining)
             if admitted:
@@ -123,7 +124,7 @@ class WorkerPool:
         for connection in left:
             self._go_on(connection, connection.leave())
         for connection in late:
-            self._go_on(connection, connection.refuse(self._admission.why(self._address(connection))))
+            self._go_on(connection, connection.refuse(self._admission.why(connection.address)))
 
     def drain(self, timeout: float) -> int:
         """Ends idle connections at once and the others with their call. Returns how many calls, or replies, are left
@@ -140,8 +141,8 @@ class WorkerPool:
                 self._none_left.wait_for(lambda: not self._connections, min(0.1, deadline - time.monotonic()))
         return sum(connection.busy or connection.sending for connection in list(self._connections.values()))
 
-    def _address(self, connection: Connection) -> Address:
-        host = connection.peer.rpartition(":")[0]
+    def _address(self, peer: str) -> Address:
+        host = peer.rpartition(":")[0]
         return self._addresses.get(host) or Address(host)
 
     def _weigh(self, now: float) -> None:
@@ -152,7 +153,7 @@ class WorkerPool:
         for connection in self._underway:
             held = connection.held
             most = max(most, held if connection.busy else 0)
-            self._address(connection).held += held
+            connection.address.held += held
             reason = None if connection.busy else connection.overdue(now)
             if reason:
                 connection.doom(reason)
@@ -218,7 +219,7 @@ class WorkerPool:
     def _go_on(self, connection: Connection, step: Step, ended: Address | None = None) -> None:
         """Does what a connection needs, as far as this thread can; then lets go of it. `ended`: of whom a call has."""
         while True:
-            address = self._address(connection)
+            address = connection.address
             with self._lock:  # seldom taken, and never held while the kernel is asked: threads hand it on slowly
                 if ended:
                     self._admission.end(ended, connection)
@@ -264,7 +265,7 @@ class WorkerPool:
         with self._none_left:
             self._underway.discard(connection)
             del self._connections[connection.socket.fileno()]
-            address = self._address(connection)
+            address = connection.address
             address.connections -= 1
             if not address.connections:
                 self._addresses.pop(address.host, None)

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thrift.transport.TTransport import TTransportException
 
+from metastore.transport.address import Address
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import IncompleteError, MessageReader, ReplyWriter
-from metastore.transport.fair_queue import Address
 from metastore.transport.memory import Growth, Memory, OverBudgetError
 from metastore.transport.options import TransportOptions
 

@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, cast
 
-from metastore.transport.fair_queue import Address, FairQueue
+from metastore.transport.address import Address
+from metastore.transport.fair_queue import FairQueue
 
 
 @dataclass(eq=False)
