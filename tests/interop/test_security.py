@@ -1,7 +1,8 @@
-"""Hive's Java clients of newer versions: TLS, passwords, HTTP with JWTs. Kerberos is tried with the client in Spark."""
+"""Hive's Java clients of newer versions: TLS, passwords, HTTP with JWTs, Kerberos and rights."""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,10 +16,12 @@ from py4j.protocol import Py4JJavaError
 
 from metastore.security.passwords import PasswordFile
 from tests.fixtures.server import Server
-from tests.interop.java import java_home, running_jvm
+from tests.interop.java import java_home, major, running_jvm
 from tests.interop.maven import UnavailableError, class_path
 from tests.interop.test_hive import CLIENTS
-from tests.wire.security.conftest import Authority
+from tests.wire.builders import new_table
+from tests.wire.security.conftest import Authority, client_of, ticket_of
+from tests.wire.security.test_java import realm_tool
 from tests.wire.security.test_jwt import AUDIENCE, ISSUER, Issuer
 
 
@@ -111,4 +114,73 @@ def connected(jvm: Any, server: Server, trust: Path, **settings: str) -> Any:
     }
     for name, value in given.items():
         configuration.set(name, value)
+    return jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(configuration)
+
+
+@pytest.mark.timeout(900)
+def test_rights_by_kerberos(
+    version: str, tmp_path: Path, realm: Any, environment: pytest.MonkeyPatch, start: Callable[..., Server]
+) -> None:
+    """GRANT, REVOKE and SHOW GRANT as Hive's clients send them, of users whose tickets prove who they are."""
+    kerberos = ["--authentication", "kerberos", "--kerberos-keytab", realm.keytab, "--kerberos-protection", "privacy"]
+    server = start(*kerberos, "--authorization", "grants", "--admins", "alice")
+    with ticket_of(realm, "alice"), client_of(server, kerberos="hive") as alice:
+        database, name = new_table(alice.methods)
+    options = (
+        f"-Djava.security.krb5.conf={realm.env['KRB5_CONFIG']}",
+        "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    )
+    client = CLIENTS[version]
+    try:
+        jars, home = class_path(*client.artifacts), java_home(client.least_java, client.most_java)
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    modules = subprocess.run([home / "bin" / "java", "--list-modules"], capture_output=True, text=True, check=True)
+    if "jdk.security.jgss" not in modules.stdout:
+        pytest.skip(f"the Java {major(home)} here has no Kerberos (PyPI's lacks it)")
+    with running_jvm(home, jars, tmp_path, *options) as gateway:
+        alice = ticketed(gateway.jvm, server, realm, "alice")
+        api = gateway.jvm.org.apache.hadoop.hive.metastore.api
+        user = api.PrincipalType.USER
+        bag = privilege_bag(api, database, name)
+        with pytest.raises(Py4JJavaError, match="NoSuchObjectException"):
+            ticketed(gateway.jvm, server, realm, "trino").getTable(database, name)
+        assert alice.grant_privileges(bag)
+        trino = ticketed(gateway.jvm, server, realm, "trino")
+        assert trino.getTable(database, name).getTableName() == name
+        with pytest.raises(Py4JJavaError, match=r"user \[trino\] does not have \[DROP\] privilege"):
+            trino.dropTable(database, name)
+        (found,) = trino.list_privileges("trino", user, bag.getPrivileges()[0].getHiveObject())
+        assert (found.getGrantInfo().getPrivilege(), found.getGrantInfo().getGrantor()) == ("SELECT", "alice")
+        assert alice.revoke_privileges(bag, False)
+        with pytest.raises(Py4JJavaError, match="NoSuchObjectException"):
+            trino.getTable(database, name)
+
+
+def privilege_bag(api: Any, database: str, name: str) -> Any:
+    """SELECT on a table, for trino."""
+    reference = api.HiveObjectRef(api.HiveObjectType.TABLE, database, name, None, None)
+    grant = api.PrivilegeGrantInfo("SELECT", 0, "", api.PrincipalType.USER, False)
+    held = api.HiveObjectPrivilege(reference, "trino", api.PrincipalType.USER, grant, "SQL")
+    return api.PrivilegeBag([held])
+
+
+def ticketed(jvm: Any, server: Server, realm: Any, name: str) -> Any:
+    """Hive's client, of a user who is logged in with a keytab."""
+    keytab = f"{realm.tmpdir}/{name}.keytab"
+    realm.run([realm_tool(realm), "-q", f"ktadd -norandkey -k {keytab} {name}@KRBTEST.COM"])
+    security = jvm.org.apache.hadoop.security.UserGroupInformation
+    configuration = jvm.org.apache.hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf()
+    given = {
+        "metastore.thrift.uris": f"thrift://localhost:{server.port}",
+        "metastore.sasl.enabled": "true",
+        "metastore.kerberos.principal": "hive/_HOST@KRBTEST.COM",
+        "metastore.connect.retries": "1",
+        "hadoop.security.authentication": "kerberos",
+        "hadoop.rpc.protection": "privacy",
+    }
+    for key, value in given.items():
+        configuration.set(key, value)
+    security.setConfiguration(configuration)
+    security.loginUserFromKeytab(f"{name}@KRBTEST.COM", keytab)
     return jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(configuration)
