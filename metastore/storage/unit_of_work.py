@@ -194,7 +194,7 @@ class UnitOfWork:
         last = [*(statement for statement, is_needed in changes if is_needed), "COMMIT"]
         given = appended(self.recorded) | {"listed": sorted(self._listed)} | written(self.note)
         try:
-            self._connection.execute(text("; ".join(last)), given)
+            run(self._connection, "; ".join(last), **given)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise

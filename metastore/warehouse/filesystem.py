@@ -29,6 +29,7 @@ T = TypeVar("T")
 _AT_ONCE: Final = 16  # requests to a remote file system
 _TRIES: Final = 10
 _FILLED_OR_GONE: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
+_IMPOSSIBLE: Final = (errno.ENAMETOOLONG, errno.ELOOP)
 TRASH: Final = ".metastore_trash"
 
 
@@ -114,8 +115,10 @@ class Warehouse:
         with _opened(location) as (files, path):
             try:
                 literally.remove(files, path)
-            except FileNotFoundError:
-                return False
+            except OSError as error:
+                if _tells_of_nothing(error):
+                    return False
+                raise
             return True
 
     def delete_empty(self, location: str) -> bool:
@@ -213,8 +216,10 @@ class Warehouse:
         with _opened(location) as (files, path):
             try:
                 entries = files.ls(path, detail=True)
-            except (FileNotFoundError, NotADirectoryError):
-                return [], []
+            except OSError as error:
+                if _tells_of_nothing(error):
+                    return [], []
+                raise
         inside, below = [], []
         for entry in entries:
             name = entry["name"].rstrip("/").removeprefix(path).strip("/")
@@ -224,14 +229,6 @@ class Warehouse:
             elif name:  # a bucket may hold the directory itself, as an object
                 below.append(place)
         return sorted(inside), sorted(below)
-
-    def delete_empty_tree(self, location: str) -> bool:
-        """Deletes a directory if nothing but directories is in it; true where it is not there afterwards."""
-        inside, below = self.children(location)
-        emptied = [self.delete_empty_tree(text) for text in below]
-        if inside or not all(emptied):
-            return False
-        return self.delete_empty(location) or not self.exists(location)
 
     def statistics(self, locations: Sequence[str]) -> dict[str, DirectoryStatistics]:
         """Counts files and bytes at any depth, without what Hive hides: names that start with `_` or `.`.
@@ -276,26 +273,27 @@ def _is_there(files: Any, path: str) -> bool:
     """fsspec's own `exists` says false where nobody answers."""
     try:
         files.info(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+    except OSError as error:
+        if _tells_of_nothing(error):
+            return False
+        raise
     return True
+
+
+def _tells_of_nothing(error: OSError) -> bool:
+    """Tells whether an error says that nothing is there; nor can anything be where a name is too long, or links turn in
+    a circle."""
+    return isinstance(error, FileNotFoundError | NotADirectoryError) or error.errno in _IMPOSSIBLE
 
 
 def _make(files: Any, path: str) -> range:
     """How far above this one the directories are that were made. Of objects, those above are not asked for."""
-    number, at = 0, path
-    while at.strip("/") and not files.isdir(at):
-        number += 1
-        at = posixpath.dirname(at) if "file" in files.protocol else ""
-    for tried in range(_TRIES):
-        try:
-            if number:
-                files.makedirs(path, exist_ok=True)
-            break
-        except FileNotFoundError:  # a directory above was empty, and has been removed meanwhile
-            if tried == _TRIES - 1:
-                raise
-    return range(number)
+    if "file" in files.protocol:
+        return range(literally.make(path))
+    is_new = bool(path.strip("/")) and not files.isdir(path)
+    if is_new:
+        files.makedirs(path, exist_ok=True)
+    return range(is_new)
 
 
 def _count(files: Any, path: str) -> DirectoryStatistics | None:

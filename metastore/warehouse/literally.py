@@ -1,4 +1,5 @@
-"""Deleting and moving where fsspec takes `*`, `?` and `[` in a path for a pattern, and would hit what matches it."""
+"""Making, deleting and moving what a path says: fsspec takes `*`, `?` and `[` in it for a pattern, and would hit what
+matches it."""
 
 from __future__ import annotations
 
@@ -14,6 +15,24 @@ from fsspec import AbstractFileSystem
 
 _PATTERN = frozenset("*?[")
 _AT_ONCE = 16  # copies
+_TRIES = 10
+
+
+def make(path: str) -> int:
+    """Makes a local directory, and those above it; returns how many: itself and the next ones above. Raises OSError."""
+    made = 0
+    for _ in range(_TRIES):
+        try:
+            os.mkdir(path)  # noqa: PTH102 - as the other calls here, by texts
+        except FileExistsError:
+            if not os.path.isdir(path):  # noqa: PTH112
+                raise
+            return 0
+        except FileNotFoundError:  # for the first time, or one above was empty, and has been removed meanwhile
+            made = make(posixpath.dirname(path))
+        else:
+            return made + 1
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
 def remove(files: Any, path: str) -> None:

@@ -140,6 +140,11 @@ def is_below(location: str, ancestor: str) -> bool:
     return place == other_place and path != other_path and path.startswith(other_path.rstrip("/") + "/")
 
 
+def is_within(location: str, place: str) -> bool:
+    """True where `location` is this place, or lies below it."""
+    return same(location, place) or is_below(location, place)
+
+
 def is_nested(location: str, other: str) -> bool:
     """True where one of the two lies inside the other."""
     return is_below(location, other) or is_below(other, location)

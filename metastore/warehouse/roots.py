@@ -117,7 +117,7 @@ class _Resolver:
     """Follows symbolic links of local locations; each directory is looked at once."""
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = {"/": "/"}
+        self._known: dict[str, str] = {"/": "/", "": ""}
 
     def canonical(self, location: str) -> str:
         """Returns the canonical text of where a location leads."""
@@ -128,8 +128,13 @@ class _Resolver:
         return paths.canonical(location)
 
     def _real(self, path: str) -> str:
-        if path not in self._known:
-            above, name = os.path.split(path)
-            inside = os.path.join(self._real(above), name)  # noqa: PTH118 - called for each of thousands of partitions
-            self._known[path] = os.path.realpath(inside) if os.path.islink(inside) else inside  # noqa: PTH114
-        return self._known[path]
+        ahead = []
+        while path not in self._known:
+            ahead.append(path)
+            path = path.rpartition("/")[0]  # no library's: this is called for each of thousands of partitions
+        real = self._known[path]
+        for path in reversed(ahead):
+            inside = f"{real.rstrip('/')}/{path.rpartition('/')[2]}"
+            real = os.path.realpath(inside) if os.path.islink(inside) else inside  # noqa: PTH114
+            self._known[path] = real
+        return real

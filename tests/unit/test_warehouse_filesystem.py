@@ -139,19 +139,16 @@ def test_files_at_any_depth(warehouse: Warehouse) -> None:
     assert [paths.name(text) for text in below] == ["_versions", "empty", "k=1"]
 
 
-def test_files_are_deleted_and_empty_trees_go(warehouse: Warehouse) -> None:
-    location = paths.join(warehouse.root, "t")
-    for name in ("k=1/a", "k=1/b", "k=2/h=1/c"):
-        write(paths.join(location, name), 1)
-    warehouse.make_directory(paths.join(location, "k=3/h=1"))
-    for name in ("k=1/a", "k=2/h=1/c"):
-        assert warehouse.delete_directory(paths.join(location, name))
-    assert not warehouse.delete_empty_tree(location)
-    assert [file.location for file in warehouse.files(location)] == [paths.join(location, "k=1/b")]
-    assert not warehouse.exists(paths.join(location, "k=3"))
-    warehouse.delete_directory(paths.join(location, "k=1/b"))
-    assert warehouse.delete_empty_tree(location)
-    assert not warehouse.exists(location)
+@pytest.mark.parametrize("name", ["x" * 300, "loop/t"])
+def test_where_nothing_can_be_nothing_is(name: str, tmp_path: Path) -> None:
+    warehouse = Warehouse(str(tmp_path / "warehouse"))
+    warehouse.make_directory(warehouse.root)
+    (tmp_path / "warehouse/loop").symlink_to("loop")
+    place = paths.join(warehouse.root, name)
+    assert not warehouse.exists(place)
+    assert warehouse.children(place) == ([], [])
+    assert not warehouse.put_away(place, paths.join(warehouse.root, ".trash/1"))
+    assert not warehouse.delete_directory(place)
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

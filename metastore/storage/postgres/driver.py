@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
-from sqlalchemy import Connection
+from sqlalchemy import Connection, TextClause
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import Select
@@ -79,12 +79,14 @@ class Prepared:
     PostgreSQL plans it anew when what it knows of the tables has changed, as autovacuum keeps it.
     """
 
-    def __init__(self, name: str, query: Select[Any]) -> None:
+    def __init__(self, name: str, query: Select[Any] | TextClause, before: str = "") -> None:
+        """`before`: statements that are sent with it each time."""
         compiled = query.compile(dialect=_NUMBERED)
         self._name = name
         self._prepare = f"PREPARE {name} AS {compiled}"
         self._order = compiled.positiontup or ()
-        self._execute = f"EXECUTE {name}" + (f" ({', '.join(['%s'] * len(self._order))})" if self._order else "")
+        values = f" ({', '.join(['%s'] * len(self._order))})" if self._order else ""
+        self._execute = f"{before + '; ' if before else ''}EXECUTE {name}{values}"
 
     def rows(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
         """Returns what the query gives, values as psycopg2 has them. Raises DBAPIError."""

@@ -6,14 +6,15 @@ A descriptor never changes and its id is never used again, so what was once read
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from sqlalchemy import Connection, Table, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Connection, LargeBinary, Table, any_, bindparam, select
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from metastore.storage.cache import Cache
 from metastore.storage.mapping.descriptors import DIGEST_BYTES, B, Descriptor, Shared
 from metastore.storage.mapping.layout import Fields, Tail
+from metastore.storage.postgres.driver import Prepared
 from metastore.storage.schema import (
     column_lists,
     skew_specifications,
@@ -24,6 +25,16 @@ from metastore.storage.schema import (
 
 TailCache: TypeAlias = Cache[int, Tail]
 """By descriptor id."""
+
+_FIND: Final = {
+    table.name: Prepared(
+        f"find_{table.name}",
+        select(table.c.digest, table.c.id).where(
+            table.c.digest == any_(bindparam("digests", type_=ARRAY(LargeBinary)))
+        ),
+    )
+    for table in (storage_descriptors, column_lists, storage_formats, skew_specifications)
+}
 
 
 class Descriptors:
@@ -118,8 +129,8 @@ class Descriptors:
         return known
 
     def _ids(self, table: Table, digests: Iterable[bytes]) -> dict[bytes, int]:
-        query = select(table.c.digest, table.c.id).where(table.c.digest.in_(list(digests)))
-        return {bytes(row.digest): row.id for row in self._connection.execute(query)}
+        rows = _FIND[table.name].rows(self._connection, digests=list(digests))
+        return {bytes(digest): number for digest, number in rows}
 
 
 def _row(descriptor: Descriptor, columns_id: int, format_id: int, skew_id: int) -> Shared[Tail]:

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, delete, func, or_, select, text, update
+from sqlalchemy import Connection, delete, func, or_, select, update
 
 from metastore.context import AuditNote
+from metastore.storage.postgres.driver import run
 from metastore.storage.schema import audit_log
 
 WRITE: Final = """
     WITH taken AS (UPDATE audit_sequence SET last_number = last_number + 1 RETURNING last_number)
     INSERT INTO audit_log
         (number, at, request, user_name, for_user, address, method, objects, outcome, detail, told)
-    SELECT taken.last_number, clock_timestamp(), :request, :user_name, :for_user, :address, :method,
-           cast(:objects AS text[]), :outcome, cast(:detail AS jsonb), false
+    SELECT taken.last_number, clock_timestamp(), %(request)s, %(user_name)s, %(for_user)s, %(address)s, %(method)s,
+           cast(%(objects)s AS text[]), %(outcome)s, cast(%(detail)s AS jsonb), false
     FROM taken
 """
 """Writes a line: the last thing that a transaction does, so that the numbers are in the order of the commits."""
@@ -66,7 +67,7 @@ class Audit:
 
     def write(self, note: AuditNote) -> None:
         """Writes a line."""
-        self._connection.execute(text(WRITE), written(note))
+        run(self._connection, WRITE, **written(note))
 
     def untold(self, limit: int) -> list[AuditLine]:
         """Returns the first lines that are not in the log."""

@@ -150,17 +150,16 @@ _PURGE = tuple(
 )
 
 # In no order, which would be sorted on disk: the table is locked, so that nobody else adds the same names.
+_CHOSEN = """drop_id = :drop_id AND (cast(:names AS text[]) IS NULL OR name = ANY (cast(:names AS text[])))"""
 _RESTORE = text(f"""
-    WITH back AS (
-        DELETE FROM dropped_partitions WHERE drop_id = :drop_id
-            AND (cast(:names AS text[]) IS NULL OR name = ANY (cast(:names AS text[])))
-        RETURNING id, name, {_OWN}
-    ), stored AS (
+    WITH stored AS (
         INSERT INTO partitions (table_id, id, name, {_OWN}) OVERRIDING SYSTEM VALUE
-        SELECT :table_id, id, name, {_OWN} FROM back RETURNING id
+        SELECT :table_id, id, name, {_OWN} FROM dropped_partitions WHERE {_CHOSEN}
+        RETURNING id
     )
     SELECT array_agg(id), pg_notify('{CHANNEL}', '') FROM stored
 """)  # noqa: S608 - only constants of this module
+_RESTORED = text(f"DELETE FROM dropped_partitions WHERE {_CHOSEN}")  # noqa: S608 - only constants of this module
 _LEFT = text("""
     UPDATE drops SET partitions = (SELECT count(*) FROM dropped_partitions WHERE drop_id = :drop_id)
     WHERE id = :drop_id RETURNING partitions
@@ -314,6 +313,7 @@ class Drops:
         chosen = None if names is None else array_literal(names)
         given = {"drop_id": drop_id, "table_id": table_id, "names": chosen}
         ids = self._connection.execute(_RESTORE, given).scalar_one()
+        self._connection.execute(_RESTORED, given)
         for relation in ("skewed_locations", "column_statistics", "privileges", "partition_dependencies"):
             only = None if names is None else number_array_literal(ids or ())
             self._connection.execute(_ROWS_BACK[relation], {"drop_id": drop_id, "ids": only})

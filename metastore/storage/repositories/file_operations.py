@@ -13,7 +13,7 @@ from sqlalchemy.types import BigInteger
 from metastore.storage.postgres import clock
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.clock import now
-from metastore.storage.postgres.driver import run
+from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.schema import file_operations
 from metastore.storage.schema.file_operations import IN_THE_WAY
 
@@ -72,19 +72,27 @@ _FIND_IN_THE_WAY = f"""
 """  # noqa: S608 - only constants of the schema
 _IN_THE_WAY = _FIND_IN_THE_WAY.format(places="cast(%(places)s AS text[])")
 _REFER = f"{_SHARE}; {_IN_THE_WAY}"
-_INTEND = f"""
-    {UNHURRIED}; {_SHARE};
-    INSERT INTO file_operations (id, kind, location, places, root, decided_at, reason, query_id, lease_ends_at)
-    OVERRIDING SYSTEM VALUE
-    SELECT %(id)s, 'make', new.places[1], new.places, '', clock_timestamp(), 'made', '', clock_timestamp() + %(lease)s
-    FROM cast(%(places)s AS text[]) AS new(places) WHERE NOT EXISTS ({_FIND_IN_THE_WAY.format(places="new.places")})
-    ON CONFLICT (id) DO UPDATE SET error = NULL RETURNING id
-"""  # noqa: S608 - only constants of this module
-_MADE = f"""
-    {_SHARE};
-    DELETE FROM file_operations AS made WHERE id = %(id)s AND error IS NULL
-        AND NOT EXISTS ({_FIND_IN_THE_WAY.format(places="made.places")}) RETURNING id
-"""  # noqa: S608 - only constants of this module
+_INTEND = Prepared(
+    "intend",
+    text(f"""
+        INSERT INTO file_operations (id, kind, location, places, root, decided_at, reason, query_id, lease_ends_at)
+        OVERRIDING SYSTEM VALUE
+        SELECT cast(:id AS bigint), 'make', new.places[1], new.places, '', clock_timestamp(), 'made', '',
+            clock_timestamp() + cast(:lease AS interval)
+        FROM cast(:places AS text[]) AS new(places)
+        WHERE NOT EXISTS ({_FIND_IN_THE_WAY.format(places="new.places")})
+        ON CONFLICT (id) DO UPDATE SET error = NULL RETURNING id
+    """),  # noqa: S608 - only constants of this module
+    before=f"{UNHURRIED}; {_SHARE}",
+)
+_MADE = Prepared(
+    "made",
+    text(f"""
+        DELETE FROM file_operations AS made WHERE id = cast(:id AS bigint) AND error IS NULL
+            AND NOT EXISTS ({_FIND_IN_THE_WAY.format(places="made.places")}) RETURNING id
+    """),  # noqa: S608 - only constants of this module
+    before=_SHARE,
+)
 _DECIDE = """
     INSERT INTO file_operations AS known
         (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id)
@@ -206,12 +214,12 @@ class FileOperations:
 
         `number`: nobody else's, ever. One of the sequence's could come twice after a crash.
         """
-        return bool(run(self._connection, _INTEND, id=number, places=array_literal(places), lease=clock.LEASE))
+        return bool(_INTEND.rows(self._connection, id=number, places=array_literal(places), lease=clock.LEASE))
 
     def made(self, number: int) -> bool:
         """Ends what was intended: it belongs to the catalog with this transaction, of which nothing but the commit is
         left; false where it was spoiled, or something is in the way."""
-        return bool(run(self._connection, _MADE, id=number))
+        return bool(_MADE.rows(self._connection, id=number))
 
     def decide(
         self,

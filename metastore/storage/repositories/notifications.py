@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from metastore.context import caller
 from metastore.domain.events import FORMAT, MARK, Event, EventFilter, to_json
+from metastore.storage.postgres.driver import run
 from metastore.storage.schema import notification_log, notification_sequence, write_notifications
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, WriteEventInfo
@@ -32,16 +33,16 @@ _JOINED = text(f"""(
 
 APPEND: Final = """
     WITH taken AS (
-        UPDATE notification_sequence SET last_event_id = last_event_id + :count
-        RETURNING last_event_id - :count AS before, floor(extract(epoch FROM clock_timestamp()))::int AS time
+        UPDATE notification_sequence SET last_event_id = last_event_id + %(count)s
+        RETURNING last_event_id - %(count)s AS before, floor(extract(epoch FROM clock_timestamp()))::int AS time
     )
     INSERT INTO notification_log
         (event_id, event_time, event_type, catalog, database, table_name, message, repeated, repetitions)
     SELECT taken.before + new.position, taken.time, new.type, new.catalog, new.database, new.table_name,
-           '{"timestamp":' || taken.time || cast(:user AS text) || ',' || new.message, new.repeated, new.repetitions
+           '{"timestamp":' || taken.time || cast(%(user)s AS text) || ',' || new.message, new.repeated, new.repetitions
     FROM taken, unnest(
-        cast(:type AS text[]), cast(:catalog AS text[]), cast(:database AS text[]), cast(:table AS text[]),
-        cast(:message AS text[]), cast(:repeated AS text[]), cast(:repetitions AS int[])
+        cast(%(type)s AS text[]), cast(%(catalog)s AS text[]), cast(%(database)s AS text[]), cast(%(table)s AS text[]),
+        cast(%(message)s AS text[]), cast(%(repeated)s AS text[]), cast(%(repetitions)s AS int[])
     ) WITH ORDINALITY AS new(type, catalog, database, table_name, message, repeated, repetitions, position)
 """
 """Numbers and stores `appended` events, with the database's time. The row of the numbers stays locked until the commit:
@@ -76,8 +77,8 @@ class Notifications:
 
     def append(self, *events: Event) -> list[int]:
         """Appends events at once, and returns their numbers: the last thing that a transaction does."""
-        numbers = self._connection.execute(text(f"{APPEND} RETURNING event_id"), appended(events))
-        return sorted(numbers.scalars())
+        rows = run(self._connection, f"{APPEND} RETURNING event_id", **appended(events))
+        return sorted(number for (number,) in rows)
 
     def last(self) -> int:
         """Returns the newest event's number, 0 before the first."""

@@ -16,7 +16,7 @@ from metastore.storage.schema import databases, partition_lists, tables
 
 RAISE: Final = """
     INSERT INTO partition_lists (table_id, state)
-    SELECT id, gen_random_uuid() FROM unnest(cast(:listed AS bigint[])) AS id ORDER BY id
+    SELECT id, gen_random_uuid() FROM unnest(cast(%(listed)s AS bigint[])) AS id ORDER BY id
     ON CONFLICT (table_id) DO UPDATE SET state = excluded.state
 """
 """Gives the lists of these tables new states. Their rows stay locked until the commit, which must be near: who changes

@@ -18,6 +18,7 @@ from metastore.storage.mapping.descriptors import Descriptor, shared_part
 from metastore.storage.mapping.layout import OpenHead, whole_partitions
 from metastore.storage.mapping.partitions import partition_columns, partition_endings, partition_head
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
+from metastore.storage.postgres.driver import run
 from metastore.storage.postgres.listener import CHANNEL
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.references import TableRef
@@ -32,16 +33,17 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 _NEW = """
     ROWS FROM (
         unnest(
-            cast(:name AS text[]), cast(:values AS text[]), cast(:keys AS text[]), cast(:location AS text[]),
-            cast(:create_time AS int[]), cast(:last_access_time AS int[]), cast(:descriptor_id AS bigint[]),
-            cast(:start AS int[]), cast(:size AS int[]), cast(:id AS bigint[])
+            cast(%(name)s AS text[]), cast(%(values)s AS text[]), cast(%(keys)s AS text[]),
+            cast(%(location)s AS text[]),
+            cast(%(create_time)s AS int[]), cast(%(last_access_time)s AS int[]), cast(%(descriptor_id)s AS bigint[]),
+            cast(%(start)s AS int[]), cast(%(size)s AS int[]), cast(%(id)s AS bigint[])
         ),
-        jsonb_array_elements(cast(:parameters AS jsonb))
+        jsonb_array_elements(cast(%(parameters)s AS jsonb))
     ) AS new(
         name, "values", keys, location, create_time, last_access_time, descriptor_id, start, size, id, parameters
     )
 """
-_ENCODED = "substring(cast(:encoded AS bytea) FROM new.start FOR new.size)"
+_ENCODED = "substring(cast(%(encoded)s AS bytea) FROM new.start FOR new.size)"
 
 # What belongs to partitions, and goes with them.
 _SATELLITES: Final = {
@@ -80,28 +82,28 @@ _PUT_ASIDE = text(f"""{_DELETED}, gone AS ({_DOOMED} {_OWN}), kept AS (
 # The versions of a partition begin at its id, shifted by so much: one that comes in its place never has one of them.
 _VERSION_BITS: Final = 24
 
-_INSERT = text(f"""
+_INSERT = f"""
     WITH stored AS (
         INSERT INTO partitions
             (id, table_id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id,
              version, encoded)
         OVERRIDING SYSTEM VALUE
-        SELECT own_id, :table_id, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
+        SELECT own_id, %(table_id)s, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
                new.last_access_time, new.parameters, new.descriptor_id, own_id << {_VERSION_BITS}, {_ENCODED}
         FROM (SELECT nextval('partitions_id_seq') AS own_id, new.* FROM {_NEW}) AS new
         RETURNING id, name
     )
     SELECT array_agg(id ORDER BY name), pg_notify('{CHANNEL}', '') FROM stored
-""")  # noqa: S608 - only constants of this module
+"""  # noqa: S608 - only constants of this module
 
-_UPDATE = text(f"""
+_UPDATE = f"""
     UPDATE partitions AS old
     SET name = new.name, "values" = new."values"::text[], keys = new.keys::text[], location = new.location,
         create_time = new.create_time, last_access_time = new.last_access_time, parameters = new.parameters,
         descriptor_id = new.descriptor_id, version = old.version + 1, encoded = {_ENCODED}
     FROM {_NEW}
-    WHERE old.table_id = :table_id AND old.id = new.id AND old.id = ANY (cast(:id AS bigint[]))
-""")  # noqa: S608 - only constants of this module
+    WHERE old.table_id = %(table_id)s AND old.id = new.id AND old.id = ANY (cast(%(id)s AS bigint[]))
+"""  # noqa: S608 - only constants of this module
 
 
 def first_version(partition_id: int) -> int:
@@ -149,7 +151,7 @@ class PartitionsWrite:
         # In the order of names, so that two writers of the same partitions wait for each other instead of dying.
         new = sorted(new, key=lambda partition: partition.name)
         self._listed.add(table.id)
-        ids: list[int] = self._connection.execute(_INSERT, self._arrays(table, new)).scalars().one()
+        ids: list[int] = run(self._connection, _INSERT, **self._arrays(table, new))[0][0]
         self._insert_locations(table, {number: named.partition for number, named in zip(ids, new, strict=True)})
         return ids
 
@@ -158,7 +160,7 @@ class PartitionsWrite:
         if not changed:
             return
         self._listed.add(table.id)
-        self._connection.execute(_UPDATE, self._arrays(table, changed))
+        run(self._connection, _UPDATE, **self._arrays(table, changed))
         by_id = {partition.id: partition.partition for partition in changed if partition.id is not None}
         self._delete_locations(by_id)
         self._insert_locations(table, by_id)
