@@ -11,6 +11,12 @@ from typing import Final
 ACCURATE: Final = "COLUMN_STATS_ACCURATE"
 """The parameter of a table or partition that says what may be trusted, as JSON."""
 
+COUNTS: Final = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCoded")
+"""Hive's parameters that count what a table or partition holds."""
+
+ANALYZED: Final = "spark.sql.statistics."
+"""What the parameters begin with that Spark's ANALYZE sets."""
+
 _BASIC, _COLUMNS, _TRUE = "BASIC_STATS", "COLUMN_STATS", "true"
 
 Number = int | Fraction | float

@@ -52,6 +52,7 @@ class House:
 
     def __init__(self, database_url: str, folder: Path, undrop: float = 0.0) -> None:
         self.warehouse = folder / "warehouse"
+        self.uri = str(self.warehouse)
         self.steps: list[str] = []
         self.die_at: str | None = None
         self.write: str | None = None
@@ -154,7 +155,7 @@ def published(house: House) -> None:
         house.write = house.call("begin_write", BeginWriteRequest("db", "days")).queryId
     place = f"db.db/days/_versions/{house.write}/ds=1"
     house.put(place, "new")
-    entry = PublishPartition(["1"], PublishMode.OVERWRITE, f"{house.warehouse}/{place}", [])
+    entry = PublishPartition(["1"], PublishMode.OVERWRITE, f"{house.uri}/{place}", [])
     house.call("publish", PublishRequest("db", "days", house.write, [entry]))
     house.is_published = True
 
@@ -172,7 +173,7 @@ CALLS: dict[str, Callable[[House], object]] = {
     "create_catalog": lambda house: house.call("create_catalog", CreateCatalogRequest(Catalog("new"))),
     "create_table": lambda house: house.call("create_table", table("db", "new")),
     "create_table elsewhere": lambda house: house.call(
-        "create_table", table("db", "new", sd=descriptor(f"{house.warehouse}/a/b/c"))
+        "create_table", table("db", "new", sd=descriptor(f"{house.uri}/a/b/c"))
     ),
     "add_partition": lambda house: house.call("add_partition", partition("db", "days", ["3"])),
     "add_partitions": lambda house: house.call("add_partitions", [partition("db", "days", [n]) for n in "34567"]),

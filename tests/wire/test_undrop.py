@@ -98,6 +98,8 @@ def test_all_comes_back(name: str, house: House) -> None:
     assert house.trash() == []
     assert house.left() == {}
     house.agrees()
+    house.call("clean", CleanRequest(graceMillis=0))
+    assert [place for place in house.disk() if "_versions" in place] == [], "what had replaced it goes"
     with pytest.raises(NotFoundError, match=r"can be taken back: it was not dropped within METASTORE_UNDROP"):
         house.undrop(*wanted)
 
@@ -239,13 +241,15 @@ def test_what_came_after_a_truncation_stays(house: House) -> None:
         house.undrop("db.plain")
 
 
-def test_what_was_overwritten_and_cleaned_is_gone(house: House) -> None:
-    overwrite(house, "plain", [])
+@pytest.mark.parametrize(("name", "values", "rows"), [("plain", [], "rows"), ("days", ["1", "1"], "ds=1/hr=1/rows")])
+def test_what_was_overwritten_and_cleaned_is_gone(name: str, values: list[str], rows: str, house: House) -> None:
+    before = house.disk()[f"db.db/{name}/{rows}"]
+    overwrite(house, name, values)
     house.application.cleaning.run()
-    assert house.disk()["db.db/plain/rows"] == "plain"
-    house.call("clean", CleanRequest("db", "plain", graceMillis=0))
+    assert house.disk()[f"db.db/{name}/{rows}"] == before
+    house.call("clean", CleanRequest("db", name, graceMillis=0))
     with pytest.raises(InvalidOperationError, match="was cleaned"):
-        house.undrop("db.plain")
+        house.undrop(f"db.{name}")
 
 
 def test_the_newest_is_meant_or_the_number(house: House) -> None:

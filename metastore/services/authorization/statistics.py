@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS
 from metastore.domain.names import fold
 from metastore.encoding.redaction import REDACTED
 from thrift_idl.gen.hive_metastore.ttypes import Table
@@ -11,19 +12,14 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 # Of Hive (StatsSetupConst) and of Spark, which describe the rows and not the table.
 _STATISTICS: Final = frozenset(
     (
-        "COLUMN_STATS_ACCURATE",
+        *COUNTS,
+        ACCURATE,
         "STATS_GENERATED",
         "STATS_GENERATED_VIA_STATS_TASK",
         "DO_NOT_UPDATE_STATS",
-        "numFiles",
-        "numFilesErasureCoded",
-        "numRows",
-        "rawDataSize",
-        "totalSize",
         "transient_lastDdlTime",
     )
 )
-_SPARKS: Final = "spark.sql.statistics."
 _SET_BY_US: Final = (
     "catName",
     "dbName",
@@ -49,7 +45,7 @@ def changes_only_statistics(old: Table, new: Table) -> bool:
 
 def _rest(parameters: dict[str, str]) -> dict[str, str]:
     return {
-        name: value for name, value in parameters.items() if name not in _STATISTICS and not name.startswith(_SPARKS)
+        name: value for name, value in parameters.items() if name not in _STATISTICS and not name.startswith(ANALYZED)
     }
 
 

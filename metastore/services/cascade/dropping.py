@@ -5,11 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 
 from metastore.context import caller
+from metastore.domain import table_events
 from metastore.domain.names import TableName
 from metastore.services.cascade.acid_tables import follow_rename, forget_dropped, key_of
-from metastore.services.rules.table_data import auto_purged
+from metastore.services.cascade.dependencies import droppable
+from metastore.services.files.decisions import decide_removal
+from metastore.services.rules.events import table_text
+from metastore.services.rules.materialized_views import check_no_views
+from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
 from metastore.storage.references import StoredTable
+from metastore.storage.repositories.drops import TABLE
 from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
@@ -40,6 +47,32 @@ class Keeping:
         by = (asking.user, asking.peer) if asking else (None, None)
         table_id = table.ref.id if table else None
         return work.drops.begin(kind, name, self._period, by, table_id=table_id, partitions=partitions)
+
+
+def drop_with_files(
+    work: UnitOfWork,
+    stored: StoredTable,
+    keeping: Keeping,
+    warehouse: Warehouse,
+    *,
+    delete_data: bool = True,
+    cascade: bool = False,
+    purge: bool = False,
+) -> list[int]:
+    """Drops a table; `cascade`: with its dependents. Returns the file operations that are to be carried out.
+
+    Raises InvalidOperationError for one that is protected, or that a materialized view or dependent table is made of.
+    """
+    doomed = data_of(work, stored) if delete_data else []
+    check_no_views(work, stored.ref)
+    purge = purge or auto_purged(stored.encoded.decode())
+    drop_id = keeping.begin(work, TABLE, stored.ref.name, purge=purge)
+    for dropped in [*droppable(work, stored.ref, cascade=cascade), stored]:
+        table = dropped.encoded.decode()
+        check_unprotected(table)
+        drop_table(work, dropped, drop_id)
+        work.record(table_events.drop_table(table_text(table)))
+    return decide_removal(work, warehouse, doomed, drop_id=drop_id)
 
 
 def drop_table(work: UnitOfWork, stored: StoredTable, drop_id: int | None) -> None:

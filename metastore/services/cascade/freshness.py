@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from metastore.domain.column_statistics import ANALYZED
 from metastore.services.rules.tables import DDL_TIME
 from metastore.storage.references import TableRef
 from metastore.storage.repositories.dependencies import PartitionEdge, Spec
@@ -13,7 +14,6 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 # What Hive's clients say that they do (AlterTableType); Spark says nothing, but has statistics of its own.
 _NO_WRITES: Final = ("ADDPROPS", "DROPPROPS", "UPDATESTATS")
-_STATISTICS: Final = "spark.sql.statistics."
 _DATES: Final = (DDL_TIME, "last_modified_by", "last_modified_time")
 
 
@@ -60,5 +60,5 @@ def _counted(old: Partition, new: Partition) -> bool:
     """Tells whether only Spark's own statistics are others: its ANALYZE."""
     before, after = old.parameters or {}, new.parameters or {}
     keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-    of_spark = {key for key in keys if key.startswith(_STATISTICS)}
+    of_spark = {key for key in keys if key.startswith(ANALYZED)}
     return bool(of_spark) and not keys - of_spark - set(_DATES) and bool(old.sd == new.sd)

@@ -52,14 +52,13 @@ class CatalogService:
             raise AlreadyExistsError(f"Catalog {catalog.name} already exists") from None
 
     def _create(self, catalog: Catalog, database: Database) -> None:
-        with self._journal.making([catalog.locationUri]) as intent, self._store.transaction() as work:
+        with self._journal.transaction([catalog.locationUri]) as work:
             work.catalogs.insert(catalog)
             database = complete_database(
                 database, catalog.name, catalog.locationUri, catalog.createTime, self._warehouse.roots
             )
             work.databases.insert(catalog.name, database)
             work.record(events.create_catalog(catalog.name), events.create_database(database_text(database)))
-            intent.settle(work)
 
     def alter(self, name: str, new: Catalog) -> None:
         """Replaces description, location and parameters, where they are given; databases stay where they are.
@@ -70,7 +69,7 @@ class CatalogService:
         self._journal.attempt(lambda _: self._alter(name, new, places))
 
     def _alter(self, name: str, new: Catalog, places: Sequence[str]) -> None:
-        with self._journal.making(places) as intent, self._store.transaction() as work:
+        with self._journal.transaction(places) as work:
             catalog = _found(work, name, lock=True)
             before = encode_json(catalog)
             if new.name and fold(new.name) != name:
@@ -81,7 +80,6 @@ class CatalogService:
                 catalog.locationUri = self._located(new.locationUri)
             work.catalogs.update(catalog)
             work.record(events.alter_catalog(name, before, encode_json(catalog)))
-            intent.settle(work)
 
     def get(self, name: str) -> Catalog:
         """Reads a catalog. Raises NotFoundError."""

@@ -69,10 +69,9 @@ class DatabaseService:
             raise AlreadyExistsError(f"Database {database.name} already exists") from None
 
     def _create(self, catalog: str, database: Database) -> None:
-        with self._journal.making([database.locationUri]) as intent, self._store.transaction() as work:
+        with self._journal.transaction([database.locationUri]) as work:
             work.databases.insert(catalog, database)
             work.record(events.create_database(database_text(database)))
-            intent.settle(work)
 
     def get(self, name: DatabaseName) -> EncodedStruct[Database]:
         """Reads a database. Raises NotFoundError."""
@@ -101,7 +100,7 @@ class DatabaseService:
         self._journal.attempt(lambda _: self._alter(name, new, places))
 
     def _alter(self, name: DatabaseName, new: Database, places: Sequence[str]) -> None:
-        with self._journal.making(places) as intent, self._store.transaction() as work:
+        with self._journal.transaction(places) as work:
             stored = get_database(work, name, lock=True)
             old = stored.encoded.decode()
             new.name, new.createTime = name.name, old.createTime
@@ -112,7 +111,6 @@ class DatabaseService:
             new = self._completed(work, name.catalog, new)
             work.databases.update(stored.id, new)
             work.record(events.alter_database(database_text(old), database_text(new)))
-            intent.settle(work)
 
     def drop(self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
         """Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default

@@ -8,12 +8,13 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.skew_places import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
 from metastore.services.files.journal import Journal
+from metastore.services.files.retired import is_visible
+from metastore.services.files.uses import unused
 from metastore.services.rules.locations import places_of
 from metastore.services.rules.lookup import get_database, get_table
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
-from metastore.storage.repositories.locations import UNUSED
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import TRASH, FoundFile, Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
@@ -56,7 +57,7 @@ class FileCheckService:
             below = self._warehouse.children(location)[1]
             looked += len(below)
             problems += self._missing(database, [location] if self._warehouse.is_missing(location) else [], repair)
-            problems += self._unowned(database, [text for text in below if not _is_hidden(text)], repair)
+            problems += self._unowned(database, [text for text in below if is_visible(text)], repair)
         return CheckFilesResult(problems, looked)
 
     def _tables(self, name: TableName) -> Iterator[StoredTable]:
@@ -102,15 +103,17 @@ class FileCheckService:
 
     def _missing(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
         if repair and places:
-            with self._journal.making(places) as intent, self._store.transaction() as work:
-                intent.settle(work)
+            with self._journal.transaction(places):
+                pass
         return [FileProblem(place, MISSING, owner, 0, 0, mendable=True, mended=repair) for place in places]
 
     def _unowned(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
         """Returns those of the directories that nobody refers to, writes, waits to have removed, or is about to
         make."""
         with self._store.read() as work:
-            free = _unused(work, places)
+            free = [
+                text for text in unused(work, places) if not work.file_operations.in_the_way([paths.canonical(text)])
+            ]
         problems = []
         for text in free:
             files = self._warehouse.files(text)
@@ -196,25 +199,12 @@ class _Walk:
                 self._seen.add(key)
             if key in self._above:
                 self._walk(child)
-            elif key not in self._places and not _is_hidden(child) and paths.name(child) != DEFAULT_DIRECTORY:
+            elif key not in self._places and is_visible(child) and paths.name(child) != DEFAULT_DIRECTORY:
                 self.unowned.append(child)
 
 
 def _has_directories(sd: StorageDescriptor) -> bool:
     return bool(sd.storedAsSubDirectories and sd.skewedInfo.skewedColNames)
-
-
-def _unused(work: UnitOfWork, places: Sequence[str]) -> list[str]:
-    keys = {paths.canonical(place): place for place in places}
-    uses = [of(keys) for of in (work.locations.referred, work.locations.written, work.locations.retired)]
-    made = work.file_operations.being_made(list(keys))
-    free = [key for key in keys if key not in made and all(use.get(key, UNUSED) == UNUSED for use in uses)]
-    return [keys[key] for key in free if not work.file_operations.in_the_way([key])]
-
-
-def _is_hidden(location: str) -> bool:
-    """Tells whether engines overlook it."""
-    return paths.name(location).startswith(("_", "."))
 
 
 def _problem(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from metastore.domain import table_events
-from metastore.domain.column_statistics import ACCURATE
+from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
@@ -33,10 +33,8 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import FileLayout, PublishMode, PublishPartition, PublishResult
 
-STATISTICS = ("numFiles", "numRows", "totalSize", "rawDataSize")
 # What was counted before a write no longer describes the data; Spark's ANALYZE puts it into names of its own.
-_NOT_KEPT = (*STATISTICS, ACCURATE)
-_ANALYZED = "spark.sql.statistics."
+_NOT_KEPT = (*COUNTS, ACCURATE)
 
 
 class Publication(NamedTuple):
@@ -96,7 +94,7 @@ class PublishingService:
         close_published(work, stored, query_id)
         if struct.partitionKeys:
             result, drop_id = self._publish_partitions(work, stored, struct, entries)
-            if any(key.startswith(_ANALYZED) for key in struct.parameters):
+            if any(key.startswith(ANALYZED) for key in struct.parameters):
                 _forget_counts_of_all(work, get_table(work, table, lock="change"))
         else:
             result, drop_id = self._publish_table(work, get_table(work, table, lock="change"), entries)
@@ -239,12 +237,12 @@ def _merge(sd: StorageDescriptor, parameters: dict[str, str], entry: PublishPart
     info.skewedColValueLocationMaps |= _locations(entry)
     _forget_counts(parameters)
     for key, value in (entry.parameters or {}).items():
-        parameters[key] = _sum(parameters.get(key, "0"), value) if key in STATISTICS else value
+        parameters[key] = _sum(parameters.get(key, "0"), value) if key in COUNTS else value
 
 
 def _forget_counts(parameters: dict[str, str]) -> None:
     """Those that a write does not add up."""
-    for key in [key for key in parameters if key == ACCURATE or key.startswith(_ANALYZED)]:
+    for key in [key for key in parameters if key == ACCURATE or key.startswith(ANALYZED)]:
         del parameters[key]
 
 

@@ -11,25 +11,22 @@ from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.cascade.dependencies import check_unmarked, droppable
-from metastore.services.cascade.dropping import Keeping, drop_table
+from metastore.services.cascade.dependencies import check_unmarked
+from metastore.services.cascade.dropping import Keeping, drop_with_files
 from metastore.services.clock import Clock
-from metastore.services.files.decisions import decide_removal
 from metastore.services.files.journal import Journal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_table
-from metastore.services.rules.materialized_views import add_sources, check_no_views
+from metastore.services.rules.materialized_views import add_sources
 from metastore.services.rules.privileges import add_privileges
 from metastore.services.rules.replaced_rows import check_newest
-from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
 from metastore.services.rules.transactional import check_new
 from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.mapping.layout import decoded_with_id, with_id
 from metastore.storage.queries.filters import table_condition
-from metastore.storage.repositories.drops import TABLE
 from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.structs import copied
@@ -175,16 +172,15 @@ class TableService:
         Raises NotFoundError, InvalidOperationError for what a materialized view or dependent table is made of.
         """
         with self._store.transaction() as work:
-            stored = get_table(work, table, lock="change")
-            doomed = data_of(work, stored) if delete_data else []
-            check_no_views(work, stored.ref)
-            purge = purge or auto_purged(stored.encoded.decode())
-            drop_id = self._keeping.begin(work, TABLE, table, purge=purge)
-            for dropped in [*droppable(work, stored.ref, cascade=cascade), stored]:
-                check_unprotected(dropped.encoded.decode())
-                drop_table(work, dropped, drop_id)
-                work.record(table_events.drop_table(table_text(dropped.encoded.decode())))
-            removing = decide_removal(work, self._warehouse, doomed, drop_id=drop_id)
+            removing = drop_with_files(
+                work,
+                get_table(work, table, lock="change"),
+                self._keeping,
+                self._warehouse,
+                delete_data=delete_data,
+                cascade=cascade,
+                purge=purge,
+            )
         self._journal.carry_out(removing)
 
 

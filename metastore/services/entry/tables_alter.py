@@ -21,25 +21,22 @@ from metastore.errors import (
 from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.buckets import check_bucketing_columns, keep_table_order
 from metastore.services.cascade.columns import forget_columns_of_table
-from metastore.services.cascade.dependencies import check_alter, droppable, follow_altered
-from metastore.services.cascade.dropping import Keeping, drop_table
+from metastore.services.cascade.dependencies import check_alter, follow_altered
+from metastore.services.cascade.dropping import Keeping, drop_with_files
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.clock import Clock
-from metastore.services.files.decisions import Looked, decide_moves, decide_removal, refer
+from metastore.services.files.decisions import Looked, decide_moves, refer
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.open_writes import follow_move
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
-from metastore.services.rules.materialized_views import check_no_views
 from metastore.services.rules.meta_confs import disallows_type_changes
 from metastore.services.rules.partitions import check_version, updates_statistics
-from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
 from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill_statistics, is_true, is_view, normalise
 from metastore.services.rules.transactional import check_changed
 from metastore.storage.references import StoredTable, TableRef
-from metastore.storage.repositories.drops import TABLE
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
@@ -122,7 +119,8 @@ class TableAlterService:
             target = _target(work, stored.ref, database)
             check_alter(work, stored, old, new, propagate=self._propagate)
             replacing = renamed and replaces(context)
-            removing = self._make_way(work, database.table(new.tableName)) if replacing else []
+            there = work.tables.find(database.table(new.tableName), lock="change") if replacing else None
+            removing = drop_with_files(work, there, self._keeping, self._warehouse) if there else []
             move = None if replacing else self._move(work, stored, old, new)
             forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
             work.tables.update(stored.ref.id, target, new)
@@ -136,23 +134,6 @@ class TableAlterService:
             if not move and new.sd.location != old.sd.location:
                 refer(work, [new.sd.location])
             return [*removing, *decide_moves(work, looked, [move] if move else [], stored.ref.id)]
-
-    def _make_way(self, work: UnitOfWork, name: TableName) -> list[int]:
-        """Drops the table of a name, if there is one; returns what is to be carried out.
-
-        Raises InvalidOperationError for what a materialized view or dependent table is made of.
-        """
-        there = work.tables.find(name, lock="change")
-        if there is None:
-            return []
-        doomed, struct = data_of(work, there), there.encoded.decode()
-        check_no_views(work, there.ref)
-        check_unprotected(struct)
-        droppable(work, there.ref, cascade=False)
-        drop_id = self._keeping.begin(work, TABLE, name, purge=auto_purged(struct))
-        drop_table(work, there, drop_id)
-        work.record(table_events.drop_table(table_text(struct)))
-        return decide_removal(work, self._warehouse, doomed, drop_id=drop_id)
 
     def _count(self, name: TableName, new: Table) -> dict[str, DirectoryStatistics]:
         """The files of a table without partitions: file systems are asked before anything is locked."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from metastore.domain import table_events
+from metastore.domain.column_statistics import ACCURATE, COUNTS
 from metastore.domain.events import Event
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError, UnavailableError
@@ -15,7 +16,7 @@ from metastore.services.files.emptied import OWN_DIRECTORIES
 from metastore.services.files.journal import Journal
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.lookup import get_table
-from metastore.services.rules.table_data import check_unprotected, owns_data
+from metastore.services.rules.table_data import check_unprotected, directories, owns_data
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.drops import TRUNCATED
 from metastore.storage.repositories.partitions import named
@@ -24,9 +25,7 @@ from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
-from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
-
-_COUNTS = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCoded")
+from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
 
 class TruncationService:
@@ -84,7 +83,7 @@ class TruncationService:
             whole = partitions is None and not table.partitionKeys
             chosen = [] if whole else _chosen(work, stored, partitions)
             owners = [table.sd] if whole else [partition.partition.sd for partition in chosen]
-            doomed = [place for sd in owners for place in _directories(sd)] if inside is not None else []
+            doomed = [place for sd in owners for place in directories(sd)] if inside is not None else []
             self._check_alone(work, stored, doomed, None if whole else [partition.id for partition in chosen])
             if inside is not None and (unknown := [text for text in doomed if text not in inside]):
                 raise _NotListedError(unknown)
@@ -146,15 +145,8 @@ def _is_own(location: str) -> bool:
     return paths.name(location) in OWN_DIRECTORIES
 
 
-def _directories(sd: StorageDescriptor) -> list[str]:
-    """Where rows lie: the directory, and skewed ones elsewhere."""
-    skewed = paths.absolute(sd.skewedInfo.skewedColValueLocationMaps.values())
-    elsewhere = [text for text in skewed if text != sd.location]
-    return [sd.location, *(text for text in elsewhere if not paths.is_below(text, sd.location))] if sd.location else []
-
-
 def _empty(owner: Table | Partition) -> None:
     """Of a table or partition: Hive's statistics say zero, and no skewed value has a directory any more."""
-    owner.parameters |= {name: "0" for name in _COUNTS if name in owner.parameters}
-    owner.parameters["COLUMN_STATS_ACCURATE"] = '{"BASIC_STATS":"true"}'
+    owner.parameters |= {name: "0" for name in COUNTS if name in owner.parameters}
+    owner.parameters[ACCURATE] = '{"BASIC_STATS":"true"}'
     owner.sd.skewedInfo.skewedColValueLocationMaps = {}

@@ -6,7 +6,6 @@ was only slow may still make files, which are removed at the end of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -95,7 +94,12 @@ class DeadWriteCleaning:
             used = work.locations.referred(own)
         there = [text for text in own if text not in used and self._warehouse.exists(text)]
         directories = {
-            text: [file for file in self._warehouse.files(text) if not _is_in(file.location, staying)] for text in there
+            text: [
+                file
+                for file in self._warehouse.files(text)
+                if not any(paths.is_within(file.location, text) for text in staying)
+            ]
+            for text in there
         }
         shared = [*_shared(dead), *(source for source, _ in away)]
         files = {}
@@ -172,11 +176,7 @@ def _shared(dead: DeadWrite) -> list[str]:
     brought = (paths.parent(end) if holds(paths.name(end), dead.query_id) else end for end in ends)
     places = dict.fromkeys([*dead.locations, *brought])
     own = [paths.join(root, folder, dead.query_id) for root in dead.roots for folder in OWN_DIRECTORIES]
-    return [place for place in places if not _is_in(place, own)]
-
-
-def _is_in(location: str, places: Iterable[str]) -> bool:
-    return any(paths.same(location, place) or paths.is_below(location, place) for place in places)
+    return [place for place in places if not any(paths.is_within(place, text) for text in own)]
 
 
 def _failure(query_id: str, error: MetastoreError) -> CleanedLocation:

@@ -115,6 +115,13 @@ class Journal:
                 self._undone.append((number, intent.made))
             raise
 
+    @contextmanager
+    def transaction(self, places: Sequence[str]) -> Iterator[UnitOfWork]:
+        """A transaction that gives directories to the catalog, which are made before it."""
+        with self.making(places) as intent, self._store.transaction() as work:
+            yield work
+            intent.settle(work)
+
     def carry_out(self, ids: Sequence[int], *, mine: bool = True) -> dict[int, str]:
         """Does what was decided, after the commit. What fails is logged and left to the background: the call is done.
 

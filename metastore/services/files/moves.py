@@ -20,7 +20,7 @@ def relocate(sd: StorageDescriptor, move: Move) -> None:
     """Rewrites the location and skewed locations that are, or lie below, what moves."""
 
     def new(location: str | None) -> str | None:
-        if location and (paths.same(location, move.source) or paths.is_below(location, move.source)):
+        if location and paths.is_within(location, move.source):
             return move.target + paths.normalise(location)[len(paths.normalise(move.source)) :]
         return location
 
@@ -35,6 +35,6 @@ def relocate(sd: StorageDescriptor, move: Move) -> None:
 def follow(location: str, moves: Iterable[tuple[str, str]]) -> str:
     """Tells where something lies now that lay there before these moves, in their order."""
     for source, target in moves:
-        if paths.same(location, source) or paths.is_below(location, source):
+        if paths.is_within(location, source):
             location = target + paths.canonical(location)[len(paths.canonical(source)) :]
     return location

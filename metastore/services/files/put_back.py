@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from metastore.domain import table_events
-from metastore.domain.column_statistics import ACCURATE
+from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.decisions import Looked, decide_return, refer
 from metastore.services.files.moves import Move, follow
@@ -19,13 +19,12 @@ from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
+from metastore.structs import copied
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
 Owner = TypeVar("Owner", Table, Partition)
-_COUNTS: Final = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCoded", ACCURATE)
-_ANALYZED: Final = "spark.sql.statistics."
 
 
 def only(places: Iterable[str] | None, move: Move | None = None) -> Callable[[str], str | None]:
@@ -77,7 +76,7 @@ def _partitions(
     state, exact = [], []
     for partition in there:
         old = was[partition.id]
-        state.append((partition.partition.sd, old.partition.sd))
+        state.append((copied(partition.partition.sd), old.partition.sd))
         if partition.version == old.version + 1:
             exact.append(partition.id)
         _restore(
@@ -125,7 +124,7 @@ def _restore(owner: Owner, was: Owner, drop: Drop, name: str, exact: bool) -> No
 
 
 def _is_count(key: str) -> bool:
-    return key in _COUNTS or key.startswith(_ANALYZED)
+    return key in (*COUNTS, ACCURATE) or key.startswith(ANALYZED)
 
 
 def _retire(

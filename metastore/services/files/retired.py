@@ -12,6 +12,7 @@ from metastore.services.files.decisions import decide_dooms
 from metastore.services.files.emptied import with_empty_parents
 from metastore.services.files.journal import Journal
 from metastore.services.files.operations import DROPPED, TRUNCATED
+from metastore.services.files.uses import unused
 from metastore.storage.repositories.locations import UNUSED, Use
 from metastore.storage.repositories.retired_locations import Doom, RetiredLocation
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -105,7 +106,7 @@ class RetiredCleaning:
     def _doomed(self, retired: RetiredLocation, use: Use, partitioned: bool) -> Doomed:
         place = retired.location
         inside, below = self._warehouse.children(place)
-        if not (paths.same(place, retired.root) or paths.is_below(place, retired.root)):
+        if not paths.is_within(place, retired.root):
             files = inside if use.below else self._warehouse.files(place)
             token = token_of(retired.query_id)
             own = [found_file for found_file in files if token and holds_token(paths.name(found_file.location), token)]
@@ -118,7 +119,7 @@ class RetiredCleaning:
         # Others lie in it, too: of a table without partitions, all that engines would read there was the table's.
         visible = [found_file for found_file in inside if is_visible(found_file.location)]
         with self._store.read() as work:
-            folders = [] if partitioned else _unused(work, [text for text in below if is_visible(text)])
+            folders = [] if partitioned else unused(work, [text for text in below if is_visible(text)])
         files = [*visible, *(file for folder in folders for file in self._warehouse.files(folder))]
         return Doomed(whole=False, places=[*(found_file.location for found_file in visible), *folders], files=files)
 
@@ -150,7 +151,7 @@ def _still_free(
     """Returns those of which nobody has taken anything since."""
     uses = _uses(work, [retired for retired, _ in looked])
     places = [place for _, doomed in looked for place in doomed.places]
-    used = {*places} - {*_unused(work, places)}
+    used = {*places} - {*unused(work, places)}
     return [
         (retired, doomed)
         for retired, doomed in looked
@@ -162,13 +163,6 @@ def _still_free(
 
 def _doom(retired: RetiredLocation, doomed: Doomed) -> Doom:
     return Doom(retired, DROPPED if doomed.whole else TRUNCATED, [paths.canonical(place) for place in doomed.places])
-
-
-def _unused(work: UnitOfWork, places: list[str]) -> list[str]:
-    """Returns those where nothing lies, at any depth."""
-    keys = {paths.canonical(place): place for place in places}
-    used = {**work.locations.referred(keys), **work.locations.written(keys), **work.locations.retired(keys)}
-    return [text for key, text in keys.items() if key not in used]
 
 
 def _entry(retired: RetiredLocation, doomed: Doomed) -> list[CleanedLocation]:

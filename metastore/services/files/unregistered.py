@@ -11,9 +11,9 @@ from metastore.errors import MetastoreError, UnavailableError
 from metastore.services.files.decisions import decide_removal
 from metastore.services.files.emptied import STAGING, with_empty_parents
 from metastore.services.files.journal import Journal
+from metastore.services.files.uses import unused, uses
 from metastore.services.rules.tables import is_view
-from metastore.storage.repositories.locations import UNUSED, Use
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FoundFile, Warehouse
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
@@ -49,7 +49,7 @@ class UnregisteredCleaning:
     def _remove(self, table_id: int, places: list[str], root: str) -> None:
         with self._store.transaction(of_call=False) as work:
             work.file_operations.alone()  # who refers to one from now on waits until it is gone
-            free = [place for place in places if _use(work, place) == UNUSED]
+            free = unused(work, places)
             ids = decide_removal(work, self._warehouse, free, table_id=table_id)
         if failed := self._journal.carry_out(ids):
             raise UnavailableError(next(iter(failed.values())))
@@ -67,7 +67,7 @@ class UnregisteredCleaning:
     def _unused(self, place: str) -> Iterator[tuple[str, list[FoundFile]]]:
         """Returns the place itself, or those in it to which nothing refers, as far up as possible."""
         with self._store.read() as work:
-            use = _use(work, place)
+            use = uses(work, [place])[place]
         if use.itself:
             return
         if not use.below:
@@ -75,14 +75,6 @@ class UnregisteredCleaning:
             return
         for child in self._warehouse.children(place)[1]:
             yield from self._unused(child)
-
-
-def _use(work: UnitOfWork, place: str) -> Use:
-    """By whom it is used: objects, open writes, what was replaced."""
-    key = paths.canonical(place)
-    of = work.locations
-    uses = [found([key]).get(key, UNUSED) for found in (of.referred, of.written, of.retired)]
-    return Use(any(use.itself for use in uses), any(use.below for use in uses))
 
 
 def _is_old(files: list[FoundFile], grace: timedelta) -> bool:

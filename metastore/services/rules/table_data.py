@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain.names import PROTECTED
 from metastore.errors import InvalidOperationError
-from metastore.services.rules.locations import is_managed
+from metastore.services.rules.locations import is_managed, places_of
 from metastore.services.rules.tables import is_true, is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
-from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
 _PURGE = "ifPurge"  # Hive's property of a call's context
 _AUTO_PURGE = "auto.purge"  # and of a table
@@ -68,17 +68,17 @@ def places_of_partition(partition: Partition, root: str) -> list[str]:
     original = partition.parameters.get("original_location")
     if original and is_true(partition.parameters, "is_archived"):
         return [text for text in paths.absolute([original]) if root and paths.is_below(text, root)]
-    own = partition.sd.location
-    skewed = paths.absolute(partition.sd.skewedInfo.skewedColValueLocationMaps.values())
-    return [own, *(text for text in skewed if not paths.is_below(text, own))] if own else skewed
+    return directories(partition.sd)
+
+
+def directories(sd: StorageDescriptor) -> list[str]:
+    """Returns where rows lie: the directory, and those of skewed values that lie elsewhere."""
+    places = places_of(sd)
+    return [*places[:1], *(text for text in places[1:] if not paths.is_within(text, places[0]))]
 
 
 def spared(roots: Roots, places: Sequence[str], kept: Sequence[str]) -> list[str]:
     """Returns the places without those in which lies what is `kept`: what was dropped without its data."""
     staying = roots.canonical(kept).values()
     leading = roots.canonical(places)
-    return [
-        text
-        for text, place in leading.items()
-        if not any(paths.same(other, place) or paths.is_below(other, place) for other in staying)
-    ]
+    return [text for text, place in leading.items() if not any(paths.is_within(other, place) for other in staying)]

@@ -6,10 +6,11 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import boto3
@@ -27,13 +28,54 @@ from tests.bench.faults.server import FAULTS
 from tests.fixtures import server as servers
 from tests.fixtures.server import running
 from tests.wire import test_file_races as races
-from tests.wire.test_file_faults import ALL, CALLS, LEFT
-from tests.wire.test_undrop_faults import DROPS, RETURNING
-from thrift_idl.gen.hive_metastore.ttypes import Database
-from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest
+from tests.wire.test_file_faults import ALL, CALLS, LEFT, House, published
+from tests.wire.test_undrop_faults import DROPS
+from thrift_idl.gen.hive_metastore.ttypes import Database, DropPartitionsRequest, RequestPartsSpec
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest, UndropRequest
 
 STEPS = ("intended", "made", "committed", "claimed", "moved", "put away", "removed", "done")
 COMMITS = 4
+
+
+class Case(NamedTuple):
+    """A call, what is done before it, and the rows that are there afterwards."""
+
+    name: str
+    before: Callable[[House], object]
+    call: Callable[[House], object]
+    left: Set[str]
+
+
+def undropping(wanted: UndropRequest) -> Callable[[House], object]:
+    return lambda house: house.call("undrop", wanted)
+
+
+MORE: dict[str, tuple[Callable[[House], object], UndropRequest]] = {
+    "overwriting": (published, UndropRequest("db", "days", None, "ds=1")),
+    "table, by another name": (
+        lambda house: house.call("drop_table", "db", "days", True),
+        UndropRequest("db", "days", None, None, "weeks"),
+    ),
+    "partitions": (
+        lambda house: house.call(
+            "drop_partitions_req", DropPartitionsRequest("db", "days", RequestPartsSpec(names=["ds=1", "ds=2"]))
+        ),
+        UndropRequest("db", "days"),
+    ),
+}
+CASES = {
+    "0": [Case(name, lambda _: None, call, LEFT.get(name, ALL)) for name, call in CALLS.items()],
+    "3600": [Case(f"undrop {name}", drop, undropping(wanted), ALL) for name, (drop, wanted) in (DROPS | MORE).items()],
+}
+"""By the seconds for which what is dropped can be taken back."""
+
+
+def chosen(only: Sequence[str]) -> dict[str, list[Case]]:
+    """Those whose names begin so; all where nothing is given."""
+    found = {
+        undrop: [case for case in those if case.name.startswith(tuple(only) or "")] for undrop, those in CASES.items()
+    }
+    return {undrop: those for undrop, those in found.items() if those}
 
 
 @contextmanager
@@ -86,14 +128,19 @@ def house(s3: bool, undrop: str, *, swallows: bool = False) -> Iterator[tuple[Ru
         yield RunningHouse(server.port, url, disk), control, swallower
 
 
-def attempted(one: RunningHouse, name: str, tally: Counter[str]) -> bool:
-    """Makes the call; false where an error was answered."""
+def attempted(one: RunningHouse, case: Case, tally: Counter[str]) -> None:
+    """Makes the call; what is answered instead is counted."""
     try:
-        (CALLS.get(name) or DROPS[name][0])(one)
+        case.call(one)
     except (TException, TExceptionBase, MetastoreError) as error:
-        tally[f"{name}: {type(error).__name__}"] += 1
-        return False
-    return True
+        tally[f"{case.name}: {type(error).__name__}"] += 1
+
+
+def looked(one: RunningHouse, case: Case, at: str) -> list[str]:
+    """Returns what is wrong once all is done."""
+    one.settled()
+    one.call("clean", CleanRequest(graceMillis=0))
+    return [f"{case.name}, {at}: {text}" for text in one.wrong(case.left)]
 
 
 def told(kind: str, cases: int, tally: Counter[str], wrong: list[str]) -> None:
@@ -109,66 +156,49 @@ def main() -> None:
 
 @main.command("kills")
 @click.option("--s3", is_flag=True, help="On objects instead of local files.")
-def kills(s3: bool) -> None:
+@click.option("--only", multiple=True, help="Of the calls whose names begin so.")
+def kills(s3: bool, only: tuple[str, ...]) -> None:
     """A worker is killed (-9) at every step of every call, and of every undrop; the client makes its call again."""
     tally: Counter[str] = Counter()
     wrong: list[str] = []
     cases = 0
-    with house(s3, "0") as (one, control, _):
-        for name in CALLS:
-            for step in STEPS:
+    for undrop, those in chosen(only).items():
+        with house(s3, undrop) as (one, control, _):
+            for case, step in product(those, STEPS):
+                case.before(one)
                 control.write_text(step)
                 before = one.broken
-                attempted(one, name, tally)
+                attempted(one, case, tally)
                 control.unlink(missing_ok=True)
                 if one.broken > before:
                     cases += 1
-                    one.settled()
-                    one.call("clean", CleanRequest(graceMillis=0))
-                    wrong += [f"{name}, {step}: {text}" for text in one.wrong(LEFT.get(name, ALL))]
-                one.clear()
-                one.fill()
-            click.echo(f"{name}: {cases} cases so far, {len(wrong)} wrong", err=True)
-    with house(s3, "3600") as (one, control, _):
-        for name, (drop, wanted) in DROPS.items():
-            for step in RETURNING:
-                drop(one)
-                control.write_text(step)
-                before = one.broken
-                try:
-                    one.call("undrop", wanted)
-                except (TException, TExceptionBase) as error:
-                    tally[f"undrop {name}: {type(error).__name__}"] += 1
-                control.unlink(missing_ok=True)
-                cases += one.broken > before
-                one.settled()
-                wrong += [f"undrop {name}, {step}: {text}" for text in one.wrong(ALL)]
+                    wrong += looked(one, case, step)
+                one.renewed()
+                click.echo(f"{case.name}, {step}: {cases} cases so far, {len(wrong)} wrong", err=True)
     told(f"killed workers{' on S3' if s3 else ''}", cases, tally, wrong)
     sys.exit(bool(wrong))
 
 
 @main.command("commits")
 @click.option("--s3", is_flag=True, help="On objects instead of local files.")
-def commits(s3: bool) -> None:
+@click.option("--only", multiple=True, help="Of the calls whose names begin so.")
+def commits(s3: bool, only: tuple[str, ...]) -> None:
     """A proxy before PostgreSQL swallows the nth COMMIT of each call, or the answer to it, and cuts the connection."""
     tally: Counter[str] = Counter()
     wrong: list[str] = []
     cases = 0
-    with house(s3, "0", swallows=True) as (one, _, swallower):
-        assert swallower
-        for name in CALLS:
-            for number in range(1, COMMITS + 1):
-                for arrives in (True, False):
-                    swallower.arm(number, arrives=arrives)
-                    attempted(one, name, tally)
-                    cases += swallower.disarm()
-                    one.settled()
-                    one.call("clean", CleanRequest(graceMillis=0))
-                    at = f"{name}, {'answer to ' if arrives else ''}commit {number}"
-                    wrong += [f"{at}: {text}" for text in one.wrong(LEFT.get(name, ALL))]
-                    one.clear()
-                    one.fill()
-            click.echo(f"{name}: {cases} cases so far, {len(wrong)} wrong", err=True)
+    for undrop, those in chosen(only).items():
+        with house(s3, undrop, swallows=True) as (one, _, swallower):
+            assert swallower
+            for case, number, arrives in product(those, range(1, COMMITS + 1), (True, False)):
+                case.before(one)
+                swallower.arm(number, arrives=arrives)
+                attempted(one, case, tally)
+                cases += swallower.disarm()
+                at = f"{'answer to ' if arrives else ''}commit {number}"
+                wrong += looked(one, case, at)
+                one.renewed()
+                click.echo(f"{case.name}, {at}: {cases} cases so far, {len(wrong)} wrong", err=True)
     told(f"swallowed commits{' on S3' if s3 else ''}", cases, tally, wrong)
     sys.exit(bool(wrong))
 

@@ -16,7 +16,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from tests.wire.test_file_faults import House
-from thrift_idl.gen.hive_metastore.ttypes import DropCatalogRequest, GetCatalogRequest, Partition, Table
+from thrift_idl.gen.hive_metastore.ttypes import DropCatalogRequest, Partition, Table
 from thrift_idl.gen.metastore import Metastore
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest
 
@@ -86,9 +86,10 @@ class RunningHouse(House):
     """The tables of the tests of faults, in a server that runs for itself."""
 
     def __init__(self, port: int, database_url: str, disk: LocalDisk | Bucket) -> None:
-        self.port, self.disk, self.warehouse = port, disk, Path(disk.uri)
+        self.port, self.disk, self.uri = port, disk, disk.uri
         self._engine = create_engine(database_url, poolclass=NullPool)
         self.broken = 0
+        self._files: dict[str, str] = {}  # when they were looked at last
         self.write, self.is_published = None, False
         self.fill()
 
@@ -129,6 +130,11 @@ class RunningHouse(House):
         self.disk.remove("a")  # what was made above a table, which stays
         self.write, self.is_published = None, False
 
+    def renewed(self) -> None:
+        """All is as in the beginning."""
+        self.clear()
+        self.fill()
+
     def settled(self) -> None:
         """Waits until the servers have done what was decided."""
         deadline = time.monotonic() + _PATIENCE
@@ -139,36 +145,21 @@ class RunningHouse(House):
                 time.sleep(0.05)
 
     def rows(self, of: Table | Partition) -> set[str]:
-        inside = f"{self._place(of.sd.location)}/"
-        return {row for name, row in self.disk.files().items() if name.rpartition("/")[0] + "/" == inside}
+        place = self._place(of.sd.location)
+        return {row for name, row in self._files.items() if name.rpartition("/")[0] == place}
 
     def _place(self, location: str) -> str:
         return location.removeprefix("file:").removeprefix(str(self.disk.uri)).strip("/")
 
     def objects(self) -> dict[str, set[str]]:
-        """Where the catalog says that something lies, in the warehouse, and the rows that are read there."""
-        files = self.disk.files()
-
-        def rows(location: str) -> set[str]:
-            return {row for name, row in files.items() if name.rpartition("/")[0] == self._place(location)}
-
-        found: dict[str, set[str]] = {}
-        for name in self.call("get_catalogs").names:
-            if name != "hive":
-                found[self.call("get_catalog", GetCatalogRequest(name)).catalog.locationUri] = set()
-        for database in self.call("get_all_databases"):
-            found[self.call("get_database", database).locationUri] = set()
-            for name in self.call("get_all_tables", database):
-                table = self.call("get_table", database, name)
-                found[table.sd.location] = set() if table.partitionKeys else rows(table.sd.location)
-                for each in self.call("get_partitions", database, name, -1) if table.partitionKeys else ():
-                    found[each.sd.location] = rows(each.sd.location)
-        return {self._place(location): content for location, content in found.items()}
+        """As of any house, by places in the warehouse."""
+        self._files = self.disk.files()
+        return {self._place(location): rows for location, rows in super().objects().items()}
 
     def wrong(self, expected: Set[str] | None) -> list[str]:
         """Counts: directories missing, directories and files of nobody, rows lost and come back; and what `check`
         says."""
-        objects, folders, files = self.objects(), self.disk.folders(), self.disk.files()
+        objects, folders, files = self.objects(), self.disk.folders(), self._files
         above = {str(parent) for place in objects for parent in Path(place).parents}
         owned = {place for place in objects if place}
         found = [f"missing: {place}" for place in owned - folders if isinstance(self.disk, LocalDisk)]
