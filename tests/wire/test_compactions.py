@@ -11,7 +11,7 @@ from thrift.Thrift import TApplicationException
 from metastore.domain.compactions import write_properties
 from tests.fixtures.server import Server, connected
 from tests.wire.acid import abort, lock, open_transaction, together, updating
-from tests.wire.builders import unique
+from tests.wire.builders import new_database, table, unique
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
@@ -216,6 +216,17 @@ def test_the_last_that_went_well_is_told(hive_client: Any, db: str, pool: str) -
     assert len(hive_client.get_latest_committed_compaction_info(request).compactions) == 1
     request = GetLatestCommittedCompactionInfoRequest(db, "t", [], taken.id)
     assert hive_client.get_latest_committed_compaction_info(request).compactions == []
+
+
+def test_what_was_asked_of_a_dropped_table_is_no_work(hive_client: Any, pool: str) -> None:
+    """The table may be taken back, and its requests with it: until then, nobody hears of them."""
+    db = new_database(hive_client)
+    insert_only = {"transactional": "true", "transactional_properties": "insert_only"}
+    hive_client.create_table(table(db, "t", parameters=insert_only))
+    asked = compact(hive_client, db, "t", poolName=pool)
+    hive_client.drop_table(db, "t", True)
+    assert take(hive_client, pool) is None
+    assert asked.id not in [each.id for each in hive_client.show_compact(ShowCompactRequest()).compacts]
 
 
 def test_aborted_writes_are_forgotten_once_their_files_are_gone(hive_client: Any, db: str, pool: str) -> None:

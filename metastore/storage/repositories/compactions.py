@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, any_, delete, func, literal, or_, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
@@ -60,6 +60,8 @@ _PURGE = text("""
     WHERE compactions.id = old.id AND old.age > :kept
 """)
 
+_OF_TABLES_THERE: Final = compactions.c.database != ""  # those of dropped tables wait until these are taken back
+
 
 class Compactions:
     """Queries on compactions."""
@@ -87,7 +89,7 @@ class Compactions:
     def take(self, pool: str | None, worker: str | None, version: str | None) -> StoredCompaction | None:
         """Gives the oldest request to a worker; no request is given to two. `pool` None: those of no pool."""
         nobodys = or_(compactions.c.pool.is_(None), compactions.c.enqueued_at < ago(_POOL_TIMEOUT))
-        query = select(compactions.c.id).where(compactions.c.state == INITIATED)
+        query = select(compactions.c.id).where(compactions.c.state == INITIATED, _OF_TABLES_THERE)
         query = query.where(compactions.c.pool == pool if pool else nobodys).order_by(compactions.c.id).limit(1)
         chosen = query.with_for_update(skip_locked=True).scalar_subquery()
         taken = {"state": WORKING, "worker": worker, "worker_version": version, "started_at": now()}
@@ -135,7 +137,7 @@ class Compactions:
         descend; without one the queue first, then the latest.
         """
         query = select(*_ALL).where(
-            *(compactions.c[name] == value for name, value in wanted.items() if value is not None)
+            _OF_TABLES_THERE, *(compactions.c[name] == value for name, value in wanted.items() if value is not None)
         )
         latest = func.greatest(compactions.c.ended_at, compactions.c.started_at, compactions.c.committed_at)
         for name, descending in order:

@@ -115,7 +115,7 @@ def configuration(hive: Hive, _: Path) -> None:
             equal(client.getType(name).getFields().size(), 1)
             equal(client.dropType(name), True)
     refusal = "Invalid method name"
-    with hive.refused(group, "getAllResourcePlans, which is not served", "TApplicationException", refusal):
-        client.getAllResourcePlans(*(["hive"] if hive.is_4 else []))
+    with hive.refused(group, "getTriggersForResourcePlan, which is not served", "TApplicationException", refusal):
+        client.getTriggersForResourcePlan("plan", *(["hive"] if hive.is_4 else []))
     with hive.attempt(group, "the connection after that"):
         assert "default" in client.getAllDatabases()
