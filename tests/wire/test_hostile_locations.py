@@ -1,0 +1,337 @@
+"""Hostile locations, call by call, in one process that watches itself: whatever it opens, lists, makes, moves, deletes
+or connects to is seen, also what is only read or counted."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from thrift.protocol.TBase import TExceptionBase
+from thrift.Thrift import TException
+
+from metastore.app import Application
+from metastore.errors import MetastoreError
+from metastore.settings import Settings
+from tests.fixtures.application import called
+from tests.wire.builders import descriptor, partition, skewed, table
+from thrift_idl.gen.hive_metastore.ttypes import Catalog, CreateCatalogRequest, Database, Partition, StorageDescriptor
+from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
+    CheckFilesRequest,
+    CleanRequest,
+    PublishMode,
+    PublishPartition,
+    PublishRequest,
+    Rename,
+    RenewWriteRequest,
+    SkewedLocation,
+    UndropRequest,
+)
+
+KEYS = [("ds", "string")]
+PURGED = {"EXTERNAL": "TRUE", "external.table.purge": "true"}
+_CONNECTING = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "subprocess.Popen", "os.system")
+_WATCHED = ("open", "os.", "shutil.", "glob.", "pathlib.")
+_OUR_OWN = (sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), str(Path(__file__).parents[2]))
+
+
+class Tripwire:
+    """Notes what is done outside of a folder (Python's audit events), by this thread and those that it starts."""
+
+    def __init__(self) -> None:
+        self._inside: str | None = None
+        self._others: set[int | None] = set()
+        self.crossed: list[str] = []
+        sys.addaudithook(self._told)  # for ever: there is no way to remove one
+
+    @contextmanager
+    def around(self, folder: Path) -> Iterator[None]:
+        """Nothing outside of the folder is to happen meanwhile."""
+        self.crossed.clear()
+        self._others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
+        self._inside = str(folder)
+        try:
+            yield
+        finally:
+            self._inside = None
+
+    def _told(self, event: str, given: tuple[Any, ...]) -> None:
+        if self._inside is None or threading.get_ident() in self._others:
+            return
+        if event in _CONNECTING:
+            self.crossed.append(f"{event} {given[1:]}")
+        elif event.startswith(_WATCHED):
+            paths = (os.fsdecode(each) for each in given[:2] if isinstance(each, str | bytes))
+            self.crossed += [
+                f"{event} {path}" for path in paths if path.startswith(("/", "~", ".")) and not self._is_own(path)
+            ]
+
+    def _is_own(self, path: str) -> bool:
+        return any(path == folder or path.startswith(f"{folder}/") for folder in (self._inside, *_OUR_OWN))
+
+
+TRIPWIRE = Tripwire()
+
+
+class House:
+    """A metastore whose only root is its warehouse, and a folder outside in which nothing may happen."""
+
+    def __init__(self, database_url: str, folder: Path) -> None:
+        self.warehouse, self.outside = folder / "warehouse", folder / "outside"
+        for place in ("t/ds=1", "more", "gone", "plain"):
+            (self.outside / place).mkdir(parents=True)
+            (self.outside / place / "rows").write_text("12345")
+        settings = Settings(warehouse=str(self.warehouse), locations="", database_url=database_url, undrop=3600)
+        self.on_step: Callable[[str], object] = lambda _: None
+        self.application = Application(settings, database_url, lambda step: self.on_step(step))
+        self.application.databases.bootstrap()
+        self.fill()
+
+    def fill(self) -> None:
+        """Makes tables with rows, and links."""
+        for each in ("db", "gone"):
+            self("create_database", Database(each))
+        for name in ("plain", "p", "source"):
+            self("create_table", table("db", name, KEYS if name != "plain" else ()))
+        self("add_partition", partition("db", "p", ["0"]))
+        for place in ("db.db/plain", "db.db/p/ds=0"):
+            (self.warehouse / place / "rows").write_text("rows")
+        for link, target in {"link": self.outside, "loop": "loop", "broken": "nowhere", "db.db/p/link": "/etc"}.items():
+            (self.warehouse / link).symlink_to(target)
+        self.query_id = self("begin_write", BeginWriteRequest("db", "p", None, 1)).queryId
+
+    def clear(self) -> None:
+        """All goes."""
+        for each in self("get_all_databases"):
+            if each != "default":
+                self("drop_database", each, True, True)
+        shutil.rmtree(self.warehouse)
+        self.warehouse.mkdir()
+
+    def __call__(self, name: str, *arguments: Any) -> Any:
+        return called(self.application, name, *arguments)
+
+
+@pytest.fixture
+def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    monkeypatch.setenv("HOME", str(tmp_path / "outside"))
+    house = House(database_url, tmp_path)
+    monkeypatch.chdir(tmp_path / "outside")
+    yield house
+    house.application.close()
+
+
+SPELLINGS = (
+    # dots and slashes that somebody may decode, fold or strip
+    "<deep>/%2e%2e/%2e%2e/%2e%2e/outside/t",
+    "<deep>/..%2f..%2f..%2foutside/t",
+    "<deep>/%c0%ae%c0%ae/%c0%ae%c0%ae/outside",
+    "<deep>/..\\..\\..\\outside\\t",
+    "<deep>/\u2024\u2024/\u2024\u2024/\u2024\u2024/outside",
+    "<deep>/..\u2044..\u2044..\u2044outside",
+    "<deep>/.. /.. /.. /outside",
+    "<deep>/..\x00/..\x00/outside",
+    "<deep>/\x00/../../../../outside/t",
+    "<deep>\x00<outside>",
+    "<deep>/ds=1\n<outside>/t",
+    "<deep>/ds=1\r\nHost: x\r\n",
+    "<deep>/\u202e/../../../../outside/t",
+    # normal forms that end outside
+    "<deep>/../../../outside/t",
+    "<warehouse>/<up>/t",
+    "<warehouse>//..//outside//t//",
+    "<warehouse>/../warehouse2/t",
+    "<warehouse>x/t",
+    "/../../..<outside>/t",
+    "file:/..<outside>/t",
+    "file:////<outside>/t",
+    "file://///..//<outside>/t",
+    "FILE:<outside>/t",
+    "local:<outside>/../outside/t",
+    "file:<warehouse>/../outside/t?a=b",
+    # who else may be asked
+    "file://user:password@localhost<outside>/t",
+    "file://localhost@evil<outside>/t",
+    "file://[::1]:80<outside>/t",
+    "file://0x7f.1<outside>/t",
+    "file://localhost.<outside>/t",
+    "file:@<outside>/t",
+    "file::<outside>/t",
+    "file:file:<outside>/t",
+    " file:<outside>/t",
+    "\ufefffile:<outside>/t",
+    "\uff46ile:<outside>/t",
+    "http://127.0.0.1:1/t?location=file:/x",
+    "https://user:password@127.0.0.1:1/t",
+    "hdfs://127.0.0.1:1/../t",
+    "hdfs://[::1]:1/t",
+    "har:///x.har/t",
+    "s3a://bucket/../../other/t",
+    "s3a://key:secret@bucket/t",
+    "s3a://bucket/t\nx",
+    "s3a://127.0.0.1:1/t",
+    "abfss://container@account.dfs.core.windows.net@127.0.0.1:1/t",
+    "oss://bucket/t",
+    "jdbc:postgresql://127.0.0.1:1/t",
+    "data:text/plain,x",
+    # too much, too little
+    "<deep>/" + "../" * 500 + "<outside>/t",
+    "<warehouse>/" + "a" * 256,
+    "$HOME/t",
+    "<warehouse>/broken/t",
+)
+"""Ways to leave the warehouse, or to make somebody believe so."""
+
+
+def spellings(warehouse: Path, outside: Path) -> list[str]:
+    known = {"deep": f"{warehouse}/db.db/p", "up": os.path.relpath(outside, warehouse)}
+    known |= {"warehouse": str(warehouse), "outside": str(outside)}
+    return [re.sub("<(deep|up|warehouse|outside)>", lambda found: known[found[1]], text) for text in SPELLINGS]
+
+
+def taking(house: House, place: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """All that takes a location."""
+
+    def sd(places: str | None = place, value: str | None = None) -> StorageDescriptor:
+        maps = skewed(["a"], [["1"]])
+        if value is not None:
+            maps.skewedColValueLocationMaps = {("1",): value}
+        return descriptor(places, skewedInfo=maps, storedAsSubDirectories=True)
+
+    def part(name: str, value: str, own: StorageDescriptor) -> Partition:
+        return partition("db", name, [value], sd=own)
+
+    yield "create_catalog", (CreateCatalogRequest(Catalog("c", None, place)),)
+    yield "create_database", (Database("d", None, place),)
+    yield "alter_database", ("gone", Database("gone", None, place))
+    yield "create_table", (table("db", "t", sd=sd()),)
+    yield "create_table", (table("db", "skew", sd=sd(None, place)),)
+    yield "create_table", (table("db", "e", KEYS, parameters=dict(PURGED), sd=sd()),)
+    yield "create_table", (table("db", "flat", parameters=dict(PURGED), sd=sd(place, f"{place}/a=1")),)
+    yield "add_partition", (part("p", "1", sd()),)
+    yield "add_partitions", ([part("p", "2", sd(None, place)), part("p", "3", sd(None, f"{place}/x"))],)
+    yield "add_partition", (part("e", "1", sd()),)
+    yield "alter_table", ("db", "plain", table("db", "plain", sd=sd()))
+    yield "alter_table", ("db", "plain", table("db", "plain", sd=sd(f"{house.warehouse}/db.db/plain", place)))
+    yield "alter_partition", ("db", "p", part("p", "0", sd()))
+    yield "alter_partition", ("db", "p", part("p", "0", sd(f"{house.warehouse}/db.db/p/ds=0", place)))
+    mine = f"{house.warehouse}/db.db/p/_versions/q"
+    renames = [Rename(place, mine), Rename(mine, place)]
+    yield "renew_write", (RenewWriteRequest(house.query_id, [place]),)
+    yield "renew_write", (RenewWriteRequest(house.query_id, None, [place]),)
+    yield "renew_write", (RenewWriteRequest(house.query_id, None, None, renames),)
+    for mode in (PublishMode.CREATE, PublishMode.OVERWRITE, PublishMode.APPEND):
+        for entry in (
+            PublishPartition(["0"], mode, place, []),
+            PublishPartition(["4"], mode, mine, [SkewedLocation(["1"], place)], None, None, ["a"], [["1"]]),
+        ):
+            yield "publish", (PublishRequest("db", "p", house.query_id, [entry]),)
+    yield "publish", (PublishRequest("db", "p", house.query_id, [], None, [place]),)
+    yield "undrop", (UndropRequest("db", "plain", None, None, place),)
+    yield "undrop", (UndropRequest("db", "p", None, place),)
+    yield "undrop", (UndropRequest(place),)
+
+
+ACTING: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    ("exchange_partition", ({"ds": "1"}, "db", "p", "db", "source")),
+    ("exchange_partition", ({"ds": "1"}, "db", "source", "db", "p")),
+    ("drop_partition", ("db", "p", ["0"], True)),
+    *(
+        call
+        for name in ("plain", "p", "t", "skew", "e", "flat")
+        for call in (
+            ("truncate_table", ("db", name, None)),
+            ("drop_table", ("db", name, True)),
+            ("undrop", (UndropRequest("db", name, None, None, f"{name}2"),)),
+            ("drop_table", ("db", f"{name}2", True)),
+        )
+    ),
+    ("clean", (CleanRequest(graceMillis=0, unregistered=True),)),
+    ("check_files", (CheckFilesRequest(repair=True),)),
+    ("drop_database", ("d", True, True)),
+)
+"""What acts on what was taken."""
+
+
+def test_nobody_is_led_outside(house: House) -> None:
+    before = outside(house)
+    with TRIPWIRE.around(house.warehouse):
+        list(house.outside.iterdir())
+    assert len(TRIPWIRE.crossed) == 1, "it tells what is only listed"
+    for place in spellings(house.warehouse, house.outside):
+        taken = False
+        with TRIPWIRE.around(house.warehouse):
+            for name, arguments in taking(house, place):
+                with suppress(TException, TExceptionBase, MetastoreError):
+                    house(name, *arguments)
+                    taken = True
+            for name, arguments in ACTING if taken else ():
+                with suppress(TException, TExceptionBase, MetastoreError):
+                    house(name, *arguments)
+        assert TRIPWIRE.crossed == [], place
+        assert outside(house) == before, place
+        if taken:
+            house.clear()
+            house.fill()
+
+
+def outside(house: House) -> list[str]:
+    return sorted(f"{path} {path.lstat().st_size}" for path in house.outside.rglob("*"))
+
+
+SWAPPED: dict[str, tuple[Callable[[House, str], object], tuple[str, ...]]] = {
+    "create_table": (lambda house, db: house("create_table", table(db, "new")), ("intended", "made")),
+    "add_partition": (lambda house, db: house("add_partition", partition(db, "t", ["2"])), ("intended", "made")),
+    "truncate": (lambda house, db: house("truncate_table", db, "t", None), ("committed", "claimed", "put away")),
+    "drop_partition": (
+        lambda house, db: house("drop_partition", db, "t", ["1"], True),
+        ("committed", "claimed", "put away"),
+    ),
+    "drop_table": (lambda house, db: house("drop_table", db, "t", True), ("committed", "claimed", "put away")),
+    "drop_database": (lambda house, db: house("drop_database", db, True, True), ("committed", "claimed")),
+    "rename": (
+        lambda house, db: house("rename_partition", db, "t", ["1"], partition(db, "t", ["9"], sd=descriptor(None))),
+        ("committed", "claimed"),
+    ),
+    "exchange": (
+        lambda house, db: house("exchange_partition", {"ds": "1"}, db, "t", db, "more"),
+        ("committed", "claimed"),
+    ),
+    "undrop": (lambda house, db: house("undrop", UndropRequest(db, "gone")), ("committed", "claimed")),
+}
+
+
+def test_a_link_that_comes_between_two_steps_leads_nowhere(house: House) -> None:
+    """What was a directory when it was looked at is a link outside when something is done there."""
+    before = outside(house)
+    cases = [(name, step) for name, (_, steps) in SWAPPED.items() for step in steps]
+    for number, (name, step) in enumerate(cases):
+        db, swapped = f"s{number}", []
+        house("create_database", Database(db))
+        for each in ("t", "more", "gone"):
+            house("create_table", table(db, each, KEYS))
+            (house.warehouse / f"{db}.db" / each / "rows").write_text("rows")
+        house("add_partition", partition(db, "t", ["1"]))
+        house("drop_table", db, "gone", True)
+
+        def swap(told: str, db: str = db, step: str = step, swapped: list[str] = swapped) -> None:
+            if told == step and not swapped:
+                swapped.append(told)
+                (house.warehouse / f"{db}.db").rename(house.warehouse.parent / f"was {db}")
+                (house.warehouse / f"{db}.db").symlink_to(house.outside)
+
+        house.on_step = swap
+        with suppress(TException, TExceptionBase, MetastoreError):
+            SWAPPED[name][0](house, db)
+        house.application.journal.recover()
+        assert swapped, (name, step)
+        assert outside(house) == before, (name, step)
