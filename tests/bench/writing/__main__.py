@@ -74,7 +74,7 @@ def main() -> None:
 @click.option("--in-place", "in_place", default=60, show_default=True, help="Kills of writers that replace in place.")
 @click.option("--readers", default=2, show_default=True)
 @click.option("--rounds", default=100, show_default=True, help="Of eight overwriters at once, and four readers.")
-@click.option("--changes", is_flag=True, help="Also of DELETE, UPDATE and MERGE. No such run has come to its end yet.")
+@click.option("--changes", is_flag=True, help="Also of DELETE, UPDATE and MERGE: a driver each.")
 def crash_command(kills: int, in_place: int, readers: int, rounds: int, *, changes: bool) -> None:
     """Kills writers at every step, and lets writers race."""
     wrong: list[str] = []

@@ -6,14 +6,15 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
+from tests.bench.writing.changer import changers
 from tests.bench.writing.files import unreferenced
 from tests.bench.writing.history import History, State, Tally
 from tests.bench.writing.processes import answering
@@ -76,12 +77,14 @@ class Figures:
 
 
 @contextmanager
-def writers(spark: SparkSession, uri: str) -> Iterator[Any]:
+def writers(spark: SparkSession, uri: str, *, changes: bool) -> Iterator[Callable[..., str]]:
     """A function that has one write done, and says what became of it."""
     parameters = spark.sparkContext._gateway.gateway_parameters
     gateway = {"PYSPARK_GATEWAY_PORT": str(parameters.port), "PYSPARK_GATEWAY_SECRET": parameters.auth_token}
-    with answering("tests.bench.writing.writer", uri, environment=gateway) as ask:
-        yield lambda **order: str(ask(**order)["fate"])
+    with ExitStack() as processes:
+        insert = processes.enter_context(answering("tests.bench.writing.writer", uri, environment=gateway))
+        change = processes.enter_context(changers(uri)) if changes else insert
+        yield lambda **order: str((insert if order["kind"] in KINDS else change)(**order)["fate"])
 
 
 def crash(
@@ -102,7 +105,10 @@ def crash(
     figures, began, history = Figures(), time.monotonic(), History()
     steps = itertools.cycle([*STEPS, ("away", 1), ("away", 3)] if in_place else STEPS)
     kinds = itertools.cycle(CHANGES if changes else KINDS)
-    with writers(spark, str(metastore.addresses[0])) as write, reading(spark, table, history, readers) as tally:
+    with (
+        writers(spark, str(metastore.addresses[0]), changes=changes) as write,
+        reading(spark, table, history, readers) as tally,
+    ):
         figures.tally = tally
         for number in itertools.count():
             if figures.kills.total() >= kills:

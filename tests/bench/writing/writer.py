@@ -1,4 +1,4 @@
-"""A process that forks a writer for each line it is told, and kills it with SIGKILL where it is told to.
+"""A process that forks a writer of INSERT for each line it is told, and kills it with SIGKILL where it is told to.
 
 The writer is an ordinary driver program with the library in it; its JVM is the one of the session that runs already,
 so that a life costs a second instead of ten.
@@ -12,21 +12,17 @@ import signal
 import sys
 import time
 import traceback
-from functools import reduce
+from collections.abc import Callable
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import DataFrame, SparkSession
 
-import spark_client
 from metastore.client import MetastoreClient
 from spark_client.context import Context
-from spark_client.jvm.plans import own_columns
 from spark_client.write import journal
 from spark_client.write.insert import insert_into
-from spark_client.write.row_changes import MATCHED, NOT_MATCHED, Change, Clause, change_rows
 from tests.bench.writing.history import PARTITIONS, ROWS
 
 KILLED, DONE, FAILED = "killed", "done", "failed"
@@ -67,9 +63,14 @@ def _one(uri: str, order: dict[str, Any]) -> dict[str, Any]:
 
 def _write(uri: str, order: dict[str, Any], begun: int) -> None:
     spark = _attached()
-    if order["kind"] not in ("append", "overwrite"):
-        # Reading needs rules of this process's own: the JVM asks the one that it is called by.
-        spark = spark_client.session(uri)
+    context = Context(spark, MetastoreClient(uri), prepare(spark, order))
+    data = rows(spark, order["k"])
+    os.write(begun, b".")
+    insert_into(context, order["table"], data, partition={}, overwrite=order["kind"] == "overwrite")
+
+
+def prepare(spark: SparkSession, order: dict[str, Any]) -> Callable[[str], None]:
+    """Sets what is ordered of writes; returns what kills this process at the step that is ordered."""
     spark.conf.set("write.mode", order["write_mode"])
     spark.conf.set("write.lease.seconds", str(order["lease"]))
     seen: list[str] = []
@@ -79,37 +80,14 @@ def _write(uri: str, order: dict[str, Any], begun: int) -> None:
         if (step, seen.count(step)) == (order["step"], order["number"]):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    context = Context(spark, MetastoreClient(uri), on_step)
-    rows = _rows(spark, order["k"])
-    if order["kind"] in ("append", "overwrite"):
-        os.write(begun, b".")
-        insert_into(context, order["table"], rows, partition={}, overwrite=order["kind"] == "overwrite")
-        return
-    change = _change(spark, rows, **order)
-    os.write(begun, b".")
-    change_rows(context, change)
+    return on_step
 
 
-def _rows(spark: SparkSession, number: int) -> DataFrame:
+def rows(spark: SparkSession, number: int) -> DataFrame:
+    """Returns those of a write, in the order of the table's columns."""
     return spark.range(len(PARTITIONS) * ROWS).selectExpr(
         f"id DIV {len(PARTITIONS)} AS id", f"{number} AS k", f"CAST(id % {len(PARTITIONS)} AS INT) AS p"
     )
-
-
-def _change(spark: SparkSession, rows: DataFrame, kind: str, table: str, k: int, old: int, **_: object) -> Change:
-    """The rows of an older write go (delete), become those of this one (update), or are exchanged for them (merge)."""
-    target = spark.table(table)
-    own = own_columns(target)
-    if kind == "delete":
-        return Change(table, target, [Clause(MATCHED, own["k"] == old, None)])
-    if kind == "update":
-        return Change(table, target, [Clause(MATCHED, own["k"] == old, {"k": F.lit(k)})])
-    both = rows if old < 0 else rows.unionAll(_rows(spark, old))
-    source = both.selectExpr("id AS s_id", "k AS s_k", "p AS s_p")
-    given = {name: F.col(f"s_{name}") for name in own}
-    on = reduce(Column.__and__, (own[name] == given[name] for name in own))
-    clauses = [Clause(MATCHED, None, None), Clause(NOT_MATCHED, None, given)]
-    return Change(table, target, clauses, source, on)
 
 
 def _attached() -> SparkSession:
