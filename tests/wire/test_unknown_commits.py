@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from metastore.app import Application
 from metastore.errors import UnavailableError
 from metastore.storage import unit_of_work
+from metastore.storage.postgres.driver import run
 from tests.fixtures.application import called
 from tests.wire.acid import EX, component
 from thrift_idl.gen.hive_metastore.ttypes import LockRequest, LockState, OpenTxnRequest, ShowLocksRequest
@@ -21,25 +25,30 @@ from thrift_idl.gen.hive_metastore.ttypes import LockRequest, LockState, OpenTxn
 @contextmanager
 def silent_after_commit(application: Application, *, arrives: bool) -> Iterator[None]:
     """The connection breaks at COMMIT, before it has arrived or after, and no other one is to be had meanwhile."""
-    engine, down = application._store._engine, []
+    engine, down = application._store._engine, threading.Event()
 
-    def cut(cursor: Any, statement: str, *given: Any) -> bool:
-        if not (down or statement.endswith("COMMIT")):
-            return False
-        if arrives and not down:
-            cursor.execute(statement, *given[:-1])
-        down.append(statement)
-        cursor.connection.close()
-        raise psycopg2.OperationalError("server closed the connection unexpectedly")
+    def committed(connection: Connection, statement: str, **given: Any) -> Any:
+        if statement.endswith("COMMIT"):
+            down.set()
+            if arrives:
+                run(connection, statement, **given)
+            line: Any = connection.connection.dbapi_connection
+            with socket.socket(fileno=os.dup(line.fileno())) as broken:
+                broken.shutdown(socket.SHUT_RDWR)
+        return run(connection, statement, **given)
 
-    listeners = (("do_execute", cut), ("do_execute_no_params", lambda *given: cut(*given)))
-    for name, listener in listeners:
-        event.listen(engine, name, listener)
+    def refused(cursor: Any, *_: Any) -> None:
+        if down.is_set():
+            cursor.connection.close()
+            raise psycopg2.OperationalError("connection refused")
+
+    event.listen(engine, "do_execute", refused)
     try:
-        yield
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(unit_of_work, "run", committed)
+            yield
     finally:
-        for name, listener in listeners:
-            event.remove(engine, name, listener)
+        event.remove(engine, "do_execute", refused)
 
 
 def request() -> LockRequest:

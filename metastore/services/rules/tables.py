@@ -63,8 +63,8 @@ def normalise(table: Table, database: DatabaseName) -> Table:
     check_columns(table.partitionKeys)  # Hive takes one that is a column, too
     if table.tableType in (MANAGED, EXTERNAL, MATERIALIZED_VIEW):  # nothing is written to others
         check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
-    if table.partitionKeys:  # of a table without partitions, files may lie as the texts that were sent say
-        _type_skew(table.sd)
+        if table.partitionKeys:  # of a table without partitions, files may lie as the texts that were sent say
+            _type_skew(table.sd)
     return table
 
 
