@@ -13,9 +13,11 @@ from sqlalchemy import NullPool, create_engine, text
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
-from tests.fixtures.server import Server, connected
+from tests.fixtures.server import connected, running
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, NoSuchObjectException
+
+pytestmark = pytest.mark.slow
 
 KEYS = [("ds", "string")]
 ROUNDS = 25  # `python -m tests.bench.faults races` runs a thousand
@@ -58,15 +60,19 @@ class Pair:
         return [path for path in self.warehouse.parent.rglob("*") if path.parent.name == ".metastore_trash"]
 
 
-@pytest.fixture(params=["0", "86400"])
-def pair(request: pytest.FixtureRequest, database_url: str, start_metastore: Callable[..., Server]) -> Iterator[Pair]:
+@pytest.fixture(scope="module", params=["0", "86400"])
+def pair(
+    request: pytest.FixtureRequest, make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Pair]:
     """What is dropped is gone, or can be taken back."""
-    first = start_metastore(database_url, "--undrop", request.param)
-    second = start_metastore(database_url, "--undrop", request.param, "--warehouse", first.warehouse)
-    with ExitStack() as clients:
-        both = [clients.enter_context(connected(server)) for server in (first, second)]
+    url, undrop = make_database(), ("--undrop", request.param)
+    with ExitStack() as started:
+        first = started.enter_context(running(url, tmp_path_factory.mktemp("first"), *undrop))
+        more = (*undrop, "--warehouse", first.warehouse)
+        second = started.enter_context(running(url, tmp_path_factory.mktemp("second"), *more))
+        both = [started.enter_context(connected(server)) for server in (first, second)]
         both[0].create_database(Database("db"))
-        yield Pair(both, Path(first.warehouse.removeprefix("file:")), database_url, keeps=request.param != "0")
+        yield Pair(both, Path(first.warehouse.removeprefix("file:")), url, keeps=request.param != "0")
 
 
 def there(call: Callable[..., Any], *arguments: Any) -> Any:
