@@ -117,16 +117,9 @@ def crash(
             kind = "overwrite" if in_place and kind == "append" else kind
             old = min(history.state, default=-1)
             history.begin(wanted := _wanted(kind, history.state, number, old))
-            fate = write(
-                table=f"default.{table}",
-                kind=kind,
-                k=number,
-                old=old,
-                step=step,
-                number=occurrence,
-                delay=None if step else random.uniform(0, LONGEST),
-                **(_IN_PLACE if in_place else _VERSIONS),
-            )
+            moment = {"step": step, "number": occurrence, "delay": None if step else random.uniform(0, LONGEST)}
+            mode = _IN_PLACE if in_place else _VERSIONS
+            fate = write(table=f"default.{table}", kind=kind, k=number, old=old, **moment, **mode)
             if in_place:
                 figures.cleaned_files += clean(spark, metastore, table)
             seen = read(spark, table)
