@@ -205,7 +205,7 @@ def _no_orc_pushdown(spark: Session) -> Iterator[None]:
 @settings(max_examples=5, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_pruning_loses_no_row(spark: Session, pair: Pair, data: st.DataObject) -> None:
-    predicates = data.draw(st.lists(_predicates(pair.columns), min_size=6, max_size=12))
+    predicates = data.draw(st.lists(_predicates(pair.columns), min_size=4, max_size=8))
     for predicate, pruned, unpruned in zip(
         predicates, _pruned(spark, pair, predicates), _unpruned(spark, pair, predicates), strict=True
     ):

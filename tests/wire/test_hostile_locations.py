@@ -262,6 +262,7 @@ ACTING: tuple[tuple[str, tuple[Any, ...]], ...] = (
 """What acts on what was taken."""
 
 
+@pytest.mark.slow
 def test_nobody_is_led_outside(house: House) -> None:
     before = outside(house)
     with TRIPWIRE.around(house.warehouse):
