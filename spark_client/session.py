@@ -126,7 +126,7 @@ def attach(spark: SparkSession) -> Session:
     if missing:
         raise SessionError(f"attach needs what must be set before Spark starts: {', '.join(missing)}")
     context, metastore = spark.sparkContext, MetastoreClient(str(uris))
-    java_session = sessions.beside(spark, _handlers(context, metastore), FIRST_WORDS)
+    java_session = sessions.clone_with_rules(spark, _handlers(context, metastore), FIRST_WORDS)
     attached = Session(context, java_session, metastore=metastore)
     for key, value in _options(_SETTINGS, context.defaultParallelism).items():
         if not key.startswith("spark.hadoop.") and sessions.explicit_setting(attached, key) is None:

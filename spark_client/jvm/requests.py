@@ -39,7 +39,7 @@ class Scan(Message):
 
     `filters` are Catalyst's, as TreeNode.toJSON writes them, those on partitions first; `columns` the partition
     columns that each of these speaks of; `padded` columns are of type char(n); `keys` the partition columns. `judged`
-    and `state` come when it is asked again, with what Spark judged of an answer that was Undecided.
+    and `state` come when it is asked again, with what Spark judged of an answer that asked for EngineEvaluation.
     """
 
     nested = {"judged": Judged}  # noqa: RUF012 - a class variable, see Message
@@ -73,11 +73,11 @@ class PartitionBuckets(Message):
 
 @dataclass(frozen=True, slots=True)
 class ScannedPartition:
-    """A partition of an answer. `beside`: its own location, if files may lie there beside its skew directories."""
+    """A partition of an answer. `outside`: its own location, if files may lie there outside of its skew directories."""
 
     values: Sequence[str]
     directories: Sequence[str]
-    beside: str | None
+    outside: str | None
     storage: int | None
     bucketing: PartitionBuckets | None
 
@@ -102,7 +102,7 @@ class ScanAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class UndecidedFilters:
+class EngineFilters:
     """Positions of filters that only Spark can judge, and the texts of their columns, each ended by a NUL."""
 
     columns: Sequence[str]
@@ -111,10 +111,10 @@ class UndecidedFilters:
 
 
 @dataclass(frozen=True, slots=True)
-class Undecided:
+class EngineEvaluation:
     """A scan is to be asked for again. Without `state`, partitions come and go: other values may be there, too."""
 
-    undecided: Sequence[UndecidedFilters]
+    engine_filters: Sequence[EngineFilters]
     state: object
 
 

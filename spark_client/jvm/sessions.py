@@ -32,7 +32,7 @@ def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers,
     return made
 
 
-def beside(spark: SparkSession, handlers: Handlers, first_words: Sequence[str]) -> Any:
+def clone_with_rules(spark: SparkSession, handlers: Handlers, first_words: Sequence[str]) -> Any:
     """Returns a session of the JVM's like that of `spark`, with its settings and views, and with our rules.
 
     Raises UnsupportedSparkError as `start_context` and `start`.

@@ -10,6 +10,8 @@ from spark_client.errors import InvalidStatementError, UnreadableTableError, Val
 from spark_client.jvm import Handlers
 from spark_client.jvm.requests import (
     ChooseBucketFiles,
+    EngineEvaluation,
+    EngineFilters,
     Judged,
     LoadData,
     PartitionBuckets,
@@ -18,8 +20,6 @@ from spark_client.jvm.requests import (
     Scan,
     ScanAnswer,
     ScannedPartition,
-    Undecided,
-    UndecidedFilters,
 )
 from spark_client.scan.buckets import bucketing, chosen_files, declaration
 from spark_client.scan.predicate import Term, conjunction, terms, texts_in, texts_not_in
@@ -43,7 +43,7 @@ class Planner:
             Reach: lambda _, __: self._metastore.check_reachable(),
         }
 
-    def scan(self, request: Scan) -> ScanAnswer | Undecided:
+    def scan(self, request: Scan) -> ScanAnswer | EngineEvaluation:
         """Returns the directories of each partition that may hold rows for which all filters are true.
 
         Or values of partition columns, for filters that only Spark can judge. It asks again with what it has `judged`
@@ -69,7 +69,7 @@ class Planner:
             buckets=None if buckets is None else declaration(buckets),
         )
 
-    def _values(self, request: Scan, known: Sequence[Term], *, at_rest: bool = True) -> Undecided:
+    def _values(self, request: Scan, known: Sequence[Term], *, at_rest: bool = True) -> EngineEvaluation:
         """Returns the values that Spark is to judge.
 
         `at_rest`: as long as partitions neither come nor go, the values are all that there are; else there is no
@@ -80,12 +80,12 @@ class Planner:
             self._metastore.scan_values(request.database, request.table, columns, conjunction(known))
             for columns in groups
         ]
-        undecided = [
-            UndecidedFilters(columns, filters, "\0".join([*values.texts, ""]))
+        evaluated = [
+            EngineFilters(columns, filters, "\0".join([*values.texts, ""]))
             for (columns, filters), values in zip(groups.items(), found, strict=True)
         ]
         # The first one's: whatever was read behind it must not have changed either.
-        return Undecided(undecided, found[0].state if at_rest else None)
+        return EngineEvaluation(evaluated, found[0].state if at_rest else None)
 
     def check_plain(self, request: ReadPlain) -> None:
         """Refuses a table in a format that is left to Spark's own reader, if that would miss directories of it."""
@@ -130,8 +130,8 @@ def _term(judged: Judged) -> Term:
 
 def _readable(partition: ScanPartition, buckets: PartitionBuckets | None) -> ScannedPartition:
     directories = [directory.location for directory in partition.directories]
-    beside = None if partition.location in directories else partition.location
-    return ScannedPartition(partition.values, directories, beside, partition.storage, buckets)
+    outside = None if partition.location in directories else partition.location
+    return ScannedPartition(partition.values, directories, outside, partition.storage, buckets)
 
 
 def _check_formats(table: str, serde: str | None, plan: ScanPlan) -> None:

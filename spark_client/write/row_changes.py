@@ -193,8 +193,8 @@ class _Rows:
         if table.buckets.count:
             return with_known_buckets(context, table, touched, self._seen)
         kept = [values for values in touched if has_directories_of(table, self._seen[values])]
-        beside = Files(context.spark).names([self._seen[values].location for values in kept])
-        return [values for values, names in zip(kept, beside, strict=True) if not names]
+        names_outside = Files(context.spark).names([self._seen[values].location for values in kept])
+        return [values for values, names in zip(kept, names_outside, strict=True) if not names]
 
     def _touched(self) -> set[Values]:
         """Returns the partitions with rows for which a clause acts. Raises PublishConflictError for one that has come

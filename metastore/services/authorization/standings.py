@@ -23,7 +23,7 @@ class Decision(NamedTuple):
     is_owned: bool
 
 
-class Kept:
+class CachedStanding:
     """What somebody has, of one version; and what follows from it for tables, by all that it depends on."""
 
     __slots__ = ("_decided", "groups", "standing", "user")
@@ -54,14 +54,14 @@ class Standings:
 
     def __init__(self, admins: Admins) -> None:
         self._admins = admins
-        self._kept: Cache[tuple[str | None, tuple[str, ...]], Kept] = Cache(_CACHE_BYTES)
+        self._kept: Cache[tuple[str | None, tuple[str, ...]], CachedStanding] = Cache(_CACHE_BYTES)
 
-    def known(self, work: UnitOfWork) -> Kept:
+    def known(self, work: UnitOfWork) -> CachedStanding:
         """Returns what the caller had when it was last read."""
         current = caller.get() or _NOBODY
         key = current.user, tuple(current.groups)
         kept = current.kept
-        if isinstance(kept, Kept) and (kept.user, kept.groups) == key:
+        if isinstance(kept, CachedStanding) and (kept.user, kept.groups) == key:
             return kept
         kept = current.kept = self._kept.get(key) or self._read(work, key)
         return kept
@@ -75,7 +75,7 @@ class Standings:
                 kept = self.renewed(work)
         return kept.standing
 
-    def renewed(self, work: UnitOfWork) -> Kept:
+    def renewed(self, work: UnitOfWork) -> CachedStanding:
         """Reads what the caller has anew, if nobody did: another version was seen."""
         current = caller.get() or _NOBODY
         key = current.user, tuple(current.groups)
@@ -86,13 +86,13 @@ class Standings:
         kept = current.kept = self._read(work, key)
         return kept
 
-    def _read(self, work: UnitOfWork, key: tuple[str | None, tuple[str, ...]]) -> Kept:
+    def _read(self, work: UnitOfWork, key: tuple[str | None, tuple[str, ...]]) -> CachedStanding:
         user, groups = key
         if self._admins.include(user, groups):
             standing = Standing(user, frozenset(groups), frozenset((ADMIN, PUBLIC)), is_admin=True)
         else:
             standing = work.access.standing(user, groups)
-        kept = Kept(user, groups, standing)
+        kept = CachedStanding(user, groups, standing)
         size = 1000 + 100 * (len(groups) + len(standing.roles) + len(standing.databases) + len(standing.places))
         self._kept.put(key, kept, size)
         return kept

@@ -63,7 +63,7 @@ def test_answers_are_objects_of_their_fields() -> None:
     answer = ScanAnswer([ScannedPartition(("1",), ["file:/t"], None, 0, known)], [()], {"token": None}, None)
     assert json.loads(requests.written(answer)) == {
         "partitions": [
-            {"values": ["1"], "directories": ["file:/t"], "beside": None, "storage": 0, "bucketing": BUCKETS},
+            {"values": ["1"], "directories": ["file:/t"], "outside": None, "storage": 0, "bucketing": BUCKETS},
         ],
         "pruned": [[]],
         "writes": {"token": None},

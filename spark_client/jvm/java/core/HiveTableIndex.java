@@ -200,11 +200,11 @@ public final class HiveTableIndex implements FileIndex {
     request.put("bucketed", bucketed());
     request.put("keys", Scala.list(table.partitionColumnNames()));
     JsonNode answer = python.ask("scan", table.identifier(), request, null);
-    while (answer.has("undecided")) {
+    while (answer.has("engine_filters")) {
       String zone = session.sessionState().conf().sessionLocalTimeZone();
-      UndecidedFilters undecided = new UndecidedFilters(table, zone, !answer.get("state").isNull());
-      for (JsonNode question : answer.get("undecided")) undecided.judge(question, filters);
-      request.put("judged", undecided.judged());
+      EngineFilters engineFilters = new EngineFilters(table, zone, !answer.get("state").isNull());
+      for (JsonNode question : answer.get("engine_filters")) engineFilters.judge(question, filters);
+      request.put("judged", engineFilters.judged());
       request.put("state", answer.get("state"));
       answer = python.ask("scan", table.identifier(), request, null);
     }
@@ -240,14 +240,14 @@ public final class HiveTableIndex implements FileIndex {
     Configuration conf = session.sessionState().newHadoopConf();
     List<Path> rootPaths = new ArrayList<>();
     List<PartitionPath> partitionPaths = new ArrayList<>();
-    FilesBeside beside = new FilesBeside(conf);
+    FilesOutsideSkewDirectories outside = new FilesOutsideSkewDirectories(conf);
     for (JsonNode partition : plan.get("partitions")) {
       InternalRow row = rows.row(texts(partition.get("values")));
       if (!filters.accept(row)) continue;
-      if (!partition.get("beside").isNull()) {
-        Path own = qualified(partition.get("beside").asText(), conf);
+      if (!partition.get("outside").isNull()) {
+        Path own = qualified(partition.get("outside").asText(), conf);
         JsonNode pruned = (JsonNode) plan.get("pruned").get(partition.get("storage").asInt());
-        beside.ask(own, new PartitionPath(row, own), pruned);
+        outside.ask(own, new PartitionPath(row, own), pruned);
       }
       for (JsonNode directory : partition.get("directories")) {
         Path path = qualified(directory.asText(), conf);
@@ -256,10 +256,10 @@ public final class HiveTableIndex implements FileIndex {
         partitionPaths.add(new PartitionPath(row, path));
       }
     }
-    beside.list(rootPaths, partitionPaths);
+    outside.list(rootPaths, partitionPaths);
     PartitionSpec spec = new PartitionSpec(schema, Scala.seq(partitionPaths));
     return new InMemoryFileIndex(
-        session, Scala.seq(rootPaths), Map$.MODULE$.empty(), Option.apply(schema), beside, Option.apply(spec),
+        session, Scala.seq(rootPaths), Map$.MODULE$.empty(), Option.apply(schema), outside, Option.apply(spec),
         Option.empty());
   }
 

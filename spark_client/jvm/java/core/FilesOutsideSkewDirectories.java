@@ -24,13 +24,13 @@ import scala.Option;
  * say their value, and those of writers that know nothing of skew. Spark's index would list the directories below as
  * well; it takes what it finds here instead.
  */
-public final class FilesBeside extends FileStatusCache {
+public final class FilesOutsideSkewDirectories extends FileStatusCache {
   private final Configuration conf;
   private final Map<Path, PartitionPath> asked = new LinkedHashMap<>(); // by location
   private final Map<Path, JsonNode> pruned = new HashMap<>(); // beginnings of names that are left out
   private final Map<Path, FileStatus[]> found = new ConcurrentHashMap<>();
 
-  public FilesBeside(Configuration conf) {
+  public FilesOutsideSkewDirectories(Configuration conf) {
     this.conf = conf;
   }
 
@@ -77,9 +77,9 @@ public final class FilesBeside extends FileStatusCache {
   }
 
   private static final class Listing implements Consumer {
-    private final FilesBeside files;
+    private final FilesOutsideSkewDirectories files;
 
-    Listing(FilesBeside files) {
+    Listing(FilesOutsideSkewDirectories files) {
       this.files = files;
     }
 
