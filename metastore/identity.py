@@ -44,4 +44,4 @@ class Mechanism(Protocol):
         """Protects what is sent."""
 
     def unwrap(self, data: bytes) -> bytes:
-        """What was protected by the client. Raises RefusedError for what was not, or was changed."""
+        """Returns what was protected by the client. Raises RefusedError for what was not, or was changed."""

@@ -293,12 +293,12 @@ def safe_url(url: str) -> str:
 
 
 def _absolute(warehouse: str) -> str:
-    """A relative path is the starting user's; a URI stays as it is."""
+    """Resolves a relative path from where the server starts; a URI stays as it is."""
     return warehouse if re.match(r"[A-Za-z][\w+.-]*:", warehouse) else str(Path(warehouse).expanduser().absolute())
 
 
 def _default_data_dir() -> Path:
-    """The XDG base directory of the user's data."""
+    """Returns the XDG base directory of the user's data."""
     base = os.environ.get("XDG_DATA_HOME")
     try:
         return Path(base or Path.home() / ".local" / "share") / "metastore"

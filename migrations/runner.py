@@ -109,7 +109,7 @@ def check(database_url: str) -> None:
 
 
 def check_schema(connection: Connection, database_url: str) -> None:
-    """As `check`, over a connection that is there. Raises DBAPIError, too."""
+    """Checks as `check`, over a connection that is there. Raises DBAPIError, too."""
     revision = current(connection)
     if revision == head() or (revision and _goes_on_beside(connection, revision)):
         return
@@ -145,7 +145,7 @@ def _changed(database_url: str, change: Callable[[Connection], T]) -> T:
 
 
 def _upgrade(connection: Connection, database_url: str) -> bool:
-    """One revision further, so that those at work wait for few tables at a time. An empty database gets all at once."""
+    """Goes one revision further, so that those at work wait for few tables at a time; from nothing, all at once."""
     revision = current(connection)
     _refuse_unknown(revision, database_url)
     if revision == head():

@@ -14,7 +14,7 @@ from spark_client.errors import SessionError
 
 
 def _go_on(step: str) -> None:
-    """What happens between two steps of a write: nothing."""
+    """Does nothing between two steps of a write."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,5 +72,5 @@ class UnsupportedSparkError(SessionError):
 
 
 def first_line(error: Exception) -> str:
-    """Of an error that is not ours, and may begin with an empty line, as Spark's parser's do."""
+    """Returns that of an error that is not ours, and may begin with an empty line, as Spark's parser's do."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

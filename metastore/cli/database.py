@@ -30,7 +30,7 @@ def database(settings: Settings) -> Iterator[str]:
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[tuple[str, EmbeddedPostgres | None]]:
-    """As `database`, with the embedded PostgreSQL, where it is that."""
+    """Opens it as `database` does, with the embedded PostgreSQL, where it is that."""
     if settings.database_url is not None:
         yield settings.database_url, None
     else:

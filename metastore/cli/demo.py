@@ -45,7 +45,7 @@ def run_demo(data_dir: Path | None) -> int:
 
 @contextmanager
 def _server(folder: Path) -> Iterator[str]:
-    """A metastore with an embedded PostgreSQL; yields its URI. Its own session: Ctrl-C reaches us, and we stop it."""
+    """Yields the URI of a metastore with an embedded PostgreSQL. Its own session: Ctrl-C reaches us, and we stop it."""
     folder.mkdir(parents=True, exist_ok=True)
     click.echo(f"Starting PostgreSQL and the metastore in {folder}")
     log = folder / "metastore.log"

@@ -58,7 +58,7 @@ def _events(uri: str, database: str, table: str) -> Iterator[NotificationEvent]:
 
 
 def _user(event: NotificationEvent) -> str:
-    """Who made the call, if it has said so."""
+    """Returns who made the call, if it has said so."""
     return str(json.loads(event.message).get("user", ""))
 
 

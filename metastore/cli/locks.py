@@ -58,5 +58,5 @@ def _state(element: Any) -> str:
 
 
 def _age(moment: int | None) -> str:
-    """Of milliseconds since 1970, by this machine's clock."""
+    """Returns the age of milliseconds since 1970, by this machine's clock."""
     return str(timedelta(seconds=max(0, int(time.time() - moment / 1000)))) if moment else ""

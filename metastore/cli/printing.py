@@ -16,7 +16,7 @@ def is_terminal() -> bool:
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
-    """A table on a terminal; elsewhere one line a row, its cells separated by tabs."""
+    """Prints a table on a terminal; elsewhere one line a row, its cells separated by tabs."""
     cells = [[printable(cell or "") for cell in row] for row in rows]
     if not is_terminal():
         for row in cells:

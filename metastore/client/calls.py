@@ -56,7 +56,7 @@ class Calls:
         self.close()
 
     def _call(self, method: str, *args: Any, repeat: bool, faults: Faults) -> Any:
-        """One call, tried once more than there are addresses: the first may meet a server that has gone meanwhile."""
+        """Calls once more than there are addresses: the first may meet a server that has gone meanwhile."""
         failures: list[str] = []
         for _ in range(len(self.addresses) + 1):
             connection = self._take()
@@ -137,7 +137,7 @@ class Calls:
 
 
 def _user_name() -> str:
-    """As whom this process runs; containers may run as a number that nobody has named."""
+    """Returns as whom this process runs; containers may run as a number that nobody has named."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

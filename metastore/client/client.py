@@ -162,7 +162,7 @@ class MetastoreClient(Calls):
     def scan_values(
         self, database: str, table: str, columns: Sequence[str], predicate: Sequence[structs.PredicateNode] | None
     ) -> structs.ScanValues:
-        """The texts of some partition columns of what a scan reads. Raises NoSuchTableError."""
+        """Returns the texts of some partition columns of what a scan reads. Raises NoSuchTableError."""
         request = ours.ScanValuesRequest(convert.scan_request(database, table, predicate), list(columns))
         found = self._call("scan_values", request, repeat=True, faults=_NO_TABLE)
         return structs.ScanValues(found.texts, found.state)
@@ -184,9 +184,9 @@ class MetastoreClient(Calls):
         shared: Sequence[str] = (),
         renames: Sequence[structs.Rename] = (),
     ) -> tuple[bool, ...]:
-        """A sign of life, before files are put or renamed there; which `locations` are its own. Raises NoSuchWrite.
+        """Gives a sign of life before files are put or renamed; returns which `locations` are its own.
 
-        Registering twice is registering once, so a lost answer is asked for again.
+        Raises NoSuchWrite. Registering twice is registering once, so a lost answer is asked for again.
         """
         request = convert.renew_request(query_id, locations, shared, renames)
         answer = self._call("renew_write", request, repeat=True, faults=_NO_WRITE)

@@ -150,7 +150,7 @@ class Connection:
         return bool(self._socket.isOpen())
 
     def call(self, method: str, *args: Any) -> Any:
-        """One call. Raises NotSentError, NoAnswerError, or what the server answered."""
+        """Calls once. Raises NotSentError, NoAnswerError, or what the server answered."""
         try:
             getattr(self._client, f"send_{method}")(*args)
         except BROKEN as error:

@@ -189,7 +189,7 @@ def publish_request(write: structs.Publication) -> ours.PublishRequest:
 def renew_request(
     query_id: str, locations: Sequence[str], shared: Sequence[str], renames: Sequence[structs.Rename]
 ) -> ours.RenewWriteRequest:
-    """A sign of life; and what the write is about to do."""
+    """Makes the sign of life, with what the write is about to do."""
     return ours.RenewWriteRequest(
         queryId=query_id,
         locations=list(locations) or None,

@@ -36,7 +36,7 @@ class Buckets:
     order: tuple[tuple[str, bool], ...] = ()
 
     def __str__(self) -> str:
-        """As Trino shows it."""
+        """Returns it as Trino shows it."""
         return f"columns=[{', '.join(self.columns)}], buckets={self.count}"
 
 

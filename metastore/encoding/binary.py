@@ -53,7 +53,7 @@ def decode(struct: type[T], data: bytes) -> T:
 
 
 def decode_strictly(struct: type[T], data: bytes) -> T:
-    """As `decode`, of bytes that may be damaged: no size in them is believed that is larger than they are.
+    """Decodes as `decode` bytes that may be damaged: no size in them is believed that is larger than they are.
 
     Raises ValueError where they are not one whole struct.
     """

@@ -148,7 +148,7 @@ class Place:
             self._figures[self._layout.kinds + KINDS.index((wire_format, security, client))] += 1
 
     def connections(self) -> dict[tuple[str, str, str], float]:
-        """How many there have been, by KINDS."""
+        """Counts how many there have been, by KINDS."""
         return {kind: self._figures[self._layout.kinds + number] for number, kind in enumerate(KINDS)}
 
     def committed(self, types: Iterable[str]) -> None:
@@ -156,7 +156,7 @@ class Place:
         self._events.extend(types)
 
     def events(self) -> dict[str, float]:
-        """How many this worker has written, by type."""
+        """Counts how many this worker has written, by type."""
         at = self._layout.committed
         return {name: self._figures[at + number] for name, number in self._layout.events.items()}
 
@@ -213,7 +213,7 @@ class Place:
                 self._figures[number] += value
 
     def calls(self) -> Iterator[tuple[str, OfMethod]]:
-        """What is known of each method that was called."""
+        """Yields what is known of each method that was called."""
         layout = self._layout
         for name, number in layout.methods.items():
             at = layout.calls + number * layout.of_method
@@ -227,7 +227,7 @@ class Place:
         return list(self._figures[self._layout.statements : self._layout.requests])
 
     def sizes(self) -> tuple[list[float], list[float]]:
-        """Of requests and of replies: counts by BYTES (and above), and the sum."""
+        """Returns sizes of requests and of replies: counts by BYTES (and above), and the sum."""
         layout = self._layout
         return (
             list(self._figures[layout.requests : layout.replies]),

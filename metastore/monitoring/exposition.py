@@ -137,7 +137,7 @@ def _calls(board: Board) -> Iterator[str]:
 
 
 def _of_methods(board: Board) -> dict[str, OfMethod]:
-    """Of all workers together."""
+    """Sums over all workers."""
     found: dict[str, OfMethod] = {}
     for place in board.places():
         for name, of in place.calls():

@@ -41,7 +41,7 @@ class Spans:
         self._kind, self._failed = trace.SpanKind.SERVER, trace.StatusCode.ERROR
 
     def add(self, name: str, seconds: float, attributes: Mapping[str, Value | None], error: str | None) -> None:
-        """What has taken so long, and ends now."""
+        """Adds what has taken so long, and ends now."""
         end = time.time_ns()
         given = {key: value for key, value in attributes.items() if value is not None}
         span = self._tracer.start_span(

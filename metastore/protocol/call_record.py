@@ -44,7 +44,7 @@ class CallRecords:
         self._now: dict[int, tuple[Caller, str, Subject, float]] = {}
 
     def begin(self, peer: Caller, method: str, subject: Subject, started: float) -> int:
-        """A call that arrived at `started` (perf_counter) begins; returns its number. `subject` tells what it is about,
+        """Begins a call that arrived at `started` (perf_counter); returns its number. `subject` tells what it is about,
         if anybody wants to know."""
         number = next(self._numbers)
         if not peer.client:
@@ -66,7 +66,7 @@ class CallRecords:
         reply: int = 0,
         answer: Any = None,
     ) -> None:
-        """The call has ended, and its reply, of so many bytes, is about to leave."""
+        """Ends the call, whose reply, of so many bytes, is about to leave."""
         peer, method, subject, started = self._now.pop(number)
         seconds = time.perf_counter() - started
         success = getattr(answer, "success", None)

@@ -30,7 +30,7 @@ class TracedRecords(CallRecords):
         reply: int = 0,
         answer: Any = None,
     ) -> None:
-        """As CallRecords; adds the span."""
+        """Ends it as CallRecords do; adds the span."""
         peer, method, subject, started = self._now[number]
         super().end(number, outcome, error, request, reply, answer)
         attributes = {

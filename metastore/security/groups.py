@@ -91,7 +91,7 @@ def _parsed(path: Path, text: str) -> dict[str, list[str]]:
 
 
 def _of_system(user: str) -> list[str]:
-    """As `id -Gn` has them; none for a user that the system does not know."""
+    """Lists them as `id -Gn`; none for a user that the system does not know."""
     try:
         numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
     except (KeyError, ValueError):

@@ -143,7 +143,7 @@ class UnitOfWork:
         return Access(self._connection, self._descriptors)
 
     def change_privileges(self) -> None:
-        """What somebody may do is about to change: told to everybody with the commit."""
+        """Tells everybody, with the commit, that what somebody may do has changed."""
         self._privileges_change = True
 
     def claim(self, job: str) -> bool:
@@ -158,7 +158,7 @@ class UnitOfWork:
         ((self._number,),) = run(self._connection, "BEGIN; SELECT pg_current_xact_id()::text")
 
     def undo_if_unknown(self, undo: Undo) -> None:
-        """What undoes this transaction, where its caller was told that it is not known whether it was committed."""
+        """Notes what undoes this transaction, where its caller was told that its commit is not known."""
         self._undo = undo
 
     def outcome(self, number: str) -> str:
@@ -171,7 +171,7 @@ class UnitOfWork:
         self._listed.update(table_ids)
 
     def record(self, *events: Event) -> None:
-        """What this transaction does, for the notification log: it is appended right before the commit."""
+        """Notes what this transaction does, for the notification log: it is appended right before the commit."""
         self.recorded += events
 
     def commit(self) -> None:

@@ -87,7 +87,7 @@ class Admission:
             _learn(self._answered, connection.asked, reply, _MOST_CALLS)
 
     def forget_old_guesses(self, now: float) -> None:
-        """What was reserved for a method that nobody knows yet is open to others again: a call that takes so long waits
+        """Gives to others what was reserved for a method that nobody knows yet: a call that takes so long waits
         for something, as for a lock, and holds no memory.
         """
         for connection, (address, since) in list(self._guesses.items()):

@@ -23,7 +23,7 @@ class Balance:
             self.gone(worker)
 
     def gone(self, worker: int) -> None:
-        """The worker has died: nobody waits for it."""
+        """Forgets a worker that has died: nobody waits for it."""
         self._counts[worker] = _NOT_THERE
 
     def of(self, worker: int) -> Share:

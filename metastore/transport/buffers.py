@@ -28,14 +28,14 @@ class Source(Protocol):
     """Where bytes arrive: a non-blocking socket, or a layer over one."""
 
     def recv(self, size: int, /) -> bytes:
-        """As a socket's."""
+        """Receives as a socket does."""
 
 
 class Sink(Protocol):
     """Where bytes leave."""
 
     def sendmsg(self, chunks: Iterable[bytes | memoryview], /) -> int:
-        """As a socket's."""
+        """Sends as a socket does."""
 
 
 class IncompleteError(TTransportException):  # type: ignore[misc]
@@ -111,7 +111,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return len(data)
 
     def through(self, source: Source) -> bytes:
-        """What arrives, arrives through that from now on. Returns what has arrived and has not been read."""
+        """Lets all arrive through that from now on. Returns what has arrived and has not been read."""
         self._source = source
         left = self._store.read()
         self.replace(b"")
@@ -124,7 +124,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._size, self._start, self._end, self._head = len(data), 0, None, 0
 
     def begin(self) -> None:
-        """A message starts here."""
+        """Starts a message here."""
         self._growth.forget()
         self._start, self._end, self._head = self.position, None, 0
 
@@ -160,7 +160,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return True
 
     def complete(self, end: int) -> None:
-        """The message ends there, in the store: it is decoded from its begin."""
+        """Ends the message there, in the store: it is decoded from its begin."""
         self._end = end
         self._read_from(self._start)
 
@@ -285,7 +285,7 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
         return self.sent + self.pending
 
     def begin(self) -> None:
-        """A reply starts here."""
+        """Starts a reply here."""
         self.sent = 0
         self._headed = False
 
@@ -299,7 +299,7 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
             self.send()
 
     def flush(self) -> None:
-        """The reply is whole: sends of it what the socket takes. Raises TTransportException when the peer is gone."""
+        """Sends of the whole reply what the socket takes. Raises TTransportException when the peer is gone."""
         self._new = 0
         if self._head is not None and self.pending and not self._headed:
             self._headed = True

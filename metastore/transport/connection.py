@@ -204,7 +204,7 @@ class Connection:
         self._shut_down(socket.SHUT_RDWR)
 
     def stop_reading(self) -> None:
-        """The same, of an idle connection when the server ends."""
+        """Ends, in the same way, an idle connection when the server ends."""
         self._shut_down(socket.SHUT_RD)
 
     def end_session(self) -> None:

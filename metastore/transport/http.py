@@ -105,7 +105,7 @@ class Requests:
         return whole
 
     def identity(self) -> Identity | None:
-        """Who sends the request whose head is there. May take its time. Raises TurnedAwayError."""
+        """Returns who sends the request whose head is there. May take its time. Raises TurnedAwayError."""
         request, door = self._request, self._door
         if request is None:
             return None
@@ -124,7 +124,7 @@ class Requests:
         raise refusal(401, door.refusal(None, encrypted=self.encrypted))
 
     def ended(self) -> None:
-        """The request has been worked on."""
+        """Ends the request, which has been worked on."""
         self._request = None
 
 

@@ -123,7 +123,7 @@ class Growth:
         self._claimed = 0
 
     def begin(self) -> None:
-        """A piece is decoded from now on."""
+        """Begins to count: a piece is decoded from now on."""
         self._before = self._memory.resident()
 
     def end(self, decoded: int, ahead: int, left: int, text: int) -> None:
@@ -143,7 +143,7 @@ class Growth:
         self._claimed = claim
 
     def forget(self) -> None:
-        """The message has been worked on."""
+        """Forgets the message, which has been worked on."""
         if self._claimed:
             self._memory.claim(-self._claimed)
         self._made = self._claimed = 0

@@ -258,7 +258,7 @@ class _Compact(_Binary):
         return None if _varint(store) is None else 0
 
     def _element(self, kind: int) -> int:
-        """In containers, a boolean is a byte."""
+        """Finds the end of a value in a container, where a boolean is a byte."""
         return int(TType.BOOL) if kind in (1, 2) else self._type(kind)
 
     def _type(self, kind: int) -> int:

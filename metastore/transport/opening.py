@@ -127,7 +127,7 @@ class Opening:
         self._go_through(self._tls)
 
     def _go_through(self, layer: Tls | Sasl) -> None:
-        """What has arrived and is not read, and what arrives from now on, comes through the layer."""
+        """Puts the layer between: what has arrived and is not read, and what arrives from now on, comes through it."""
         self.layer = layer
         layer.first = self._reader.through(layer)
         if layer.first:
@@ -145,7 +145,7 @@ class Opening:
         self.layer = self.layer or Wire(self._socket)
 
     def _http(self) -> WireFormat | None:
-        """The same for HTTP: before a body is read, it must be known who sends it."""
+        """Does the same for HTTP: before a body is read, it must be known who sends it."""
         requests, reader = self.requests, self._reader
         if requests is None or not requests.head_arrived(reader):
             return None

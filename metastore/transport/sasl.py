@@ -130,7 +130,7 @@ class Sasl:
         return pieces
 
     def _bare(self) -> list[bytes]:
-        """Of pieces that are not wrapped, also what is there of one."""
+        """Lists pieces that are not wrapped, also what is there of one."""
         pieces, arrived = [], self._arrived
         while arrived:
             if not self._left:

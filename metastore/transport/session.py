@@ -24,7 +24,7 @@ class Session(Protocol):
         """
 
     def close(self) -> None:
-        """The connection is over."""
+        """Ends with the connection."""
 
 
 class Application(Protocol):
@@ -47,7 +47,7 @@ class Application(Protocol):
         since the last time, how many calls have waited for a thread or memory, and how long."""
 
     def close(self) -> None:
-        """The worker is ending; no call is in flight any more, unless the time to drain was over."""
+        """Ends with the worker; no call is in flight any more, unless the time to drain was over."""
 
 
 class SessionFactory(Protocol):

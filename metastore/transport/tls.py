@@ -52,7 +52,7 @@ class Certificate:
         return self._contexts[clients]
 
     def seconds_left(self) -> float | None:
-        """Of the certificate as it lies there now: seconds until nobody accepts it any more; none: it is no more."""
+        """Returns the seconds until the certificate, as it lies there now, expires; none: it cannot be read."""
         try:
             found: Any = ssl._ssl._test_decode_cert(str(self._chain))  # type: ignore[attr-defined] # noqa: SLF001 - no other
         except (OSError, ssl.SSLError):
@@ -152,7 +152,7 @@ class Tls:
         self._tell()
 
     def _plain(self, size: int) -> bytes:
-        """All that can be read: a socket that has nothing more does not wake anybody for it.
+        """Reads all that can be read: a socket that has nothing more does not wake anybody for it.
 
         `size`: bytes that have arrived last; of what can be read, most often as many.
         """

@@ -174,7 +174,7 @@ class Warehouse:
             return there or _is_there(files, away)
 
     def move_each(self, locations: Iterable[str], trash: str, *, copies: bool = False) -> None:
-        """As `put_away`, some of what lies in a directory. Where that is no rename and not `copies`, it is deleted."""
+        """Moves, as `put_away`, some of what lies in a directory. Where that is no rename and not `copies`, deletes."""
         for location in locations:
             self.roots.require_below(location)
             with _opened(location) as (files, path), _opened(trash) as (_, away):
@@ -287,7 +287,7 @@ def _tells_of_nothing(error: OSError) -> bool:
 
 
 def _make(files: Any, path: str) -> range:
-    """How far above this one the directories are that were made. Of objects, those above are not asked for."""
+    """Returns how far above this one the directories are that were made. Of objects, those above are not asked for."""
     if "file" in files.protocol:
         return range(literally.make(path))
     is_new = bool(path.strip("/")) and not files.isdir(path)
@@ -337,7 +337,7 @@ def _translated(location: str) -> Iterator[None]:
 
 
 def _modified(entry: dict[str, Any]) -> float | None:
-    """Each file system has its own name for it."""
+    """Returns when it was modified, for which each file system has its own name."""
     moment = next((entry[key] for key in ("mtime", "LastModified", "last_modified", "created") if key in entry), None)
     return moment.timestamp() if isinstance(moment, datetime) else moment
 

@@ -116,7 +116,7 @@ def _is_literal(files: Any, path: str) -> bool:
 
 
 def _below(files: Any, path: str) -> Iterator[dict[str, Any]]:
-    """What lies in a directory, at any depth; a directory before what is in it."""
+    """Yields what lies in a directory, at any depth; a directory before what is in it."""
     for entry in files.ls(path, detail=True):
         if entry["name"].rstrip("/") == path:
             continue

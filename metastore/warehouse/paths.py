@@ -37,7 +37,7 @@ class Location(NamedTuple):
     path: str
 
     def __str__(self) -> str:
-        """As Hadoop's `Path` writes it: `file:/tmp/x`, `s3a://bucket/x`, `hdfs://namenode:8020/x`."""
+        """Returns it as Hadoop's `Path` writes it: `file:/tmp/x`, `s3a://bucket/x`, `hdfs://namenode:8020/x`."""
         return f"{self.scheme}:{'' if self.authority is None else '//' + self.authority}{self.path}"
 
     @property

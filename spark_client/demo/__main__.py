@@ -114,7 +114,7 @@ def _load(screen: Screen, spark: Session, raw: Path) -> list[str]:
 
 
 def _show_layout(screen: Screen, spark: Session) -> None:
-    """The directories of one month."""
+    """Shows the directories of one month."""
     partition = spark.metastore.get_partitions("demo", "flights")[0]
     plan = spark.metastore.plan_scan("demo", "flights")
     sizes = []
@@ -130,7 +130,7 @@ def _show_layout(screen: Screen, spark: Session) -> None:
 
 @contextmanager
 def _standard_error_to(log: Path) -> Iterator[None]:
-    """What is started here writes its warnings to the log: the JVM keeps the standard error that it is born with."""
+    """Sends the warnings of what is started here to the log: the JVM keeps the standard error that it is born with."""
     sys.stderr.flush()
     kept = os.dup(2)
     try:

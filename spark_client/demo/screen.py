@@ -35,7 +35,7 @@ class Screen:
         self.console = Console(width=_WIDTH if self._is_plain else None, highlight=False)
 
     def title(self, text: str) -> None:
-        """The first line."""
+        """Prints the first line."""
         self.console.print(Panel(Text(text, justify="center"), box=box.ROUNDED, style="bold cyan", width=_WIDTH))
 
     @contextmanager
@@ -56,7 +56,7 @@ class Screen:
             yield from progress.track(items, description=text)
 
     def sql(self, text: str) -> None:
-        """A statement, as it is given to `spark.sql`."""
+        """Prints a statement, as it is given to `spark.sql`."""
         syntax = Syntax(text, "sql", theme="ansi_dark", word_wrap=True, background_color="default")
         self.console.print(Padding(syntax, (0, 0, 1, 2)))
 
@@ -72,7 +72,7 @@ class Screen:
         self.console.print(Padding(table, (1, 0, 1, 1)))
 
     def outcomes(self, outcomes: Sequence[Outcome]) -> None:
-        """The table of answers, and of what was read for them."""
+        """Prints the table of answers, and of what was read for them."""
         table = Table(box=box.SIMPLE_HEAD, width=_WIDTH, padding=(0, 1, 0, 0), pad_edge=False)
         table.add_column("question", ratio=1)
         table.add_column("answer", width=16)
@@ -93,7 +93,7 @@ class Screen:
         self.console.print(table)
 
     def verdict(self, outcomes: Sequence[Outcome]) -> None:
-        """Whether all answers are right; each that is not, with what it should have been."""
+        """Prints whether all answers are right; each that is not, with what it should have been."""
         wrong = [outcome for outcome in outcomes if not outcome.is_right]
         for outcome in wrong:
             self.console.print(f"[bold red]✗ {outcome.question.condition}:[/] {outcome.rows}, raw: {outcome.raw_rows}")
@@ -101,7 +101,7 @@ class Screen:
             self.console.print(f"[bold green]✓ All {len(outcomes)} answers are those of the raw CSV.[/]")
 
     def note(self, text: str) -> None:
-        """A paragraph."""
+        """Prints a paragraph."""
         self.console.print(Padding(text, (0, 0, 1, 1)), width=_WIDTH)
 
 

@@ -28,7 +28,7 @@ CAPABILITIES = {
 
 
 def made_once(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Of a gateway, however many threads ask at once: Py4J knows classes by name, and would mix up two of one name."""
+    """Makes one of a gateway, however many threads ask: Py4J knows classes by name, and would mix two up."""
     cached, making = lru_cache(maxsize=1)(make), Lock()
 
     @wraps(make)

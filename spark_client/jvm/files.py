@@ -37,14 +37,14 @@ class Files:
         self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
 
     def rename(self, moves: Sequence[Rename]) -> None:
-        """The directories above the targets must be there; a target that is a directory gets what is in the source.
+        """Renames. Directories above targets must be there; a target that is a directory gets what is in the source.
 
         Raises WriteFailedError.
         """
         self._check("rename", [(move.source, move.target) for move in moves])
 
     def copy(self, copies: Sequence[Rename]) -> None:
-        """The directories above the targets must be there, the targets must not. Raises WriteFailedError."""
+        """Copies. The directories above the targets must be there, the targets must not. Raises WriteFailedError."""
         self._check("copy", [(rename.source, rename.target) for rename in copies])
 
     def size(self, location: str) -> int:
@@ -67,7 +67,7 @@ class Files:
         return [location for location, missing in zip(locations, answers, strict=True) if not missing]
 
     def make_directories(self, locations: Iterable[str]) -> None:
-        """With their parents; no error if they are there. Raises WriteFailedError."""
+        """Makes them with their parents; no error if they are there. Raises WriteFailedError."""
         self._check("make", [(location, "") for location in locations])
 
     def mark(self, locations: Sequence[str], query_id: str) -> None:
@@ -104,7 +104,7 @@ class Files:
         return [location for location, child in zip(locations, answers, strict=True) if not child]
 
     def delete(self, location: str) -> None:
-        """With all that is below; no error if nothing is there. Raises one of FILE_ERRORS."""
+        """Deletes with all that is below; no error if nothing is there. Raises one of FILE_ERRORS."""
         path, system = self._at(location)
         system.delete(path, _WITH_CONTENTS)
         if system.exists(path):
@@ -118,7 +118,7 @@ class Files:
         return [child for child in children if not child.rpartition("/")[2].startswith(("_", "."))]
 
     def inside(self, location: str) -> tuple[list[str], list[str]]:
-        """As `visible`: the files, and the directories."""
+        """Lists as `visible`: the files, and the directories."""
         path, system = self._at(location)
         found: tuple[list[str], list[str]] = [], []
         for status in system.listStatus(path) if system.exists(path) else ():
@@ -128,7 +128,7 @@ class Files:
         return found
 
     def names(self, locations: Sequence[str]) -> list[list[str]]:
-        """Of the files in each, as `visible`. Raises WriteFailedError."""
+        """Lists the names of the files in each, as `visible`. Raises WriteFailedError."""
         found = self._run("names", [(location, "") for location in locations])
         for location, answer in zip(locations, found, strict=True):
             if answer and not answer.startswith("/"):

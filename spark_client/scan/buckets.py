@@ -50,7 +50,7 @@ def bucketing(
 
 
 def _types(columns: Sequence[Column]) -> dict[str, str]:
-    """By name, without lengths and precisions, which do not matter to the hash."""
+    """Returns them by name, without lengths and precisions, which do not matter to the hash."""
     return {column.name.lower(): (column.type or "").lower().partition("(")[0] for column in columns}
 
 

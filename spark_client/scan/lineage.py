@@ -97,7 +97,7 @@ def _read_files(spark: SparkSession, node: Any) -> tuple[str, Sequence[str], lis
 
 
 def _read_hive(_: SparkSession, node: Any) -> tuple[str, Sequence[str], list[list[str]]]:
-    """As `_read_files`, of a scan by Hive's own reader."""
+    """Reads, as `_read_files`, a scan by Hive's own reader."""
     table = node.relation().tableMeta()
     partitions = [[str(value) for value in element.getValues()] for element in elements(node.prunedPartitions())]
     name = table.identifier()

@@ -135,7 +135,7 @@ def _readable(partition: ScanPartition, buckets: PartitionBuckets | None) -> Sca
 
 
 def _check_formats(table: str, serde: str | None, plan: ScanPlan) -> None:
-    """One reader reads all files of a scan, so all partitions must be of the table's format.
+    """Refuses several formats: one reader reads all files of a scan, so all partitions must be of the table's.
 
     Of tables of Spark's own kind, Spark says it: what the metastore has of them is for Hive alone.
     """

@@ -81,7 +81,7 @@ def partitions_having(values: Mapping[str, str]) -> list[Node]:
 
 
 def conjunction(operands: Iterable[Term]) -> tuple[Node, ...] | None:
-    """All of them. None: nothing to tell."""
+    """Joins all of them. None: nothing to tell."""
     known = [term for term in operands if term is not _UNKNOWN]
     return _join("AND", known).nodes if known else None
 

@@ -116,7 +116,7 @@ def _asked(df: DataFrame) -> ScanReport:
 
 
 def _in_any_order(node: Any) -> Any:
-    """Of rows that are read by bucket the scan behind them; any other node itself."""
+    """Returns, of rows that are read by bucket, the scan behind them; any other node itself."""
     if kind(node) != "RDDScanExec" or node.outputPartitioning().getClass().getName() != _BY_BUCKET:
         return node
     return node.outputPartitioning().scan()

@@ -60,7 +60,7 @@ def check_buckets(spark: Any, table: str, *, rows: bool = False) -> tuple[Bucket
 def problems_of(
     spark: SparkSession, metastore: MetastoreClient, table: str, *, rows: bool
 ) -> tuple[BucketProblem, ...]:
-    """As `check_buckets`."""
+    """Finds them as `check_buckets` does."""
     database, _, name = table.rpartition(".")
     target = metastore.get_table(database or spark.catalog.currentDatabase(), name)
     if not target.buckets.count:
@@ -108,7 +108,7 @@ def _numbers(files: Files, table: Table, place: _Place, writes: VisibleWrites) -
 
 
 def _wrong_rows(spark: SparkSession, table: Table, by_file: Mapping[str, tuple[int, str]]) -> Iterable[BucketProblem]:
-    """One job over all files: which buckets the rows of each are of."""
+    """Yields, by one job over all files, which buckets the rows of each are of."""
     if not by_file:
         return
     format_ = file_format(table.storage, table.full_name)

@@ -76,7 +76,7 @@ def resolve_partition(
 def _check_dynamic(
     table: str, spec: PartitionSpec, shown: str, dynamic: DynamicPartitions, *, has_clause: bool
 ) -> None:
-    """Whether rows may decide. Without a PARTITION clause strict mode does not matter, as in Hive 4."""
+    """Checks whether rows may decide. Without a PARTITION clause strict mode does not matter, as in Hive 4."""
     if spec.dynamic and not dynamic.enabled:
         raise InvalidInsertError(
             f"[Error 10095]: {table}: Dynamic partition is disabled. Either enable it by setting "

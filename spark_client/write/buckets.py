@@ -33,7 +33,7 @@ def write_buckets(
     query_id: str,
     max_size: int | None = None,
 ) -> tuple[StagedFile, ...]:
-    """As `write_staging`, but files are in the partitions' directories already, and have their last names.
+    """Writes as `write_staging`, but files are in the partitions' directories already, and have their last names.
 
     A partition that is appended to keeps its own number of buckets. Buckets without rows have files only where the
     session or the table asks for it. Raises InvalidInsertError.
@@ -86,7 +86,7 @@ def _check_partitions(files: Files, table: Table, staged: Iterable[StagedFile], 
 
 
 def _named(files: Files, staged: Sequence[StagedFile], directory: str) -> tuple[StagedFile, ...]:
-    """The files of each bucket's directory one directory higher, with the bucket before their names."""
+    """Names the files of each bucket's directory one directory higher, with the bucket before their names."""
     moved = [
         replace(
             file,

@@ -45,7 +45,7 @@ class Write:
     strict: bool = False  # its rows are of the table as it was: an append must not meet another writer either
 
     def required(self, snapshot: Snapshot) -> Collection[Values]:
-        """The partitions that it is about even if they receive no rows."""
+        """Lists the partitions that it is about even if they receive no rows."""
         if self.replaces is not None:
             return self.replaces
         named = () if self.static_partition is None else (self.static_partition,)
@@ -112,7 +112,7 @@ class Commit:
     def bring(
         self, staged: Sequence[StagedFile], snapshot: Snapshot, skews: Mapping[Values, Skew] | None = None
     ) -> None:
-        """What is to be published, and what there was. `skews`: of new partitions that do not have the table's."""
+        """Brings what is to be published, and what there was. `skews`: of new partitions that differ."""
         self._staged, self._snapshot, self._skews = staged, snapshot, skews or {}
 
     def place(self, before: Sequence[PublishPartition], *, again: bool) -> Placement:
@@ -147,7 +147,7 @@ class Commit:
         return placement
 
     def look_again(self, conflict: PublishConflictError) -> None:
-        """The table as it is now. The conflict stays one if this write was part of it, and must not guess.
+        """Looks at the table as it is now. The conflict stays one if this write was part of it, and must not guess.
 
         An overwrite must not replace what it has not seen; the rows of an append may have to be spread otherwise.
         """
@@ -192,7 +192,7 @@ class Commit:
         return set(self._files.free(wishes, self.query_id))
 
     def _contents(self, locations: Sequence[str]) -> dict[str, list[str]]:
-        """What is to be renamed away: a partition's directory if it is there, all that is visible of a table."""
+        """Lists what is to be renamed away: a partition's directory if it is there, all that is visible of a table."""
         if self.write.table.partition_columns:
             return {location: [location] for location in self._files.existing(locations)}
         return {location: self._files.visible(location) for location in locations}
@@ -207,7 +207,7 @@ class Commit:
         return parameters.get(QUERY_ID) == self.query_id
 
     def _tidy(self, placement: Placement) -> None:
-        """The write is visible: what is left in its own directory is of no use, unless a partition lies there."""
+        """Removes, once the write is visible, what is left in its own directory, unless a partition lies there."""
         places = (
             place
             for publication in placement.publications
@@ -220,7 +220,7 @@ class Commit:
         self._mark(placement)
 
     def _mark(self, placement: Placement) -> None:
-        """Who reads the table by its path shall not find what was replaced, or miss what is new, in silence."""
+        """Marks what was replaced: who reads the table by its path fails instead of missing what is new."""
         root = table_root(self.write.table.location or "")
         elsewhere = [
             publication

@@ -73,7 +73,7 @@ def create_as_select(
 def _overwritten(
     context: Context, definition: TableDefinition, data: DataFrame, how: Mapping[str, Any]
 ) -> WriteResult | None:
-    """Of a table that is as it is to be, the rows are replaced: it is there all the time, and stays what it is.
+    """Replaces the rows of a table that is as it is to be: it is there all the time, and stays what it is.
 
     None where it is another one. Raises InvalidInsertError where that would lose its skew.
     """

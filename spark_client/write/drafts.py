@@ -127,7 +127,7 @@ def _mark() -> str:
 
 
 def _check_empty(context: Context, name: str, location: str | None) -> None:
-    """The rows of others must not become the table's, nor go with it when it fails."""
+    """Refuses the rows of others: they must not become the table's, nor go with it when it fails."""
     if location and not Files(context.spark).free([location]):
         raise InvalidInsertError(
             f"CREATE TABLE {name} AS SELECT: {location} is not empty; create the table without AS SELECT, then INSERT"

@@ -93,7 +93,7 @@ class WriteHandlers:
             refresh(context.spark, request.database, request.table)
 
     def _change(self, request: ChangeRows, subject: Any) -> None:
-        """The subject is described with the request."""
+        """Carries out a change of rows; its frames and expressions come with the subject."""
         context = self._context()
         target, source, on, expressions = members(subject)
         clauses = [
@@ -141,7 +141,7 @@ def _column(context: Context, expression: Any) -> SparkColumn | None:
 
 
 def _values(context: Context, clause: ChangeClause, expressions: Any) -> Mapping[str, SparkColumn] | None:
-    """The first expression is the condition of the clause."""
+    """Returns what the clause sets; the first expression is its condition."""
     if clause.deletes:
         return None
     columns = [column_of(context.spark, expression) for expression in expressions[1:]]

@@ -68,12 +68,12 @@ class Insert:
 
 
 def insert_into(context: Context, table: str, data: DataFrame, **how: Any) -> WriteResult:
-    """One INSERT; `how` are the other fields of `Insert`. Raises as `insert_all`."""
+    """Inserts once; `how` are the other fields of `Insert`. Raises as `insert_all`."""
     return insert_all(context, [Insert(table, data, **how)])[0]
 
 
 def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]:
-    """The INSERTs of one statement: all of it becomes visible at once, or nothing does.
+    """Does the INSERTs of one statement: all of it becomes visible at once, or nothing does.
 
     On any error the tables are as they were.
 
@@ -179,7 +179,7 @@ class _Running:
         return {(self._write.table.full_name, values) for values in (*required, *(file.values for file in self.staged))}
 
     def _choose(self) -> None:
-        """Of a table whose loads pick their heavy values; the rows are kept, for they are read twice then."""
+        """Chooses for a table whose loads pick their heavy values; the rows are kept, for they are read twice then."""
         if is_auto(self._write.table):
             self._rows = self._rows.persist()
             self._choice = choose(self._write.table, self._rows, [] if self._write.overwrite else self._snapshot.keys())
@@ -219,7 +219,7 @@ def _check_disjoint(running: Sequence[_Running]) -> None:
 
 @contextmanager
 def failures_as_one_line(statement: str) -> Iterator[None]:
-    """What Spark or the file system raises, as a failed write."""
+    """Raises what Spark or the file system raises as a failed write."""
     try:
         yield
     except (Py4JError, PySparkException) as error:

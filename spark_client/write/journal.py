@@ -43,7 +43,7 @@ class Journal:
         self._mark(placement.marked)
 
     def undo(self) -> bool:
-        """As far as it can; false if something could not be put back: it bears the query id in its name.
+        """Undoes as far as it can; false if something could not be put back: it bears the query id in its name.
 
         What is nowhere may have been renamed with the directory that it was in.
         """

@@ -53,7 +53,7 @@ class Lease:
         return {location for location, mine in zip(locations, granted, strict=True) if mine}
 
     def claim_own(self, location: str) -> None:
-        """As `claim`, of a directory that bears the write's name. Raises PublishConflictError if it is another's."""
+        """Claims, as `claim`, a directory with the write's name. Raises PublishConflictError if it is another's."""
         if not self.claim([location]):
             raise PublishConflictError(f"{location} belongs to another write or object; run the INSERT again")
 

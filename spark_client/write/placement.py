@@ -210,7 +210,7 @@ class Placer:
         )
 
     def _stays(self, existing: Existing) -> bool:
-        """In its directory, although it is overwritten: unless that is of another mode."""
+        """Tells whether it stays in its directory, although it is overwritten: not if that is of another mode."""
         unpartitioned = not self.table.partition_columns
         versions = f"{self._root}/{VERSIONS}"
         return self.overwrite and self.in_place and (unpartitioned or not is_below(existing.location, versions))
@@ -268,7 +268,7 @@ class Placer:
         return [f"{location}/{name}" for name in names(skew.columns, skew.values)]
 
     def _marked(self, location: str, directories: Sequence[str]) -> tuple[str, ...]:
-        """A table without partitions is not: Spark itself refuses such directories there."""
+        """Returns the location to mark; none without partitions: Spark itself refuses such directories there."""
         below = any(directory != location for directory in directories)
         return (location,) if below and self.table.partition_columns else ()
 
@@ -321,7 +321,7 @@ def _holder(place: str) -> str:
 
 
 def _by_file(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
-    """Each file for itself, so that the directory may be others' as well."""
+    """Renames each file for itself, so that the directory may be others' as well."""
     return tuple(Rename(file.location, inside(targets[file.directory], name_of(file.location))) for file in files)
 
 

@@ -97,13 +97,13 @@ def _publish(context: Context, bringing: dict[Commit, Placement]) -> None:
 
 
 def _mark(bringing: dict[Commit, Placement], *, visible: bool) -> None:
-    """Of writes that may be visible, no file is removed."""
+    """Marks writes that may be visible: no file of theirs is removed."""
     for commit in bringing:
         commit.may_be_visible = visible
 
 
 def _have_ended(bringing: dict[Commit, Placement]) -> bool:
-    """All of them end at once. A database that is restarted is waited for, for some seconds."""
+    """Ends all of them at once. A database that is restarted is waited for, for some seconds."""
     for pause in _PAUSES:
         with suppress(SparkClientError):
             return next(iter(bringing)).has_ended()

@@ -41,7 +41,7 @@ class WriteResult:
 
 
 def result_of(query_id: str, publications: Sequence[PublishPartition], staged: Sequence[StagedFile]) -> WriteResult:
-    """The files of each partition counted."""
+    """Counts the files of each partition."""
     by_values: dict[tuple[str, ...], list[StagedFile]] = {}
     for file in staged:
         by_values.setdefault(file.values, []).append(file)

@@ -50,7 +50,7 @@ def _literal(text: str, type_: str) -> SparkColumn:
 def directory_number_by_partition(
     skew: Skew, exceptions: Sequence[tuple[Skew, Sequence[tuple[str, ...]]]], table: Table
 ) -> SparkColumn | None:
-    """As `directory_number`, where the partitions of these values have a skew list of their own; None: no one has."""
+    """Returns `directory_number`, where partitions of these values have a skew list of their own; None: none has."""
     if not any(own.is_list_bucketed for own in (skew, *(other for other, _ in exceptions))):
         return None
     number = directory_number(skew, table.columns)

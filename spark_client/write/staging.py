@@ -110,7 +110,7 @@ class _Staging:
         return marked.observe(self.observed, pairs).drop(*keys), [helper]
 
     def write(self, rows: DataFrame, location: str, directories: Sequence[str], **options: Any) -> None:
-        """One job; `options` as DataFrameWriter's."""
+        """Writes with one job; `options` as DataFrameWriter's."""
         writer = rows.write.format(self.format).options(**file_options(self.spark, self.table, self.format), **options)
         writer = writer.option("mapreduce.output.basename", self.query_id)
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")

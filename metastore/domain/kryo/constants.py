@@ -70,7 +70,7 @@ def _value(kind: HiveType, value: Any) -> Any:
 
 
 def _decimal(value: Any) -> Decimal | None:
-    """Of HiveDecimal: 48 digits in three numbers of 16, the lowest first."""
+    """Reads a HiveDecimal: 48 digits in three numbers of 16, the lowest first."""
     if not isinstance(value, JavaObject) or value.name != f"{VALUES}HiveDecimal":
         return None
     parts = [value.fields[name] for name in ("fast2", "fast1", "fast0")]
@@ -112,7 +112,7 @@ def _day_of(millis: int) -> datetime.date | None:
 
 
 def _local(millis: int) -> datetime.datetime | None:
-    """In the server's zone."""
+    """Returns it in the server's zone."""
     try:
         return datetime.datetime.fromtimestamp(millis // 1000, tz=datetime.UTC).astimezone().replace(tzinfo=None)
     except (ValueError, OverflowError, OSError):
@@ -120,7 +120,7 @@ def _local(millis: int) -> datetime.datetime | None:
 
 
 def _timestamp(value: Any) -> Instant | None:
-    """An instant of Hive 2.3 is read in the server's zone, as Hive's own metastore does."""
+    """Reads an instant of Hive 2.3 in the server's zone, as Hive's own metastore does."""
     if isinstance(value, Millis):
         local = _local(value.millis)
         if local is None or value.nanos is None or not 0 <= value.nanos < 10**9:
@@ -157,7 +157,7 @@ def _moment(value: Instant) -> str:
 
 
 def _text(kind: KeyKind, constant: Typed) -> str | None:
-    """A char is compared without its padding; what else ends in blanks keeps them."""
+    """Returns a constant as text; None where padding decides: only a char is compared without its blanks."""
     if not is_text(constant.kind):
         return None
     text = str(constant.value)

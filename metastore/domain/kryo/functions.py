@@ -199,7 +199,7 @@ def _of_text(change: Callable[..., Any], least: int = 1, most: int = 1) -> Funct
 
 
 def _letters(change: Callable[[str], str]) -> Callable[[str], str]:
-    """Where letters stay one each: there languages agree."""
+    """Makes a function of `change` where letters stay one each: there languages agree."""
 
     def apply(text: str) -> str:
         changed = "".join(map(change, text))
@@ -249,7 +249,7 @@ def _concat(*texts: Any) -> str:
 
 
 def _arithmetic(compute: Callable[[int, int], int]) -> Function:
-    """Of whole numbers, within the type of the result."""
+    """Makes a function of whole numbers, within the type of the result."""
 
     def apply(target: HiveType, arguments: Sequence[Argument]) -> Any:
         left, right = (argument() for argument in _exactly(2, arguments))

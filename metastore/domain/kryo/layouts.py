@@ -131,7 +131,7 @@ def _plain(prefix: str, groups: dict[str, str]) -> dict[str, Layout]:
 
 
 def _inspectors() -> dict[str, Layout]:
-    """Those of values have their type, those of constants the constant, too."""
+    """Lists inspectors: those of values have their type, those of constants the constant, too."""
     prefix = f"{HADOOP}hive.serde2.objectinspector.primitive."
     made: dict[str, Layout] = {}
     for kind in _INSPECTED.split():

@@ -234,7 +234,7 @@ class _Reader:
         return [self._object() for _ in range(self._input.count(self._input.varint()))]
 
     def _list(self) -> list[Any]:
-        """Of Kryo 5: whether all elements are of one class, the length and one, that class, whether some are null."""
+        """Reads a list of Kryo 5: whether all are of one class, length and one, that class, whether some are null."""
         same, length = self._input.flagged()
         length = self._input.count(length - 1)
         if not length:
@@ -309,7 +309,7 @@ class _Reader:
         return hour, minute, second, nanos
 
     def _time(self) -> tuple[int, int, int, int]:
-        """What is zero at the end is left out: the last part is then written as its complement."""
+        """Reads a time, of which zeros at the end are left out: the last part is then written as its complement."""
         parts = [0, 0, 0]
         for index in range(3):
             part = self._input.byte()

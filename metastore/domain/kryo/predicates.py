@@ -101,7 +101,7 @@ class _Translation:
         }
 
     def predicate(self, node: Any) -> Expression:
-        """Of an expression that is true, false or NULL."""
+        """Makes a predicate of an expression that is true, false or NULL."""
         self._count()
         if not isinstance(node, JavaObject):
             raise UnreadableError("an expression is none")
@@ -127,7 +127,7 @@ class _Translation:
         return None if value is None else truth_of(value.value)
 
     def _count(self) -> None:
-        """What is referred to again and again is read again and again."""
+        """Counts a part, again whenever it is referred to. Raises UnreadableError beyond MAX_NODES."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise UnreadableError(f"it has more than {MAX_NODES:,} parts")
@@ -155,7 +155,7 @@ class _Translation:
         return Column(name, kind)
 
     def _cast(self, node: JavaObject) -> Column | None:
-        """A key whose values a cast keeps as they are."""
+        """Returns a key whose values a cast keeps as they are."""
         function, children, target = node.fields["genericUDF"], arguments_of(node), node_type(node)
         if not isinstance(function, JavaObject) or len(children) != 1 or target is None:
             return None

@@ -93,7 +93,7 @@ def read(kind: HiveType, text: str) -> Any:
 
 
 def converted(source: HiveType, target: HiveType, value: Any) -> Any:
-    """As Hive's casts convert it."""
+    """Converts it as Hive's casts do."""
     if value is None or source == target:
         return value
     if is_text(target):
@@ -138,7 +138,7 @@ def _as_number(source: HiveType, target: HiveType, value: Any) -> Any:
 
 
 def _whole(target: HiveType, value: Any) -> int:
-    """As Java: a double beyond the range is its end, a whole number loses its high bits."""
+    """Makes it whole as Java does: a double beyond the range is its end, a whole number loses its high bits."""
     bits = _BITS[target.name]
     if isinstance(value, float):
         limit = 1 << (63 if bits == 64 else 31)

@@ -13,7 +13,7 @@ from metastore.protocol.rights.rule import Bound, NeedsOf
 
 
 def table(*any_of: Right) -> Bound:
-    """One of these rights on the table that the call names; none: it is seen."""
+    """Asks for one of these rights on the table that the call names; none: it is seen."""
 
     def bound(method: Method) -> NeedsOf:
         read = named_table(method)
@@ -23,7 +23,7 @@ def table(*any_of: Right) -> Bound:
 
 
 def database(*any_of: Right) -> Bound:
-    """One of these rights on the database that the call names; none: it is seen."""
+    """Asks for one of these rights on the database that the call names; none: it is seen."""
 
     def bound(method: Method) -> NeedsOf:
         read = named_database(method)
@@ -33,7 +33,7 @@ def database(*any_of: Right) -> Bound:
 
 
 def admin(_: Method) -> NeedsOf:
-    """The role of administrators."""
+    """Asks for the role of administrators."""
     return lambda _given: [AdminNeed()]
 
 
@@ -53,12 +53,12 @@ def request(needs: Callable[[Any], Iterable[AnyNeed]]) -> Bound:
 
 
 def structs(field: str, *any_of: Right) -> Bound:
-    """One of these rights on all tables that the structs of an argument name."""
+    """Asks for one of these rights on all tables that the structs of an argument name."""
     return lambda _method: lambda given: of_structs(_many(given, field), any_of)
 
 
 def of_structs(found: Iterable[Any], any_of: tuple[Right, ...]) -> list[AnyNeed]:
-    """One of these rights on each table that structs name."""
+    """Asks for one of these rights on each table that structs name."""
     names = dict.fromkeys(table_of_struct(struct) for struct in found if struct is not None)
     return [Need(name, any_of) for name in names]
 

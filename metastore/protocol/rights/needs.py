@@ -37,7 +37,7 @@ WRITING = (Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER, Right.DROP)
 
 
 def new_database(asked: Any) -> Iterator[AnyNeed]:
-    """Of a Database, or a request that says the same."""
+    """Asks what a Database needs, or a request that says the same."""
     named = getattr(asked, "databaseName", None) or getattr(asked, "name", None)
     name = database_name(named, asked.catalogName)
     yield Need(CatalogName(name.catalog), (Right.CREATE,))
@@ -56,7 +56,7 @@ def changed_database(name: str | None, new: Any) -> Iterator[AnyNeed]:
 
 
 def new_table(new: Any) -> Iterator[AnyNeed]:
-    """Of a Table that is to be made."""
+    """Asks what a Table that is to be made needs."""
     if new is None:
         return
     home = database_name(new.dbName, new.catName)
@@ -66,7 +66,7 @@ def new_table(new: Any) -> Iterator[AnyNeed]:
 
 
 def changed_table(name: TableName, new: Any) -> Iterator[AnyNeed]:
-    """Of a Table that is to replace the one of this name."""
+    """Asks what a Table needs that is to replace the one of this name."""
     owner = (new.owner, new.ownerType) if new is not None and new.owner else None
     yield Need(name, (Right.ALTER,), owner, new=new)
     if new is None:
@@ -79,7 +79,7 @@ def changed_table(name: TableName, new: Any) -> Iterator[AnyNeed]:
 
 
 def sources(metadata: Any, home: DatabaseName) -> Iterator[AnyNeed]:
-    """Of a materialized view: what it is made of."""
+    """Asks for what a materialized view is made of."""
     if metadata is None:
         return
     catalog = metadata.catName or home.catalog
@@ -94,7 +94,7 @@ def sources(metadata: Any, home: DatabaseName) -> Iterator[AnyNeed]:
 
 
 def new_constraints(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
-    """Of constraints, ALTER on the table that each is of, and SELECT on what foreign keys point to."""
+    """Asks, of constraints, for ALTER on the table that each is of, and SELECT on what foreign keys point to."""
     for constraint in (one for some in lists for one in some or () if one is not None):
         if hasattr(constraint, "fktable_db"):
             yield Need(table_name(constraint.fktable_db, constraint.fktable_name, constraint.catName), (Right.ALTER,))
@@ -104,7 +104,7 @@ def new_constraints(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
 
 
 def parents(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
-    """Of foreign keys, SELECT on what they point to."""
+    """Asks, of foreign keys, for SELECT on what they point to."""
     for key in (one for some in lists for one in some or () if one is not None):
         if getattr(key, "pktable_name", None) is not None:
             yield Need(table_name(key.pktable_db, key.pktable_name, key.catName), (Right.SELECT,))
@@ -123,7 +123,7 @@ def partition_places(partitions: Iterable[Any], name: TableName | None = None) -
 
 
 def partition_specs(specs: Iterable[Any]) -> list[AnyNeed]:
-    """Where partitions of partition specs are to lie, and INSERT on their tables."""
+    """Asks for where partitions of partition specs are to lie, and INSERT on their tables."""
     needs: list[AnyNeed] = []
     for spec in specs or ():
         of = table_of_struct(spec)
@@ -234,7 +234,7 @@ def changed_dependency(asked: Any) -> Iterator[AnyNeed]:
 
 
 def cleaned(asked: Any) -> Iterator[AnyNeed]:
-    """Of one table, of one database, or of all."""
+    """Asks for the right to clean one table, one database, or all."""
     name = table_name(asked.dbName, asked.tableName, asked.catName)
     if name.name:
         yield Need(name, (Right.ALTER,))
@@ -316,7 +316,7 @@ def _texts(*texts: str | None) -> tuple[str, ...]:
 
 
 def statistics(found: Iterable[Any] | None) -> list[AnyNeed]:
-    """Of column statistics, the right to change those of the tables that they describe."""
+    """Asks, of column statistics, for the right to change those of the tables that they describe."""
     described = [stats.statsDesc for stats in found or () if stats is not None and stats.statsDesc is not None]
     return of_structs(described, (Right.INSERT, Right.ALTER))
 

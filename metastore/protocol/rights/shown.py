@@ -109,7 +109,7 @@ def _with(answer: Any, field: str | None, kept: list[Any]) -> Any:
 
 
 def dependencies(sees: Sees, given: Given, answer: Any) -> Any:
-    """A hidden base shows as hidden; what is hidden and depends on something is not there."""
+    """Shows a hidden base as hidden; what is hidden and depends on something is not there."""
     catalog = folded_catalog(given.request.catName)
     edges = [*answer.tables, *answer.partitions]
     names = {table_name(edge.dbName, edge.tableName, catalog) for edge in edges}
@@ -205,7 +205,7 @@ def by_names(_given: Given, struct: Any) -> TableName:
 
 
 def list_of_roles(sees: Sees, given: Given, answer: Any) -> Any:
-    """The role of administrators is told of the caller if the settings give it: what was granted of it is nothing."""
+    """Tells of the caller's role of administrators if the settings give it: what was granted of it is nothing."""
     standing = sees.standing()
     roles = [role for role in answer if role.roleName != ADMIN]
     is_mine = given.principal_type == PrincipalType.USER and given.principal_name == standing.user
@@ -213,7 +213,7 @@ def list_of_roles(sees: Sees, given: Given, answer: Any) -> Any:
 
 
 def role_grants(sees: Sees, given: Given, answer: Any) -> Any:
-    """As `list_of_roles`, with who granted them."""
+    """Lists as `list_of_roles`, with who granted them."""
     standing, asked = sees.standing(), given.request
     grants = [principal_grant for principal_grant in answer.principalGrants if principal_grant.roleName != ADMIN]
     if standing.is_admin and asked.principal_type == PrincipalType.USER and asked.principal_name == standing.user:

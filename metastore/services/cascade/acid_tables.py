@@ -19,7 +19,7 @@ def follow_rename(work: UnitOfWork, old: Table, new: Table) -> None:
 
 
 def forget_dropped(work: UnitOfWork, table: Table) -> None:
-    """A later table of that name begins anew. Locks stay: who holds one may be about to make that table."""
+    """Lets a later table of that name begin anew. Locks stay: who holds one may be about to make that table."""
     if _is_transactional(table):
         for kept in (work.write_ids, work.transaction_writes, work.compactions):
             kept.forget_table(key_of(table))

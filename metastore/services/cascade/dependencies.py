@@ -62,7 +62,7 @@ def follow_added(
 
 
 def follow_renamed(work: UnitOfWork, stored: StoredTable, table: Table, changed: NamedPartition) -> None:
-    """A partition has other values: it depends on the partitions of these, in the table that it depended on."""
+    """Follows a partition with other values: it depends on the partitions of these, in the table of before."""
     if not is_dependent(table) or changed.id is None:
         return
     check_values(_name(table), columns_of(table.partitionKeys), changed.partition.values)
@@ -126,7 +126,7 @@ def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *
 
 
 def follow_altered(work: UnitOfWork, table: TableRef, old: Table, new: Table) -> None:
-    """A table was replaced: its dependents have its new columns, all of them, and those that read it its new name."""
+    """Follows a table that was replaced: dependents have all of its new columns, those that read it its new name."""
     if _shape(old) != _shape(new):
         dependents = _used(work.dependencies.downwards([table.id], transitive=True))
         columns = _columns_after(work, table, dependents, new) if dependents else {}
@@ -191,7 +191,7 @@ def columns_of(fields: Iterable[FieldSchema]) -> list[Column]:
 
 
 def _check_dependent(old: Table, new: Table) -> None:
-    """A dependent table may be renamed, and get other parameters and another owner; the rest follows."""
+    """Refuses of a dependent table all but another name, other parameters and another owner; the rest follows."""
     name = _name(old)
     if not is_view(new):
         raise InvalidOperationError(f"{name} is a dependent table and cannot become {new.tableType}")

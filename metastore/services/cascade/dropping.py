@@ -88,13 +88,13 @@ def drop_table(work: UnitOfWork, stored: StoredTable, drop_id: int | None) -> No
 
 
 def follow_return(work: UnitOfWork, stored: StoredTable) -> None:
-    """A table is back, with what is kept by its name."""
+    """Brings back what is kept by the name of a table that is back."""
     table = stored.encoded.decode()
     follow_rename(work, _hidden(table, stored.ref.id), table)
 
 
 def forget_hidden(work: UnitOfWork, catalog: str, table_id: int) -> None:
-    """A dropped table is gone for good, with what is kept by its name."""
+    """Removes what is kept by the name of a dropped table that is gone for good."""
     for kept in (work.write_ids, work.transaction_writes, work.compactions):
         kept.forget_table(_hidden_name(catalog, table_id))
 

@@ -20,13 +20,13 @@ OPERATION = "alterTableOpType"
 
 
 def keep_partition_skew(old: Partition, new: Partition) -> None:
-    """A partition that says nothing of skew keeps it."""
+    """Keeps the skew of a partition that says nothing of it."""
     if new.sd.skewedInfo is None:
         _keep(old.sd, new.sd)
 
 
 def keep_table_skew(old: Table, new: Table, context: Mapping[str, str]) -> None:
-    """A table keeps its skew when an empty one is sent, unless the client says which statement it comes from.
+    """Keeps a table's skew when an empty one is sent, unless the client says which statement it comes from.
 
     Raises InvalidOperationError where a skewed column would change.
     """

@@ -34,7 +34,7 @@ class CleaningService:
         self._unregistered = UnregisteredCleaning(store, journal, warehouse)
 
     def run(self) -> None:
-        """The background's share, on each server."""
+        """Does the background's share, on each server."""
         for location in self._clean(None, self._grace, dry_run=False, kept=False):
             if location.error:
                 log.warning("%s (%s) is left: %s", location.location, location.reason, location.error)
@@ -55,7 +55,7 @@ class CleaningService:
         grace: timedelta | None = None,
         unregistered: bool = False,
     ) -> CleanResult:
-        """Of one table, one database, or (no `database`) of all catalogs. `dry_run` says what would be removed.
+        """Cleans one table, one database, or (no `database`) all catalogs. `dry_run` says what would be removed.
 
         With a grace time of its own, what was overwritten goes even if it could be taken back.
 

@@ -94,7 +94,7 @@ class CompactionService:
         return _info(taken) if taken else None
 
     def update(self, table: TableName, info: CompactionInfoStruct, transaction: int) -> None:
-        """A worker tells what it compacts: up to which write id, in which transaction. Raises NotFoundError."""
+        """Tells what a worker compacts: up to which write id, in which transaction. Raises NotFoundError."""
         values = {"highest_write_id": info.highestWriteId, "run_as": info.runas, "transaction_id": transaction}
         with self._store.transaction() as work:
             if not work.compactions.change(info.id or 0, **values):
@@ -103,19 +103,19 @@ class CompactionService:
             work.transaction_writes.add(transaction, [touched])
 
     def set_job(self, compaction: int, job: str) -> None:
-        """The job that does the work. Raises NotFoundError."""
+        """Sets the job that does the work. Raises NotFoundError."""
         with self._store.transaction() as work:
             if not work.compactions.change(compaction, job=job):
                 raise _missing(compaction)
 
     def mark_compacted(self, compaction: int) -> None:
-        """The new files are there; the old ones wait for a cleaner. Raises NotFoundError."""
+        """Notes that the new files are there; the old ones wait for a cleaner. Raises NotFoundError."""
         with self._store.transaction() as work:
             if not work.compactions.change(compaction, state=READY_FOR_CLEANING, worker=None):
                 raise _missing(compaction)
 
     def mark_cleaned(self, compaction: int) -> None:
-        """The old files are gone, and with them what aborted transactions had written. Raises NotFoundError."""
+        """Notes that the old files are gone, with what aborted transactions had written. Raises NotFoundError."""
         with self._store.transaction() as work:
             ended = work.compactions.end(compaction, SUCCEEDED)
             if ended is None:
@@ -136,7 +136,7 @@ class CompactionService:
                 raise _missing(info.id)
 
     def mark_refused(self, info: CompactionInfoStruct) -> None:
-        """The worker would not do it. Raises NotFoundError."""
+        """Notes that the worker would not do it. Raises NotFoundError."""
         with self._store.transaction() as work:
             if work.compactions.end(info.id or 0, REFUSED, info.errorMessage) is None:
                 raise _missing(info.id)

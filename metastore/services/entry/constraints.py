@@ -53,7 +53,7 @@ class ConstraintService:
             return work.constraints.select(table.catalog, of_table(table.database, table.name), *structs)
 
     def select_all(self, table: TableName) -> list[EncodedList[Any]]:
-        """As `select`, of all kinds, in the order of SQLAllTableConstraints."""
+        """Selects as `select` does, of all kinds, in the order of SQLAllTableConstraints."""
         return self.select(table, *KINDS)
 
     def foreign_keys(

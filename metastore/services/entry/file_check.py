@@ -94,7 +94,7 @@ class FileCheckService:
         return self._warehouse.roots.holding(dict.fromkeys(places))
 
     def _confirmed(self, owner: str, stored: StoredTable, found: _Walk, *, repair: bool) -> list[FileProblem]:
-        """What is still so: the table may have changed while its directories were listed."""
+        """Returns what is still so: the table may have changed while its directories were listed."""
         with self._store.read() as work:
             there = work.tables.find_ids([stored.ref.id])
         now = {paths.canonical(place) for place in self._places(there[0])} if there else set()
@@ -153,7 +153,7 @@ class FileCheckService:
         ]
 
     def _remains(self, repair: bool) -> list[FileProblem]:
-        """What is put away, and no operation of the journal's."""
+        """Lists what is put away, and no operation of the journal's."""
         found: list[str] = []
         problems: list[FileProblem] = []
         for root in self._warehouse.roots.all:

@@ -78,7 +78,7 @@ class PartitionExchangeService:
             return [partition.partition for partition in arrived], moving
 
     def _check_directories(self, source: TableName, values: Mapping[str, str]) -> None:
-        """Of partitions that are there; nothing is locked while file systems are asked."""
+        """Checks directories of partitions that are there; nothing is locked while file systems are asked."""
         with self._store.read() as work:
             table = work.tables.find(source)
             condition = _condition(table, values) if table else None

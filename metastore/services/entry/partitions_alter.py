@@ -183,7 +183,7 @@ class PartitionAlterService:
     def _recount(
         self, changed: Sequence[tuple[StoredPartition, NamedPartition]], counted: Mapping[str, DirectoryStatistics]
     ) -> None:
-        """Of partitions whose basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats)."""
+        """Counts anew where basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats)."""
         fill_statistics([new.partition for old, new in changed if _differ(new.partition, old.partition)], counted)
 
     def _successor(

@@ -241,13 +241,13 @@ def _merge(sd: StorageDescriptor, parameters: dict[str, str], entry: PublishPart
 
 
 def _forget_counts(parameters: dict[str, str]) -> None:
-    """Those that a write does not add up."""
+    """Removes the counts that a write does not add up."""
     for key in [key for key in parameters if key == ACCURATE or key.startswith(ANALYZED)]:
         del parameters[key]
 
 
 def _forget_counts_of_all(work: UnitOfWork, stored: StoredTable) -> None:
-    """Of a table whose partitions were written: Spark plans with them."""
+    """Removes those of a table whose partitions were written: Spark plans with them."""
     table = stored.encoded.decode()
     before = table_text(table)
     _forget_counts(table.parameters)

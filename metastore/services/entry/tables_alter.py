@@ -136,7 +136,7 @@ class TableAlterService:
             return [*removing, *decide_moves(work, looked, [move] if move else [], stored.ref.id)]
 
     def _count(self, name: TableName, new: Table) -> dict[str, DirectoryStatistics]:
-        """The files of a table without partitions: file systems are asked before anything is locked."""
+        """Counts the files of a table without partitions: file systems are asked before anything is locked."""
         if new.partitionKeys or is_view(new):
             return {}
         location = new.sd.location if new.sd else None
@@ -239,7 +239,7 @@ def _home(work: UnitOfWork, database: DatabaseName) -> str:
 
 
 def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Move | None, *, cascade: bool) -> None:
-    """What partitions take over from their table."""
+    """Passes on what partitions take over from their table."""
     if move:
         follow_move(work, table.id, move.source, move.target)
     if cascade and new.partitionKeys and _columns(old.sd) != _columns(new.sd):

@@ -140,7 +140,7 @@ class TransactionService:
         partitions: Iterable[str],
         operation: int | None,
     ) -> None:
-        """The transaction tells which partitions it writes. Raises InvalidInputError, TransactionNotFoundError,
+        """Tells which partitions the transaction writes. Raises InvalidInputError, TransactionNotFoundError,
         TransactionAbortedError."""
         check_named(table)
         kind = Operation.UPDATE if operation in (None, Operation.UNSET) else operation_of(operation)
@@ -155,7 +155,7 @@ class TransactionService:
             return work.transaction_writes.latest_conflict(transaction) or 0
 
     def seed(self, first: int) -> None:
-        """The next transaction gets this id. Raises InvalidInputError where it was given already, or is too large."""
+        """Gives the next transaction this id. Raises InvalidInputError where it was given already, or is too large."""
         with self._store.transaction() as work:
             last = work.transactions.count()
             if not last < first <= LARGEST_SEED:

@@ -94,7 +94,7 @@ class TruncationService:
             return decide_truncation(work, {text: inside[text] for text in doomed if inside}, stored.ref.id, drop_id)
 
     def _inside(self, place: str) -> list[str]:
-        """What writers have in there is not the table's yet: they publish, or fail, as if they came later."""
+        """Lists what lies in there, but for what writers have: they publish, or fail, as if they came later."""
         files, folders = self._warehouse.children(place)
         return [paths.canonical(text) for text in [*(file.location for file in files), *folders] if not _is_own(text)]
 
@@ -146,7 +146,7 @@ def _is_own(location: str) -> bool:
 
 
 def _empty(owner: Table | Partition) -> None:
-    """Of a table or partition: Hive's statistics say zero, and no skewed value has a directory any more."""
+    """Makes Hive's statistics of a table or partition say zero, and leaves no skewed value a directory."""
     owner.parameters |= {name: "0" for name in COUNTS if name in owner.parameters}
     owner.parameters[ACCURATE] = '{"BASIC_STATS":"true"}'
     owner.sd.skewedInfo.skewedColValueLocationMaps = {}

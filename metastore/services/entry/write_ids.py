@@ -93,7 +93,7 @@ class WriteIdService:
             return work.write_ids.last(table)
 
     def seed(self, table: TableName, last: int | None) -> None:
-        """The table's first write id comes behind `last`. Raises InvalidInputError where it has some already."""
+        """Sets the table's first write id behind `last`. Raises InvalidInputError where it has some already."""
         check_named(table)
         with self._store.transaction() as work:
             if last is None or not 0 <= last <= LARGEST_SEED or not work.write_ids.seed(table, last):

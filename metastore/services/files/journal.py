@@ -117,7 +117,7 @@ class Journal:
 
     @contextmanager
     def transaction(self, places: Sequence[str]) -> Iterator[UnitOfWork]:
-        """A transaction that gives directories to the catalog, which are made before it."""
+        """Yields a transaction that gives directories to the catalog, which are made before it."""
         with self.making(places) as intent, self._store.transaction() as work:
             yield work
             intent.settle(work)
@@ -184,7 +184,7 @@ class Journal:
             sleep(_PAUSE)
 
     def _claimed(self, work: UnitOfWork, ids: Sequence[int], *, mine: bool) -> list[FileOperation]:
-        """What is to be done. A place to which something refers again, and a root, is left as it is."""
+        """Claims what is to be done. A place to which something refers again, and a root, is left as it is."""
         claimed = work.file_operations.claim(ids, mine=mine)
         vacated = [one for one in claimed if one.kind == "remove" and one.reason != TRUNCATED and not one.origin]
         deletable = self._warehouse.roots.deletable(operation.location for operation in vacated)
@@ -268,7 +268,7 @@ class Journal:
     def _repeated(
         self, action: Callable[[UnitOfWork], T], opened: Callable[[], AbstractContextManager[UnitOfWork]]
     ) -> T:
-        """What may be done again is done again, where the connection breaks before its commit."""
+        """Repeats what may be done again, where the connection breaks before its commit."""
         for _ in range(_TRIES):
             with suppress(ConnectionLostError), opened() as work:
                 return action(work)

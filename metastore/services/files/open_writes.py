@@ -19,13 +19,13 @@ def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> Non
 
 
 def follow_move(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
-    """A table's directory is renamed, with all that its writes have put and replaced there."""
+    """Follows a table's directory that is renamed, with all that its writes have put and replaced there."""
     work.writes.add_root(table_id, paths.canonical(target))
     follow_directory(work, table_id, source, target)
 
 
 def follow_directory(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
-    """As `follow_move`, of a directory in the table's."""
+    """Follows, as `follow_move`, a directory in the table's."""
     old, new = paths.canonical(source), paths.canonical(target)
     work.writes.move(table_id, old, new)
     work.retired_locations.move(table_id, old, new)

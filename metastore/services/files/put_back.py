@@ -95,7 +95,7 @@ def _partitions(
 
 
 def _table(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[tuple[StorageDescriptor, StorageDescriptor]]:
-    """As `_partitions`."""
+    """Puts back, as `_partitions`, a table."""
     version, was = work.tables.before(drop.id)
     table = live.encoded.decode()
     before, current = table_text(table), live.encoded.decode().sd
@@ -133,7 +133,7 @@ def _retire(
     live: StoredTable,
     state: Sequence[tuple[StorageDescriptor, StorageDescriptor]],
 ) -> None:
-    """What is current is replaced by what was. Raises InvalidOperationError where that is gone."""
+    """Replaces what is current by what was. Raises InvalidOperationError where that is gone."""
     back = [place for now, was in state for place in replaced_places(was, now)]
     wanted = {paths.canonical(text) for text in warehouse.roots.holding(back)}
     gone = wanted - set(work.retired_locations.forget(list(wanted)))

@@ -79,7 +79,7 @@ class RetiredCleaning:
         return looked, failures
 
     def _settle(self, some: Sequence[RetiredLocation]) -> None:
-        """What others refer to again is theirs."""
+        """Forgets what others refer to again: it is theirs."""
         with self._store.transaction(of_call=False) as work:
             uses = work.locations.referred([retired_location.location for retired_location in some])
             work.retired_locations.forget([location for location, use in uses.items() if use.itself])
@@ -139,7 +139,7 @@ def _portions(due: Iterable[RetiredLocation]) -> Iterator[list[RetiredLocation]]
 
 
 def _uses(work: UnitOfWork, some: Sequence[RetiredLocation]) -> dict[str, Use]:
-    """By whom they are referred to; where open writes have files, or below, as if they were in use themselves."""
+    """Returns by whom they are referred to; where open writes have files, or below, as if in use themselves."""
     locations = [location.location for location in some]
     written = dict.fromkeys(work.locations.written(locations), Use(itself=True, below=True))
     return {**work.locations.referred(locations), **written}

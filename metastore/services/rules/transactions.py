@@ -53,7 +53,7 @@ def open_ones(work: UnitOfWork, transactions: Sequence[int], timeout: timedelta)
 
 
 def renew(work: UnitOfWork, transaction: int, timeout: timedelta) -> None:
-    """A transaction's heartbeat. Raises TransactionNotFoundError, TransactionAbortedError."""
+    """Takes a transaction's heartbeat. Raises TransactionNotFoundError, TransactionAbortedError."""
     if not work.transactions.heartbeat(transaction, transaction, timeout):
         open_ones(work, [transaction], timeout)
 

@@ -20,7 +20,7 @@ _NUMBERED: Final = PGDialect_psycopg2(paramstyle="numeric_dollar")  # type: igno
 
 
 def begin_statement(cursor: Any, statement: str) -> None:
-    """A statement is about to be sent: its text is kept for the log of the call that is worked on."""
+    """Keeps the text of the statement that is about to be sent for the log of the call that is worked on."""
     current = caller.get()
     if current is not None:
         current.statement = statement

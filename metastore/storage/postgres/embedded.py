@@ -150,7 +150,7 @@ class EmbeddedPostgres:
         return (self._folder / "PG_VERSION").exists()
 
     def _prepare(self) -> None:
-        """What only the first user may do: make the cluster, size it, forget a server that died with its machine."""
+        """Does what only the first user may: make the cluster, size it, forget a server that died with its machine."""
         if not self._initialised():
             if self._folder.is_dir() and any(self._folder.iterdir()):
                 raise ConfigurationError(

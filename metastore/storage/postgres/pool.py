@@ -51,7 +51,7 @@ class ConnectionPool:
 
     @contextmanager
     def connection(self, *, writes: bool = False) -> Iterator[Connection]:
-        """A connection, for as long as the block takes. Raises UnavailableError, DBAPIError."""
+        """Yields a connection, for as long as the block takes. Raises UnavailableError, DBAPIError."""
         asked = time.perf_counter()
         if writes:
             self._take(self._for_writers)
@@ -114,7 +114,7 @@ class ConnectionPool:
         return self._size - self._any.qsize()
 
     def _connected(self) -> Connection:
-        """Where PostgreSQL has no further connection for us, one that others of this process give back will do."""
+        """Waits, where PostgreSQL has no further connection for us, for one that others of this process give back."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:

@@ -69,7 +69,7 @@ class Descriptors:
         return [known[descriptor.digest] for descriptor in descriptors]
 
     def with_columns(self, ids: Sequence[int], columns: Shared[Fields]) -> dict[int, int]:
-        """For each of the descriptors, the id of the one with these columns and the same format and skew."""
+        """Returns, for each of the descriptors, the id of the one with these columns and the same format and skew."""
         columns_id = self._store_shared(column_lists, [columns])[columns.digest]
         formats, skews, table = storage_formats.c, skew_specifications.c, storage_descriptors
         query = (

@@ -109,7 +109,7 @@ class Compactions:
         return _first(self._connection.execute(update(compactions).where(chosen).values(ended).returning(*_ALL)).all())
 
     def record(self, table: TableName, partition: str | None, kind: int, state: str, error: str | None) -> None:
-        """The end of one that was never asked for."""
+        """Records the end of one that was never asked for."""
         moment = {"enqueued_at": now(), "started_at": now(), "ended_at": now()}
         row = {"partition_name": partition, "type": kind, "state": state, "error": error, **moment, **named(table)}
         self._connection.execute(insert(compactions).values(row))
@@ -126,7 +126,7 @@ class Compactions:
         return {row.id: row.state for row in rows}
 
     def committed(self, transaction: int, commit_id: int) -> None:
-        """The transaction of a compaction has committed: what it replaced is needed by those up to `commit_id`."""
+        """Notes that a compaction has committed: what it replaced is needed by those up to `commit_id`."""
         done = {"next_transaction_id": commit_id, "committed_at": now()}
         self._connection.execute(update(compactions).where(compactions.c.transaction_id == transaction).values(done))
 

@@ -265,7 +265,7 @@ class Dependencies:
         return list(self._connection.execute(query, {"ids": list(base_ids)}).scalars())
 
     def publish(self, dependent: TableRef, base_id: int, partition_ids: Sequence[int]) -> None:
-        """The partitions depend on those of the base that begin with their values, as these are now."""
+        """Makes the partitions depend on those of the base that begin with their values, as these are now."""
         given = {"dependent_id": dependent.id, "base_id": base_id, "ids": list(partition_ids)}
         self._connection.execute(
             text("""

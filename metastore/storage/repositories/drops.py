@@ -248,7 +248,7 @@ class Drops:
         self._connection.execute(_HIDE, {"drop_id": drop_id, "table_id": table_id})
 
     def forget_dependents(self, table_id: int) -> None:
-        """A table is dropped for good: what was dropped before, and depends on it, does not any more."""
+        """Forgets, with a table that is dropped for good, that what was dropped before depends on it."""
         for statement in _FORGET_DEPENDENTS:
             self._connection.execute(statement, {"table_id": table_id})
 
@@ -297,7 +297,7 @@ class Drops:
             self._connection.execute(statement, {"drop_id": drop_id, "database_id": database_id})
 
     def restore_database(self, drop_id: int) -> None:
-        """A database is back, without its tables. What is there again stays."""
+        """Brings back a database, without its tables. What is there again stays."""
         for relation in _KEEP_DATABASE:
             self._connection.execute(_ROWS_BACK[relation], {"drop_id": drop_id, "ids": None})
 
@@ -324,6 +324,6 @@ class Drops:
         return count
 
     def end(self, drop_id: int) -> None:
-        """All of it is back."""
+        """Ends the drop: all of it is back."""
         for rows, column in (("dropped_partitions", "drop_id"), ("dropped_rows", "drop_id"), ("drops", "id")):
             self._connection.execute(text(f"DELETE FROM {rows} WHERE {column} = :id"), {"id": drop_id})  # noqa: S608

@@ -230,7 +230,7 @@ class FileOperations:
         *,
         swallowing: bool = False,
     ) -> list[int]:
-        """With this transaction; who commits it has the lease. `drop_id`: can be taken back. Returns their ids.
+        """Decides with this transaction; who commits it has the lease. `drop_id`: can be taken back. Returns their ids.
 
         `swallowing`: what was replaced below these places goes with them; where they can be taken back, it comes back,
         too.
@@ -271,13 +271,13 @@ class FileOperations:
         return found
 
     def take_back(self, targets: Mapping[int, str]) -> list[int]:
-        """With this transaction: what was put away, by id, moves to its target. Returns the ids."""
+        """Takes back with this transaction: what was put away, by id, moves to its target. Returns the ids."""
         given = {"ids": list(targets), "targets": list(targets.values()), "lease": clock.LEASE}
         self._connection.execute(_TAKE_BACK, given)
         return list(targets)
 
     def release(self, drop_id: int, places: Sequence[str]) -> None:
-        """What was replaced below the places, which come back, waits for its grace time again."""
+        """Lets what was replaced below the places, which come back, wait for its grace time again."""
         self._connection.execute(_RELEASE, {"drop_id": drop_id, "places": list(places)})
 
     def alone(self) -> None:
@@ -310,7 +310,7 @@ class FileOperations:
         return set(self._connection.execute(_OTHERS_MAKE, {"places": list(places)}).scalars())
 
     def put_away(self, places: Mapping[int, str]) -> None:
-        """What is to be removed lies there now, by id. Commits by itself."""
+        """Notes where what is to be removed lies now, by id. Commits by itself."""
         run(
             self._connection,
             _PUT_AWAY,
@@ -335,7 +335,7 @@ class FileOperations:
         self._connection.execute(text(_DONE), {"ids": list(ids)})
 
     def moved(self, table_id: int) -> list[tuple[str, str]]:
-        """Where directories of a table were, and went, the latest last."""
+        """Lists where directories of a table were, and went, the latest last."""
         query = _ALL.where(_COLUMNS.table_id == table_id, _COLUMNS.kind.in_(("move", "moved")))
         return [(row.location, row.target) for row in self._connection.execute(query)]
 

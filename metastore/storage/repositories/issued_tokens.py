@@ -76,7 +76,7 @@ class IssuedTokens:
         self._connection.execute(delete(issued_tokens).where(issued_tokens.c.identifier == identifier))
 
     def delete_expired(self) -> None:
-        """Those that cannot be renewed any more."""
+        """Deletes those that cannot be renewed any more."""
         self._connection.execute(delete(issued_tokens).where(issued_tokens.c.latest_at < func.now()))
 
     def revoke(self, *, sequence: int | None = None, owner: str | None = None) -> int:

@@ -126,7 +126,7 @@ class RetiredLocations:
         return {row.location: row.id for row in self._connection.execute(_DOOM, given)}
 
     def move(self, table_id: int, source: str, target: str) -> None:
-        """A table's directory is renamed. Where it goes, nothing is: what was retired there is gone."""
+        """Follows a table's directory that is renamed. Where it goes, nothing is: what was retired there is gone."""
         for statement in (_MAKE_WAY, _MOVE):
             self._connection.execute(statement, {"table_id": table_id, "source": source, "target": target})
 

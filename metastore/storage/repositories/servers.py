@@ -43,18 +43,18 @@ class Servers:
         self._connection = connection
 
     def renew(self, registration: Registration, worker: int, pid: int) -> None:
-        """The worker is there."""
+        """Notes that the worker is there."""
         row = {**vars(registration), "worker": worker, "pid": pid, "started_at": now(), "seen_at": now()}
         statement = insert(servers).values(row)
         anew = {"seen_at": now(), "pid": pid}
         self._connection.execute(statement.on_conflict_do_update(constraint="servers_pkey", set_=anew))
 
     def remove(self, server: UUID, worker: int) -> None:
-        """The worker has ended."""
+        """Notes that the worker has ended."""
         self._connection.execute(delete(servers).where(servers.c.server == server, servers.c.worker == worker))
 
     def forget(self, age: timedelta) -> None:
-        """Those that were not seen for so long are gone."""
+        """Removes those that were not seen for so long."""
         self._connection.execute(delete(servers).where(servers.c.seen_at < ago(age)))
 
     def finished(self) -> str:

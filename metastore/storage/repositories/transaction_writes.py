@@ -75,7 +75,7 @@ class TransactionWrites:
         self._connection.execute(_ADD, arrays)
 
     def forget_whole_table(self, transaction: int, table: TableName) -> None:
-        """The transaction has told which partitions it writes: no longer any of the table."""
+        """Forgets the whole table, as the transaction has told which partitions of it it writes."""
         own = transaction_components.c.transaction_id == transaction
         whole = transaction_components.c.partition_name == _WHOLE
         self._connection.execute(
@@ -83,8 +83,8 @@ class TransactionWrites:
         )
 
     def forget_aborted(self, table: TableName, partition: str | None, highest_write_id: int) -> None:
-        """What aborted transactions wrote is gone from the files, up to a write id: once that is so for all partitions
-        that a transaction wrote, its write id is forgotten as well."""
+        """Forgets what aborted transactions wrote up to a write id, which files have no more; of whom nothing is left, the
+        write id as well."""
         numbered = (
             select(write_ids.c.transaction_id)
             .join(transactions, transactions.c.id == write_ids.c.transaction_id)

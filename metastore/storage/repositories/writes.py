@@ -138,7 +138,7 @@ class Writes:
         self._connection.execute(_ADD_RENAMES, {"query_id": query_id, **_columns(renames)})
 
     def move(self, table_id: int, source: str, target: str) -> None:
-        """A directory of a table was renamed, with those of its writes, which may go on at the old place."""
+        """Follows a directory of a table that was renamed, with its writes, which may go on at the old place."""
         for statement in _MOVE:
             self._connection.execute(statement, {"table_id": table_id, "source": source, "target": target})
 

@@ -43,7 +43,7 @@ def encoded_column() -> Column[bytes]:
 
 
 def json_column(name: str) -> Column[object]:
-    """A JSON object that is passed through."""
+    """Makes the column of a JSON object that is passed through."""
     return Column(name, JSONB, nullable=False)
 
 

@@ -24,7 +24,7 @@ def resolve(context: Context, name: str) -> tuple[str, str]:
 
 
 def resolve_table(context: Context, name: str) -> tuple[str, str]:
-    """As `resolve`, of a table that is there. Raises NoSuchTableError where a temporary view has the name, too.
+    """Resolves, as `resolve`, a table that is there. Raises NoSuchTableError where a temporary view has the name, too.
 
     For Spark takes a name for the view then; the table can be named with its database.
     """
@@ -51,7 +51,7 @@ def partition_values(context: Context, table: Table, spec: GivenValues) -> list[
 
 
 def whole_values(context: Context, table: Table, spec: GivenValues) -> Sequence[str]:
-    """As `partition_values`. Raises InvalidStatementError where one is not given."""
+    """Returns them as `partition_values`. Raises InvalidStatementError where one is not given."""
     values = partition_values(context, table, spec)
     missing = [column.name for column, value in zip(table.partition_columns, values, strict=True) if not value]
     if missing:

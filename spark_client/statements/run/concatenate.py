@@ -142,7 +142,7 @@ def _places(context: Context, table: Table, values: Values, skew: Skew) -> list[
 
 
 def _visible_files(context: Context, table: Table, values: Values) -> Iterator[tuple[str, int]]:
-    """As a query of the partition would read them."""
+    """Yields them as a query of the partition would read them."""
     rows = context.spark.table(f"{quote(table.database)}.{quote(table.name)}")
     for column, text in zip(table.partition_columns, values, strict=True):
         value = F.lit(None if text == DEFAULT_PARTITION else text).cast(column.type)

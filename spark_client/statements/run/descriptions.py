@@ -69,7 +69,7 @@ def execute(context: Context, statement: DescribeTable | ShowCreateTable, text: 
 
 
 def _skew(context: Context, statement: DescribeTable, table: Table) -> Skew:
-    """Of the table, or of the partition that the statement names."""
+    """Returns that of the table, or of the partition that the statement names."""
     if statement.partition is None or not table.partition_columns:
         return table.skew
     values = typed_values(context, table, statement.table, statement.partition)
@@ -189,6 +189,6 @@ def _literal(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """As a literal of Spark SQL."""
+    """Writes it as a literal of Spark SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
     return f"'{escaped}'"

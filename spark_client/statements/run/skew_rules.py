@@ -100,7 +100,7 @@ def _check_list_bucketing(table: Table, skewed_by: SkewedBy) -> None:
 
 
 def _check_names(table: Table, columns: Sequence[str], values: Sequence[Sequence[str]]) -> None:
-    """A value too long for the name of a directory would make each INSERT of it fail."""
+    """Refuses a value too long for the name of a directory: it would make each INSERT of it fail."""
     for value in values:
         longest = max(len(name.encode()) for name in value_path(columns, value).split("/"))
         if longest > MAX_NAME:

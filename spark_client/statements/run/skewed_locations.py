@@ -125,6 +125,6 @@ def _check_apart(what: str, places: Mapping[str, str]) -> None:
 
 
 def _path(place: str) -> str:
-    """Of a place, to be compared: file:/a, file:///a and /a are one."""
+    """Returns that of a place, to be compared: file:/a, file:///a and /a are one."""
     scheme, _, path = place.rpartition(":") if place.startswith("file:") else ("", "", place)
     return f"/{path.strip('/')}/" if scheme or place.startswith("/") else f"{place.rstrip('/')}/"

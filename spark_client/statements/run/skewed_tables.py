@@ -63,7 +63,7 @@ def execute(context: Context, statement: Statement, _: str) -> DataFrame:
 
 
 def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[str, str] = MappingProxyType({})) -> None:
-    """The table as Spark understands the rest of the statement, with its skew, in one call: never one without it.
+    """Creates the table as Spark understands the rest, with its skew, in one call: never one without it.
 
     `inherited`: properties that it has unless the statement says others.
     """
@@ -91,7 +91,7 @@ def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[st
 
 
 def _with_format(context: Context, text: str) -> str:
-    """Where a CREATE TABLE says neither STORED AS nor USING, Spark would take a data source, which has no skew."""
+    """Adds a format where there is neither STORED AS nor USING: Spark would take a data source, which has no skew."""
     return text if says_format(context, text) else f"{text}\n{default_format(context)}"
 
 
@@ -138,7 +138,7 @@ def alter(context: Context, statement: AlterTableSkewed | AlterTableNotSkewed) -
 
 
 def _check_layout(context: Context, before: Table, after: Table) -> None:
-    """The rows of a table without partitions lie where its own skew says: it must not say otherwise of them."""
+    """Refuses another layout where the rows of a table without partitions lie where its own skew says."""
     if before.partition_columns or not (before.skew.directories or after.skew.directories):
         return
     if context.spark.table(f"{quote(before.database)}.{quote(before.name)}").limit(1).count():
