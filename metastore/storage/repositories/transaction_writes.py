@@ -83,8 +83,8 @@ class TransactionWrites:
         )
 
     def forget_aborted(self, table: TableName, partition: str | None, highest_write_id: int) -> None:
-        """Forgets what aborted transactions wrote up to a write id, which files have no more; of whom nothing is left, the
-        write id as well."""
+        """Forgets what aborted transactions wrote up to a write id, which files have no more; the write id goes with the
+        last of them."""
         numbered = (
             select(write_ids.c.transaction_id)
             .join(transactions, transactions.c.id == write_ids.c.transaction_id)
