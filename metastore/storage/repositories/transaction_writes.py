@@ -83,7 +83,7 @@ class TransactionWrites:
         )
 
     def forget_aborted(self, table: TableName, partition: str | None, highest_write_id: int) -> None:
-        """Forgets what aborted transactions wrote up to a write id, which files have no more; the write id goes with the
+        """Forgets what aborted transactions wrote up to a write id, which files have no more; that id goes with the
         last of them."""
         numbered = (
             select(write_ids.c.transaction_id)
