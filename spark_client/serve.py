@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +51,7 @@ def serve(
     The rest is as in `session`.
 
     Raises:
-        SessionError: no door is asked for, a port is taken, or this Spark lacks the server.
+        SessionError: no door is asked for, the host is not this machine's, a port is taken, or this Spark lacks it.
         MetastoreUnavailableError, UnsupportedSparkError: as `session`.
     """
     if connect is None and thrift is None:
@@ -77,11 +78,15 @@ def serve(
 
 
 def _check_free(host: str, port: int) -> None:
-    """Raises SessionError where somebody listens there already: Spark would say so late, and at length."""
+    """Raises SessionError where nobody could listen there, or somebody does: Spark would say so late, and at length."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise doors.port_is_taken(host, port, str(reason)) from None
+    except OverflowError as error:
+        raise doors.cannot_listen(host, port, str(error)) from None
+    except (socket.gaierror, UnicodeError):
+        raise doors.cannot_listen(host, port, "nobody knows this host", doors.OTHER_HOST) from None
+    except OSError as error:
+        mend = doors.OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else doors.OTHER_PORT
+        raise doors.cannot_listen(host, port, str(error.strerror), mend) from None

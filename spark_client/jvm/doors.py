@@ -18,6 +18,7 @@ from spark_client.jvm.objects import java_class
 
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService"
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+OTHER_PORT, OTHER_HOST = "choose another port", "let host be a name or address of this machine"
 
 
 def start_connect(spark: SparkSession, host: str, port: int) -> None:
@@ -62,12 +63,12 @@ def listening(host: str, port: int) -> Iterator[None]:
     except Py4JJavaError as error:
         if "BindException" not in str(error):
             raise
-        raise port_is_taken(host, port, "Address already in use") from None
+        raise cannot_listen(host, port, "Address already in use") from None
 
 
-def port_is_taken(host: str, port: int, reason: str) -> SessionError:
+def cannot_listen(host: str, port: int, reason: str, mend: str = OTHER_PORT) -> SessionError:
     """Returns the error of a server that cannot listen there."""
-    return SessionError(f"cannot listen on {host}:{port}: {reason}; choose another port")
+    return SessionError(f"cannot listen on {host}:{port}: {reason}; {mend}")
 
 
 def _companion(java: Any, name: str, otherwise: str) -> Any:

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from threading import Thread
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from spark_client.errors import UnsupportedSparkError
 from spark_client.jvm import Handlers, install, versions
+from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.objects import java_class
 
 
 def start_context(conf: SparkConf) -> SparkContext:
-    """Returns the SparkContext that runs, or starts one. Raises UnsupportedSparkError where Java does not fit."""
+    """Returns the SparkContext that runs, or starts one, and compiles our rules meanwhile.
+
+    Raises UnsupportedSparkError where Java does not fit.
+    """
     with versions.java_is_checked():
-        context = SparkContext.getOrCreate(conf)
-    java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
-    versions.check_java(_java_version(java))
-    return context
+        SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts Java, and no SparkContext yet
+    gateway: Any = SparkContext._gateway  # noqa: SLF001
+    versions.check_java(_java_version(gateway.jvm))
+    Thread(target=_compile_core, args=(gateway,), name="compile", daemon=True).start()
+    return SparkContext.getOrCreate(conf)
+
+
+def _compile_core(gateway: Any) -> None:
+    """What does not compile is told of where it is needed."""
+    with suppress(UnsupportedSparkError, Py4JError, OSError):
+        capabilities(gateway).loader("core")
 
 
 def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers, first_words: Sequence[str]) -> Any:

@@ -145,6 +145,12 @@ def test_a_port_that_is_taken_is_one_line() -> None:
             serve("thrift://127.0.0.1:1", thrift=port)
 
 
+@pytest.mark.parametrize("host", ["nosuch.invalid", "192.0.2.1", "a..b"])
+def test_a_host_that_is_not_this_machine_s_is_one_line(host: str) -> None:
+    with pytest.raises(SessionError, match=rf"^cannot listen on {host}:0: .*; let host be a name or address of this "):
+        serve("thrift://127.0.0.1:1", connect=0, host=host)
+
+
 def test_who_comes_second_to_a_port_is_told_in_one_line() -> None:
     """Both were looking whether it is free, and it was."""
 
