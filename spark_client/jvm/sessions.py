@@ -7,11 +7,11 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from spark_client.errors import UnsupportedSparkError
+from spark_client.errors import SessionError, UnsupportedSparkError, first_line
 from spark_client.jvm import Handlers, install, versions
 from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.objects import java_class
@@ -20,14 +20,17 @@ from spark_client.jvm.objects import java_class
 def start_context(conf: SparkConf) -> SparkContext:
     """Returns the SparkContext that runs, or starts one, and compiles our rules meanwhile.
 
-    Raises UnsupportedSparkError where Java does not fit.
+    Raises UnsupportedSparkError where Java does not fit, SessionError where Spark does not start as asked.
     """
     with versions.java_is_checked():
         SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts Java, and no SparkContext yet
     gateway: Any = SparkContext._gateway  # noqa: SLF001
     versions.check_java(_java_version(gateway.jvm))
     Thread(target=_compile_core, args=(gateway,), name="compile", daemon=True).start()
-    return SparkContext.getOrCreate(conf)
+    try:
+        return SparkContext.getOrCreate(conf)
+    except Py4JJavaError as error:  # its stack was logged by Spark
+        raise SessionError(f"Spark does not start: {first_line(error.java_exception)}") from None
 
 
 def _compile_core(gateway: Any) -> None:
