@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -38,7 +39,8 @@ print(spark.table(t).count(), scans.directories, scans.all_directories)
 spark.sql(f"DROP TABLE {t}").collect()
 """
 
-# A plain session first, then ours beside it; the second after the first has stopped, with Spark Connect as a plug-in.
+# A plain session first, then ours beside it; the second after the first has stopped, with Spark Connect as a plug-in;
+# and one that does not start.
 BESIDE_ANOTHER = """
 import subprocess
 import sys
@@ -61,6 +63,10 @@ for start in range(2):
     if start:
         subprocess.run([client, "-P", program, f"sc://127.0.0.1:{port}", "by_plugin"], check=True)
     ours.stop()
+try:
+    spark_client.session(uri, master="rubbish")
+except spark_client.errors.SessionError as error:
+    print(error)
 """
 
 
@@ -204,4 +210,6 @@ def test_a_session_beside_another_of_spark_s_own_and_after_a_stop(metastore_serv
     command = [sys.executable, "-u", "-c", BESIDE_ANOTHER, *arguments]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines() == ["3 1", "3 1", "1 1 2"]
+    *found, refused = run.stdout.splitlines()
+    assert found == ["3 1", "3 1", "1 1 2"]
+    assert re.match(r"Spark does not start: .*Could not parse Master URL: 'rubbish'$", refused), run.stdout
