@@ -34,7 +34,7 @@ def start_context(conf: SparkConf) -> SparkContext:
 
 
 def _compile_core(gateway: Any) -> None:
-    """What does not compile is told of where it is needed."""
+    """Compiles what every session needs; what does not compile is told of where it is used."""
     with suppress(UnsupportedSparkError, Py4JError, OSError):
         capabilities(gateway).loader("core")
 
