@@ -9,7 +9,7 @@ import errno
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
 from textwrap import shorten
@@ -19,6 +19,7 @@ import fsspec
 
 from metastore.errors import (
     ConfigurationError,
+    InvalidInputError,
     MetastoreError,
     UnavailableError,
 )
@@ -99,6 +100,12 @@ class Warehouse:
         self.roots.require([location])
         with _opened(location) as (files, path):
             return _is_there(files, path)
+
+    def require_possible(self, location: str) -> None:
+        """Raises InvalidInputError where nothing can ever be: a name is too long, or links turn in a circle."""
+        self.roots.require([location])
+        with _opened(location) as (files, path), suppress(FileNotFoundError, NotADirectoryError):
+            files.info(path)
 
     def is_missing(self, location: str) -> bool:
         """Tells whether nothing is there, and something could be: of objects, a directory without any is none."""
@@ -332,6 +339,10 @@ def _translated(location: str) -> Iterator[None]:
         raise UnavailableError(f"{location}: a Python package is missing: {_one_line(error)}") from error
     except PermissionError as error:
         raise UnavailableError(f"{location}: permission denied; make it writable for the metastore's user") from error
+    except OSError as error:
+        if error.errno in _IMPOSSIBLE:
+            raise InvalidInputError(f"{location}: {_one_line(error)}; nothing can be there") from error
+        raise UnavailableError(f"{location}: {_one_line(error)}") from error
     except Exception as error:  # drivers of remote file systems raise what they like
         raise UnavailableError(f"{location}: {_one_line(error)}") from error
 

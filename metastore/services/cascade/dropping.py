@@ -64,10 +64,13 @@ def drop_with_files(
     Raises InvalidOperationError for one that is protected, or that a materialized view or dependent table is made of.
     """
     doomed = data_of(work, stored) if delete_data else []
-    check_no_views(work, stored.ref)
+    dependents: list[StoredTable] = []
+    if work.dependencies.is_used(stored.ref.id):
+        check_no_views(work, stored.ref)
+        dependents = droppable(work, stored.ref, cascade=cascade)
     purge = purge or auto_purged(stored.encoded.decode())
     drop_id = keeping.begin(work, TABLE, stored.ref.name, purge=purge)
-    for dropped in [*droppable(work, stored.ref, cascade=cascade), stored]:
+    for dropped in [*dependents, stored]:
         table = dropped.encoded.decode()
         check_unprotected(table)
         drop_table(work, dropped, drop_id)

@@ -34,7 +34,7 @@ class CleaningService:
         self._unregistered = UnregisteredCleaning(store, journal, warehouse)
 
     def run(self) -> None:
-        """Does the background's share, on each server."""
+        """Does the background's share, on each server. What was dropped is the journal's."""
         for location in self._clean(None, self._grace, dry_run=False, kept=False):
             if location.error:
                 log.warning("%s (%s) is left: %s", location.location, location.reason, location.error)
@@ -66,7 +66,7 @@ class CleaningService:
         if grace < timedelta(0):
             raise InvalidInputError("The grace time of clean is negative")
         table_ids = self._scope(table)
-        cleaned = self._clean(table_ids, grace, dry_run=dry_run, kept=kept)
+        cleaned = self._dropped(table_ids, dry_run=dry_run) + self._clean(table_ids, grace, dry_run=dry_run, kept=kept)
         for table_id in self._ids(table_ids) if unregistered else ():
             cleaned += self._unregistered.clean(table_id, grace, dry_run=dry_run)
         with self._store.read() as work:
@@ -80,7 +80,6 @@ class CleaningService:
             dead = work.dead_writes.find(table_ids)
         clean_up = self._dead.shown if dry_run else self._dead.removed
         cleaned = [location for query_id in dead for location in clean_up(query_id, grace)]
-        cleaned += self._dropped(table_ids, dry_run=dry_run)
         with self._store.read() as work:
             retired = work.retired_locations.due(table_ids, grace, kept=kept)
         return [*cleaned, *self._retired.clean(retired, dry_run=dry_run)]
@@ -93,7 +92,7 @@ class CleaningService:
             failed = {} if dry_run else self._journal.carry_out([operation.id], mine=False)
             size = sum(file.bytes for file in files)
             place = operation.origin or operation.location
-            error = next(iter(failed.values()), None)
+            error = next((failure.error for failure in failed.values()), None)
             cleaned.append(CleanedLocation(place, operation.reason, len(files), size, None, error))
         return cleaned
 

@@ -130,9 +130,9 @@ class FileCheckService:
 
     def _unfinished(self, repair: bool) -> list[FileProblem]:
         with self._store.read() as work:
-            overdue = work.file_operations.overdue()
+            overdue = work.file_operations.overdue(failed=True)
         if repair:
-            self._journal.recover()
+            self._journal.recover(failed=True)
         with self._store.read() as work:
             left = {
                 operation.id
@@ -142,11 +142,11 @@ class FileCheckService:
         return [
             FileProblem(
                 operation.location,
-                f"{UNFINISHED}: {operation.reason}",
+                f"{UNFINISHED}: {operation.reason}{f', {operation.error}' if operation.error else ''}",
                 "",
                 0,
                 0,
-                mendable=True,
+                mendable=not operation.parked,
                 mended=repair and operation.id not in left,
             )
             for operation in overdue

@@ -19,7 +19,7 @@ from metastore.services.files.open_writes import root_of
 from metastore.services.files.retirement import replaced_by
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
-from metastore.services.rules.lookup import get_table, missing_table
+from metastore.services.rules.lookup import get_table, get_table_ref, missing_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor, updates_statistics
 from metastore.services.rules.table_data import check_unprotected, owns_data, places_of_partition
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view
@@ -139,7 +139,7 @@ class PartitionWriteService:
     ) -> None:
         """Drops one partition, given by values or by name. Raises NotFoundError, InvalidInputError."""
         with self._store.read() as work:
-            keys = get_table(work, table).ref.key_names
+            keys = get_table_ref(work, table).key_names
         if values is None:
             try:
                 values = values_of(keys, name or "")

@@ -60,7 +60,7 @@ class TruncationService:
             except _NotListedError as unknown:
                 inside |= {place: self._inside(place) for place in unknown.places}
         if failed := self._journal.carry_out(removing):
-            raise UnavailableError(next(iter(failed.values())))
+            raise UnavailableError(next(iter(failed.values())).error)
 
     def _truncate(
         self,

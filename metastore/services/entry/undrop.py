@@ -134,7 +134,7 @@ class UndropService:
                 return *self._table(work, looked, drop, wanted), []
             if live is None or live.ref.id != drop.table_id:
                 raise NotFoundError(f"{name}, of which this was {drop.kind}, is dropped: undrop the table first")
-            names = _beginning(work.drops.partition_names(drop.id), wanted)
+            names = _beginning(work, drop, wanted) if wanted.partition else None
             if drop.kind == PARTITIONS:
                 return *self._partitions(work, looked, drop, live, names), []
             moving, current = put_back(work, looked, self._warehouse, drop, live, names)
@@ -238,7 +238,7 @@ class UndropService:
         chosen = work.partitions.select_stored(live.ref, named(names)) if names is not None else ()
         mine = [place for one in chosen for place in places_of_partition(one.partition, str(table.sd.location))]
         moving = decide_return(work, looked, drop.id, only(None if names is None else mine), live.ref.id)
-        if not work.drops.left(drop.id):
+        if names is None or not work.drops.left(drop.id):
             work.drops.end(drop.id)
         return Returned(PARTITIONS, live.ref.name, len(names) if names is not None else drop.partitions), moving
 
@@ -252,9 +252,7 @@ def _chosen(work: UnitOfWork, wanted: Wanted, live: StoredTable | None) -> Drop:
     found = [by_id[number] for number in sorted(by_id, reverse=True)]
     of_live = [drop for drop in found if drop.table_id in (None, table_id)]
     if wanted.partition:
-        of_live = [
-            drop for drop in of_live if drop.table_id and _beginning(work.drops.partition_names(drop.id), wanted)
-        ]
+        of_live = [drop for drop in of_live if drop.table_id and _beginning(work, drop, wanted)]
         if not of_live and live is None and found:
             raise NotFoundError(f"{name} is dropped: undrop the table first, then its partition")
     if wanted.number is not None:
@@ -278,10 +276,9 @@ def _check_new_name(wanted: Wanted, drop: Drop) -> None:
     check_object_name("table", wanted.new_name)
 
 
-def _beginning(names: Sequence[str], wanted: Wanted) -> list[str] | None:
-    """Returns those of the names that begin as is wanted; None for all."""
-    if not wanted.partition:
-        return None
+def _beginning(work: UnitOfWork, drop: Drop, wanted: Wanted) -> list[str]:
+    """Returns the names of those partitions of a drop that begin as is wanted."""
+    names = work.drops.partition_names(drop.id)
     return [name for name in names if f"{name}/".startswith(f"{wanted.partition.strip('/')}/")]
 
 

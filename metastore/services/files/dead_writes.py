@@ -129,7 +129,7 @@ class DeadWriteCleaning:
             decided = decide_cleaning(work, steps, dead.table_id)
         for ids in decided:
             if failed := self._journal.carry_out(ids):
-                raise UnavailableError(next(iter(failed.values())))
+                raise UnavailableError(next(iter(failed.values())).error)
 
     def _remove_emptied(self, dead: DeadWrite, remains: Remains) -> None:
         shared = [*_shared(dead), *(source for source, _ in remains.away)]

@@ -17,8 +17,9 @@ from metastore.warehouse.filesystem import Warehouse
 class InTheWayError(ConflictError):
     """What must be done before an attempt is made anew: operations, and looking whether something is where moves go."""
 
-    def __init__(self, ids: Sequence[int] = (), moves: Sequence[Move] = ()) -> None:
-        super().__init__("Files of what was dropped or renamed are still there; try again")
+    def __init__(self, ids: Sequence[int] = (), moves: Sequence[Move] = (), why: str | None = None) -> None:
+        reason = f" ({why})" if why else ""
+        super().__init__(f"Files of what was dropped or renamed are still there{reason}; try again")
         self.ids = list(ids)
         self.moves = list(moves)
 

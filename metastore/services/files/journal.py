@@ -14,11 +14,17 @@ from secrets import randbits
 from time import monotonic, sleep
 from typing import Final, TypeVar
 
-from metastore.errors import ConnectionLostError, InvalidOperationError, MetastoreError
+from metastore.errors import (
+    ConflictError,
+    ConnectionLostError,
+    InvalidInputError,
+    InvalidOperationError,
+    MetastoreError,
+)
 from metastore.services.files.decisions import InTheWayError, Looked
 from metastore.services.files.moves import Move, follow
 from metastore.services.files.operations import TRUNCATED, UNDONE, Performer
-from metastore.storage.repositories.file_operations import FileOperation, NewOperation
+from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
@@ -34,7 +40,10 @@ _REMEMBERED: Final = timedelta(days=1)
 
 _PATIENCE: Final = 60.0  # seconds that a call waits for what is in its way
 _PAUSE: Final = 0.02
+_LONGEST_PAUSE: Final = 1.0  # where it failed
 _TRIES: Final = 3
+_LASTING: Final = (InvalidInputError, InvalidOperationError)
+"""What a file system's answer, or its silence, is not: nothing changes by trying again."""
 
 
 class Intent:
@@ -88,7 +97,10 @@ class Journal:
         for source, target in moves:
             if not paths.on_one_file_system(source, target):
                 raise InvalidOperationError(f"{source} cannot be moved to {target}: that is another file system")
-            if self._warehouse.exists(source) and self._warehouse.exists(target):
+            if not self._warehouse.exists(source):
+                continue
+            self._warehouse.require_possible(target)
+            if self._warehouse.exists(target):
                 raise InvalidOperationError(f"{source} cannot be moved to {target}: that location exists already")
 
     @contextmanager
@@ -122,12 +134,12 @@ class Journal:
             yield work
             intent.settle(work)
 
-    def carry_out(self, ids: Sequence[int], *, mine: bool = True) -> dict[int, str]:
+    def carry_out(self, ids: Sequence[int], *, mine: bool = True) -> dict[int, Failure]:
         """Does what was decided, after the commit. What fails is logged and left to the background: the call is done.
 
         Returns what failed, by number (0: all of it).
         """
-        failed: dict[int, str] = {}
+        failed: dict[int, Failure] = {}
         if not ids:
             return {}
         try:
@@ -141,16 +153,20 @@ class Journal:
             self._step("done")
         except MetastoreError as error:
             log.warning("left to the background: %s", error)
-            failed[0] = str(error)
+            failed[0] = Failure(str(error), parked=False)
         return failed
 
     def overdue(self, table_ids: Sequence[int] | None) -> list[FileOperation]:
         """Returns what was dropped or truncated, of these tables or of all, whose files are there and nobody is at."""
         with self._store.read() as work:
-            return [operation for operation in work.file_operations.overdue(table_ids) if operation.kind == "remove"]
+            overdue = work.file_operations.overdue(table_ids, failed=True)
+        return [operation for operation in overdue if operation.kind == "remove"]
 
-    def recover(self) -> None:
-        """Goes on with what others have left, or back: what was made for a transaction that was never committed."""
+    def recover(self, *, failed: bool = False) -> None:
+        """Goes on with what others have left, or back: what was made for a transaction that was never committed.
+
+        `failed`: also with what is to be tried again later, or is parked.
+        """
         for _ in range(len(self._undone)):
             number, made = self._undone[0]
             if not self._undo(number, made):
@@ -158,7 +174,7 @@ class Journal:
             self._undone.popleft()
         with self._store.transaction(of_call=False) as work:
             work.file_operations.forget_moves(_REMEMBERED)
-            overdue = work.file_operations.overdue()
+            overdue = work.file_operations.overdue(failed=failed)
         for operation in overdue:
             if operation.kind == "make":
                 self._undo(operation.id, self._with_empty_parents(operation.places))
@@ -171,17 +187,22 @@ class Journal:
                 work.file_operations.renew(held)
 
     def _clear(self, ids: Sequence[int], deadline: float) -> None:
-        """Does what is in the way, or waits until it is done. Raises ConflictError."""
+        """Does what is in the way, or waits until it is done. Raises ConflictError, which says what fails."""
+        pause = _PAUSE
         while True:
-            self.carry_out(ids, mine=False)
+            failed = self.carry_out(ids, mine=False)
             with self._store.read() as work:
                 left = work.file_operations.read(ids)
-            ids = [operation.id for operation in left if operation.kind != "moved" and not operation.origin]
+            left = [operation for operation in left if operation.kind != "moved" and not operation.origin]
+            if stuck := next((operation for operation in left if operation.parked), None):
+                raise ConflictError(f"{stuck.location} is in the way: {_mend(stuck, stuck.error)}")
+            ids = [operation.id for operation in left]
             if monotonic() > deadline:
-                raise InTheWayError(ids)
+                raise InTheWayError(ids, why=next((operation.error for operation in left if operation.error), None))
             if not ids:
                 return
-            sleep(_PAUSE)
+            pause = min(2 * pause, _LONGEST_PAUSE) if failed else _PAUSE
+            sleep(pause)
 
     def _claimed(self, work: UnitOfWork, ids: Sequence[int], *, mine: bool) -> list[FileOperation]:
         """Claims what is to be done. A place to which something refers again, and a root, is left as it is."""
@@ -204,7 +225,7 @@ class Journal:
             work.file_operations.done(kept)
         return [operation for operation in claimed if operation.id not in kept]
 
-    def _performed(self, claimed: Sequence[FileOperation], failed: dict[int, str]) -> list[int]:
+    def _performed(self, claimed: Sequence[FileOperation], failed: dict[int, Failure]) -> list[int]:
         """First all goes where it belongs or out of the way, then what was put away goes, unless it can be taken back.
 
         Returns the ids of what is done.
@@ -219,15 +240,18 @@ class Journal:
         return [number for number, ended in finished.items() if ended]
 
     def _each(
-        self, operations: Sequence[FileOperation], action: Callable[[FileOperation], T], failed: dict[int, str]
+        self, operations: Sequence[FileOperation], action: Callable[[FileOperation], T], failed: dict[int, Failure]
     ) -> dict[int, T]:
         results = {}
         for operation in operations:
             try:
                 results[operation.id] = action(operation)
+            except _LASTING as error:
+                log.error("%s", _mend(operation, error))
+                failed[operation.id] = Failure(str(error), parked=True)
             except MetastoreError as error:
                 log.warning("%s of %s will be tried again: %s", operation.kind, operation.location, error)
-                failed[operation.id] = str(error)
+                failed[operation.id] = Failure(str(error), parked=False)
         return results
 
     def remove_empty(self, places: Sequence[str]) -> None:
@@ -293,3 +317,10 @@ class Journal:
 
     def _is_root(self, place: str) -> bool:
         return not self._warehouse.roots.holding([paths.parent(place)]) or paths.same(place, self._warehouse.root)
+
+
+def _mend(operation: FileOperation, error: object) -> str:
+    return (
+        f"{operation.kind} of {operation.location} ({operation.reason}) cannot be done: {error}; mend that, and run  "
+        "metastore check --repair"
+    )

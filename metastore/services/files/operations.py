@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
+from metastore.errors import InvalidInputError
 from metastore.storage.repositories.file_operations import FileOperation
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -35,7 +37,8 @@ class Performer:
         trash = self._warehouse.trash(place, str(operation.id))
         if operation.reason == TRUNCATED:
             self._warehouse.move_each(operation.places, trash, copies=operation.kept)
-            self._warehouse.make_directory(place)
+            with suppress(InvalidInputError):  # nothing can be there: its name is too long, say
+                self._warehouse.make_directory(place)
             return trash
         return trash if self._warehouse.put_away(place, trash, copies=operation.kept) else place
 

@@ -91,7 +91,7 @@ class RetiredCleaning:
             ids = decide_dooms(work, [_doom(*row) for row in free if row[1].acts])
             settled = work.retired_locations.forget([retired.location for retired, doomed in free if not doomed.acts])
         failed = self._journal.carry_out(list(ids.values()))
-        errors = {location: failed[number] for location, number in ids.items() if number in failed}
+        errors = {location: failed[number].error for location, number in ids.items() if number in failed}
         gone = [row for row in free if row[0].location in {*ids, *settled} - errors.keys()]
         for root in {retired.root for retired, _ in gone}:
             places = [retired.location for retired, _ in gone if retired.root == root]

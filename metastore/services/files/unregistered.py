@@ -52,7 +52,7 @@ class UnregisteredCleaning:
             free = unused(work, places)
             ids = decide_removal(work, self._warehouse, free, table_id=table_id)
         if failed := self._journal.carry_out(ids):
-            raise UnavailableError(next(iter(failed.values())))
+            raise UnavailableError(next(iter(failed.values())).error)
         self._journal.remove_empty(with_empty_parents(free, root))
 
     def _found(self, root: str) -> Iterator[tuple[str, list[FoundFile]]]:

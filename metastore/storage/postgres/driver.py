@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from time import monotonic
 from typing import Any, Final
 
@@ -82,19 +83,29 @@ class Prepared:
     def __init__(self, name: str, query: Select[Any] | TextClause, before: str = "") -> None:
         """`before`: statements that are sent with it each time."""
         compiled = query.compile(dialect=_NUMBERED)
-        self._name = name
-        self._prepare = f"PREPARE {name} AS {compiled}"
-        self._order = compiled.positiontup or ()
-        values = f" ({', '.join(['%s'] * len(self._order))})" if self._order else ""
-        self._execute = f"{before + '; ' if before else ''}EXECUTE {name}{values}"
+        self.name = name
+        self.parts = {name: f"PREPARE {name} AS {compiled}"}
+        self.order = list(compiled.positiontup or ())
+        values = f" ({', '.join(['%s'] * len(self.order))})" if self.order else ""
+        self.execute = f"{before + '; ' if before else ''}EXECUTE {name}{values}"
+
+    def after(self, first: Prepared) -> Prepared:
+        """Returns the two as one, which are sent at once and share parameters by name: `first`, and then this."""
+        both = copy(self)
+        both.name = f"{first.name} {self.name}"
+        both.parts = first.parts | self.parts
+        both.order = [*first.order, *self.order]
+        both.execute = f"{first.execute}; {self.execute}"
+        return both
 
     def rows(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Returns what the query gives, values as psycopg2 has them. Raises DBAPIError."""
+        """Returns what the (last) query gives, values as psycopg2 has them. Raises DBAPIError."""
         prepared: set[str] = connection.info.setdefault("prepared", set())  # gone with the driver's connection
-        with driver_cursor(connection, self._execute) as cursor:
-            if self._name not in prepared:
-                cursor.execute(self._prepare)
-                prepared.add(self._name)
-            cursor.execute(self._execute, [parameters[name] for name in self._order])
-            found: list[tuple[Any, ...]] = cursor.fetchall()
+        with driver_cursor(connection, self.execute) as cursor:
+            if self.name not in prepared:
+                for name in self.parts.keys() - prepared:
+                    cursor.execute(self.parts[name])
+                prepared.update(self.parts, [self.name])
+            cursor.execute(self.execute, [parameters[name] for name in self.order])
+            found: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
         return found

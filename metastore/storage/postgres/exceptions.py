@@ -28,7 +28,6 @@ _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
     "tables_database_id_name_key": (AlreadyExistsError, "Table already exists"),
     "tables_database_id_fkey": (InvalidOperationError, "Database is not empty. One or more tables exist."),
     "partitions_table_id_name_key": (AlreadyExistsError, "Partition already exists"),
-    "partitions_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
     "roles_pkey": (AlreadyExistsError, "Role already exists"),
     "role_grants_pkey": (AlreadyExistsError, "Principal already has the role"),
     "role_grants_role_fkey": (NotFoundError, "Role was dropped by somebody else"),

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, text
 from metastore.domain.dependencies import Source
 from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literal
+from metastore.storage.postgres.driver import Prepared
 from metastore.storage.references import TableRef
 
 
@@ -215,6 +216,13 @@ _REACHED_TABLES = """
     WHERE :transitive OR n.depth = 0
     ORDER BY n.depth, dd.name, dt.name, d.position
 """
+_IS_USED = Prepared(
+    "is_used",
+    text("""
+        SELECT EXISTS (SELECT FROM table_dependencies WHERE base_id = :table_id)
+            OR EXISTS (SELECT FROM materialized_view_sources WHERE source_id = :table_id)
+    """),
+)
 _UP = text(_REACHED_TABLES.format(of="dependent_id", to="base_id"))
 _DOWN = text(_REACHED_TABLES.format(of="base_id", to="dependent_id"))
 
@@ -224,6 +232,10 @@ class Dependencies:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def is_used(self, table_id: int) -> bool:
+        """Tells whether tables depend on this one, or once did, or materialized views are made of it."""
+        return bool(_IS_USED.rows(self._connection, table_id=table_id)[0][0])
 
     def upwards(self, table_ids: Sequence[int], *, transitive: bool = False) -> list[TableEdge]:
         """Returns what tables depend on: nearest first, the bases of one in the order of their coming."""

@@ -13,7 +13,9 @@ from sqlalchemy import Connection, text
 
 from metastore.domain.names import TableName
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
+from metastore.storage.postgres.driver import Prepared
 from metastore.storage.postgres.listener import CHANNEL
+from metastore.storage.queries.owner import owner
 from metastore.storage.schema import TABLE_ITSELF
 
 DATABASE: Final = "database"
@@ -48,12 +50,16 @@ class HiddenTable(NamedTuple):
 
 _COLUMNS = ", ".join(Drop._fields)
 _OWN = '"values", keys, location, create_time, last_access_time, parameters, descriptor_id, version, encoded'
-_BEGIN = text("""
-    INSERT INTO drops
-        (kind, catalog, database, name, table_id, partitions, dropped_at, kept_until, dropped_by, dropped_from)
-    VALUES (:kind, :catalog, :database, :name, :table_id, :partitions, now(), now() + :period, :by, :from)
-    RETURNING id
-""")
+_BEGIN = Prepared(
+    "begin_drop",
+    text("""
+        INSERT INTO drops
+            (kind, catalog, database, name, table_id, partitions, dropped_at, kept_until, dropped_by, dropped_from)
+        VALUES (:kind, :catalog, :database, :name, :table_id, :partitions, now(), now() + cast(:period AS interval),
+            :by, :from)
+        RETURNING id
+    """),
+)
 _FIND = text(f"""
     SELECT {_COLUMNS} FROM drops WHERE catalog = :catalog AND kept_until > now()
         AND (cast(:database AS text) IS NULL OR database = :database OR table_id = :table_id)
@@ -65,13 +71,19 @@ _LOCK = text("SELECT id FROM drops WHERE id = :id FOR UPDATE")
 
 # Its database is what all queries find a table by. Writes under way are of no use any more: their files are removed
 # when the table is back, or gone.
-_HIDE = text("""
-    INSERT INTO dropped_tables (table_id, drop_id, database_id)
-    SELECT id, :drop_id, database_id FROM tables WHERE id = :table_id;
-    UPDATE tables SET database_id = NULL WHERE id = :table_id;
-    UPDATE open_writes SET aborted_at = now(), lease_ends_at = now()
-    WHERE table_id = :table_id AND aborted_at IS NULL
-""")
+_HIDE = Prepared(
+    "hide_table",
+    text("""
+        WITH kept AS (
+            INSERT INTO dropped_tables (table_id, drop_id, database_id)
+            SELECT id, :drop_id, database_id FROM tables WHERE id = :table_id
+        ), ended AS (
+            UPDATE open_writes SET aborted_at = now(), lease_ends_at = now()
+            WHERE table_id = :table_id AND aborted_at IS NULL
+        )
+        UPDATE tables SET database_id = NULL WHERE id = :table_id
+    """),
+)
 _FORGET_DEPENDENTS = (
     text("""
         DELETE FROM table_dependencies AS d USING tables AS t
@@ -144,6 +156,7 @@ _PURGE = tuple(
         "DELETE FROM dropped_rows WHERE drop_id IN {drops}",
         "DELETE FROM file_operations WHERE drop_id IN {drops} AND kind = 'held'",
         "UPDATE file_operations SET lease_ends_at = NULL WHERE drop_id IN {drops}",
+        "DELETE FROM partitions WHERE table_id IN {tables}",
         "DELETE FROM tables WHERE id IN {tables}",
         "DELETE FROM drops WHERE id = :id",
     )
@@ -152,9 +165,9 @@ _PURGE = tuple(
 # In no order, which would be sorted on disk: the table is locked, so that nobody else adds the same names.
 _CHOSEN = """drop_id = :drop_id AND (cast(:names AS text[]) IS NULL OR name = ANY (cast(:names AS text[])))"""
 _RESTORE = text(f"""
-    WITH stored AS (
+    WITH owner AS MATERIALIZED ({owner(":table_id")}), stored AS (
         INSERT INTO partitions (table_id, id, name, {_OWN}) OVERRIDING SYSTEM VALUE
-        SELECT :table_id, id, name, {_OWN} FROM dropped_partitions WHERE {_CHOSEN}
+        SELECT table_id, id, name, {_OWN} FROM owner, dropped_partitions WHERE {_CHOSEN}
         RETURNING id
     )
     SELECT array_agg(id), pg_notify('{CHANNEL}', '') FROM stored
@@ -218,7 +231,7 @@ class Drops:
         """Something is dropped with this transaction, by this user from this address; returns the drop's number."""
         given = {"kind": kind, "catalog": name.catalog, "database": name.database, "name": name.name}
         more = {"table_id": table_id, "partitions": partitions, "period": period, "by": caller[0], "from": caller[1]}
-        number: int = self._connection.execute(_BEGIN, given | more).scalar_one()
+        number: int = _BEGIN.rows(self._connection, **given, **more)[0][0]
         return number
 
     def find(
@@ -245,7 +258,7 @@ class Drops:
 
     def hide_table(self, drop_id: int, table_id: int) -> None:
         """Drops a table: it is kept with all that belongs to it, and no query finds it."""
-        self._connection.execute(_HIDE, {"drop_id": drop_id, "table_id": table_id})
+        _HIDE.rows(self._connection, drop_id=drop_id, table_id=table_id)
 
     def forget_dependents(self, table_id: int) -> None:
         """Forgets, with a table that is dropped for good, that what was dropped before depends on it."""
@@ -306,14 +319,14 @@ class Drops:
         return list(self._connection.execute(_NAMES, {"drop_id": drop_id}).scalars())
 
     def restore_partitions(self, drop_id: int, table_id: int, names: Sequence[str] | None) -> None:
-        """Partitions are back, all of a drop or those named, with what belonged to them.
+        """Partitions are back, all of a drop (which `end` ends) or those named, with what belonged to them.
 
         Raises AlreadyExistsError where one of the names is taken.
         """
-        chosen = None if names is None else array_literal(names)
-        given = {"drop_id": drop_id, "table_id": table_id, "names": chosen}
+        given = {"drop_id": drop_id, "table_id": table_id, "names": None if names is None else array_literal(names)}
         ids = self._connection.execute(_RESTORE, given).scalar_one()
-        self._connection.execute(_RESTORED, given)
+        if names is not None:
+            self._connection.execute(_RESTORED, given)
         for relation in ("skewed_locations", "column_statistics", "privileges", "partition_dependencies"):
             only = None if names is None else number_array_literal(ids or ())
             self._connection.execute(_ROWS_BACK[relation], {"drop_id": drop_id, "ids": only})

@@ -14,8 +14,8 @@ from metastore.storage.postgres import clock
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
+from metastore.storage.queries.places import ALONE, MADE_BY_OTHERS, MOVES, SHARE, in_the_way
 from metastore.storage.schema import file_operations
-from metastore.storage.schema.file_operations import IN_THE_WAY
 
 MAKE: Final = "make"
 MOVE: Final = "move"
@@ -36,11 +36,20 @@ class FileOperation(NamedTuple):
     reason: str
     decided_at: datetime
     drop_id: int | None
+    error: str | None
+    parked: bool
 
     @property
     def kept(self) -> bool:
         """Tells whether it can be taken back: it is put away, and not removed yet."""
         return self.drop_id is not None
+
+
+class Failure(NamedTuple):
+    """Why an operation failed. `parked`: it cannot succeed before somebody mends what it says."""
+
+    error: str
+    parked: bool
 
 
 class NewOperation(NamedTuple):
@@ -56,22 +65,8 @@ class NewOperation(NamedTuple):
 UNHURRIED: Final = "SELECT set_config('synchronous_commit', 'off', true)"
 """Before a statement: its transaction ends without waiting for the disk. For what may be done again (docs/files.md)."""
 
-# Who makes, or refers to, a place holds this lock with others until the commit; who claims places for removal, alone,
-# for a moment. So the claim sees every reference, or the reference sees the claim.
-_LOCK = "hashtextextended('places', 0)"
-_SHARE = f"SELECT pg_advisory_xact_lock_shared({_LOCK})"
-_ALONE = f"SELECT pg_advisory_xact_lock({_LOCK})"
-
-# What is put away, moved or made in the way of a place: there, below it, or above it.
-_FIND_IN_THE_WAY = f"""
-    WITH known AS MATERIALIZED (SELECT * FROM file_operations WHERE {IN_THE_WAY})
-    SELECT DISTINCT known.id FROM known, unnest({{places}}) AS asked(place)
-    WHERE known.location = asked.place OR starts_with(known.location, asked.place || '/')
-        OR starts_with(asked.place, known.location || '/')
-        OR known.target = asked.place OR starts_with(asked.place, known.target || '/')
-"""  # noqa: S608 - only constants of the schema
-_IN_THE_WAY = _FIND_IN_THE_WAY.format(places="cast(%(places)s AS text[])")
-_REFER = f"{_SHARE}; {_IN_THE_WAY}"
+_IN_THE_WAY = in_the_way("cast(%(places)s AS text[])")
+_REFER = f"{SHARE}; {_IN_THE_WAY}"
 _INTEND = Prepared(
     "intend",
     text(f"""
@@ -80,74 +75,107 @@ _INTEND = Prepared(
         SELECT cast(:id AS bigint), 'make', new.places[1], new.places, '', clock_timestamp(), 'made', '',
             clock_timestamp() + cast(:lease AS interval)
         FROM cast(:places AS text[]) AS new(places)
-        WHERE NOT EXISTS ({_FIND_IN_THE_WAY.format(places="new.places")})
+        WHERE NOT EXISTS ({in_the_way("new.places")})
         ON CONFLICT (id) DO UPDATE SET error = NULL RETURNING id
     """),  # noqa: S608 - only constants of this module
-    before=f"{UNHURRIED}; {_SHARE}",
+    before=f"{UNHURRIED}; {SHARE}",
 )
 _MADE = Prepared(
     "made",
     text(f"""
         DELETE FROM file_operations AS made WHERE id = cast(:id AS bigint) AND error IS NULL
-            AND NOT EXISTS ({_FIND_IN_THE_WAY.format(places="made.places")}) RETURNING id
+            AND NOT EXISTS ({in_the_way("made.places")}) RETURNING id
     """),  # noqa: S608 - only constants of this module
-    before=_SHARE,
+    before=SHARE,
 )
-_DECIDE = """
+# PostgreSQL cannot look into sub-selects: so it keeps the plans.
+_DECIDE = Prepared(
+    "decide",
+    text("""
     INSERT INTO file_operations AS known
         (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id)
     SELECT DISTINCT ON (new.kind, new.location)
         new.kind, new.location, new.target, string_to_array(new.places, E'\\x01'), cast(:table_id AS bigint), :root,
-        now(), new.reason, '', now() + :lease, cast(:drop_id AS bigint)
+        now(), new.reason, '', now() + cast(:lease AS interval), cast(:drop_id AS bigint)
     FROM unnest(
-        cast(:kinds AS text[]), cast(:locations AS text[]), cast(:targets AS text[]), cast(:places AS text[]),
-        cast(:reasons AS text[])
+        (SELECT cast(:kinds AS text[])), (SELECT cast(:locations AS text[])), (SELECT cast(:targets AS text[])),
+        (SELECT cast(:places AS text[])), (SELECT cast(:reasons AS text[]))
     ) AS new(kind, location, target, places, reason)
     ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
         table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
         reason = excluded.reason, places = excluded.places, lease_ends_at = excluded.lease_ends_at,
-        drop_id = excluded.drop_id
+        drop_id = excluded.drop_id, error = NULL, failing_since = NULL, parked = false
     RETURNING id
-"""
+    """),
+)
 # Whoever was about to make something where something is claimed makes it anew.
 _SPOIL = """
     UPDATE file_operations AS making SET error = 'spoiled' WHERE kind = 'make' AND EXISTS (
         SELECT FROM unnest(making.places) AS made(place), file_operations AS claimed
-        WHERE claimed.id = ANY (cast(%(ids)s AS bigint[])) AND claimed.origin IS NULL
+        WHERE claimed.id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND claimed.origin IS NULL
             AND claimed.reason <> 'truncated' AND claimed.kind IN ('move', 'remove')
             AND (made.place = claimed.location OR starts_with(made.place, claimed.location || '/'))
     )
 """
+# What was renamed before comes, or has gone, before anything is removed there.
 _CLAIMED = """
-    id = ANY (cast(%(ids)s AS bigint[])) AND kind IN ('move', 'remove') AND (drop_id IS NULL OR origin IS NULL)
-"""
-# Who refers to a place has seen what is decided, or has committed before the lock is free.
-_AFTER_OTHERS = f"{UNHURRIED}; {_ALONE}; {_SPOIL}"
-_OWN = f"""
-    {_AFTER_OTHERS};
-    SELECT {", ".join(FileOperation._fields)} FROM file_operations
-    WHERE {_CLAIMED} AND lease_ends_at = decided_at + %(lease)s AND clock_timestamp() < decided_at + %(lease)s / 2
-"""  # noqa: S608 - only constants of this module
-_CLAIM = f"""
-    {_AFTER_OTHERS};
-    UPDATE file_operations SET lease_ends_at = clock_timestamp() + %(lease)s, error = NULL
-    WHERE id IN (
-        SELECT id FROM file_operations WHERE {_CLAIMED} AND (
-            lease_ends_at IS NULL OR lease_ends_at < clock_timestamp()
-            OR %(mine)s AND lease_ends_at = decided_at + %(lease)s
+    id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND kind IN ('move', 'remove')
+    AND (drop_id IS NULL OR origin IS NULL)
+    AND NOT (kind = 'remove' AND EXISTS (
+        SELECT FROM file_operations AS moving WHERE moving.kind = 'move' AND moving.id < known.id AND (
+            moving.target = known.location OR starts_with(moving.target, known.location || '/')
+            OR starts_with(known.location, moving.target || '/') OR starts_with(moving.location, known.location || '/')
         )
-        ORDER BY id FOR UPDATE SKIP LOCKED
-    )
-    RETURNING {", ".join(FileOperation._fields)}
-"""  # noqa: S608 - only constants of this module
+    ))
+"""
+_READ = ", ".join(FileOperation._fields)
+# Who refers to a place has seen what is decided, or has committed before the lock is free.
+_AFTER_OTHERS = f"{UNHURRIED}; {ALONE}"
+_OWN = Prepared(
+    "claim_own",
+    text(f"""
+        WITH spoiled AS ({_SPOIL})
+        SELECT {_READ} FROM file_operations AS known WHERE {_CLAIMED}
+            AND lease_ends_at = decided_at + cast(:lease AS interval)
+            AND clock_timestamp() < decided_at + cast(:lease AS interval) / 2
+    """),  # noqa: S608 - only constants of this module
+    before=_AFTER_OTHERS,
+)
+_CLAIM = Prepared(
+    "claim",
+    text(f"""
+        WITH spoiled AS ({_SPOIL})
+        UPDATE file_operations
+        SET lease_ends_at = clock_timestamp() + cast(:lease AS interval), error = NULL, parked = false
+        WHERE id IN (
+            SELECT id FROM file_operations AS known WHERE {_CLAIMED} AND (
+                lease_ends_at IS NULL OR lease_ends_at < clock_timestamp() OR error IS NOT NULL
+                OR cast(:mine AS boolean) AND lease_ends_at = decided_at + cast(:lease AS interval)
+            )
+            ORDER BY id FOR UPDATE SKIP LOCKED
+        )
+        RETURNING {_READ}
+    """),  # noqa: S608 - only constants of this module
+    before=_AFTER_OTHERS,
+)
 _BELOW = """
-    FROM unnest(cast(:locations AS text[])) AS gone(place)
+    FROM unnest((SELECT cast(:locations AS text[]))) AS gone(place)
     WHERE kind = 'remove' AND reason = 'replaced'
         AND left(location, 600) >= left(gone.place || '/', 600) AND left(location, 600) <= left(gone.place || '0', 600)
         AND starts_with(location, gone.place || '/')
 """
-_SWALLOW = f"DELETE FROM file_operations AS known {_BELOW.replace('FROM', 'USING', 1)}"  # noqa: S608 - constants
-_HOLD = f"UPDATE file_operations AS known SET kind = 'held', drop_id = :drop_id {_BELOW}"  # noqa: S608 - constants
+_SWALLOW = _DECIDE.after(
+    Prepared(
+        "swallow",
+        text(f"DELETE FROM file_operations AS known {_BELOW.replace('FROM', 'USING', 1)}"),  # noqa: S608 - constants
+    )
+)
+_HOLD = _DECIDE.after(
+    Prepared(
+        "hold",
+        text(f"UPDATE file_operations AS known SET kind = 'held', drop_id = :drop_id {_BELOW}"),  # noqa: S608 - constants
+    )
+)
 _RELEASE = text("""
     UPDATE file_operations AS known SET kind = 'remove', drop_id = NULL
     FROM unnest(cast(:places AS text[])) AS back(place)
@@ -160,45 +188,41 @@ _OF_DROP = text(
 )
 _TAKE_BACK = text("""
     UPDATE file_operations AS known SET kind = 'move', target = back.target, reason = 'taken back', origin = NULL,
-        places = '{}', drop_id = NULL, root = '', decided_at = now(), lease_ends_at = now() + :lease, error = NULL
+        places = '{}', drop_id = NULL, root = '', decided_at = now(), lease_ends_at = now() + :lease, error = NULL,
+        failing_since = NULL, parked = false
     FROM unnest(cast(:ids AS bigint[]), cast(:targets AS text[])) AS back(id, target) WHERE known.id = back.id
 """)
 _DONE = """
     WITH moved AS (
-        UPDATE file_operations SET kind = 'moved', lease_ends_at = NULL, error = NULL
+        UPDATE file_operations SET kind = 'moved', lease_ends_at = NULL, error = NULL, failing_since = NULL
         WHERE id = ANY (cast(:ids AS bigint[])) AND kind = 'move'
     )
     DELETE FROM file_operations WHERE id = ANY (cast(:ids AS bigint[])) AND kind <> 'move'
 """
-_PUT_AWAY = f"""
-    {UNHURRIED};
-    UPDATE file_operations AS known SET origin = known.location, location = new.location,
-        lease_ends_at = coalesce((SELECT kept_until FROM drops WHERE drops.id = drop_id), lease_ends_at)
-    FROM unnest(cast(%(ids)s AS bigint[]), cast(%(locations)s AS text[])) AS new(id, location)
-    WHERE known.id = new.id AND known.origin IS NULL
-"""  # noqa: S608 - only constants of this module
+_PUT_AWAY = Prepared(
+    "put_away",
+    text("""
+        UPDATE file_operations AS known SET origin = known.location, location = new.location, failing_since = NULL,
+            lease_ends_at = coalesce((SELECT kept_until FROM drops WHERE drops.id = drop_id), lease_ends_at)
+        FROM unnest((SELECT cast(:ids AS bigint[])), (SELECT cast(:locations AS text[]))) AS new(id, location)
+        WHERE known.id = new.id AND known.id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND known.origin IS NULL
+    """),
+    before=UNHURRIED,
+)
 _RENEW = text(f"""
     {UNHURRIED};
     UPDATE file_operations SET lease_ends_at = clock_timestamp() + :lease
     WHERE id = ANY (cast(:ids AS bigint[])) AND lease_ends_at IS NOT NULL
 """)  # noqa: S608 - only constants of this module
-_MOVES_OF = text("""
-    SELECT location, target FROM file_operations WHERE kind IN ('move', 'moved') AND EXISTS (
-        SELECT FROM unnest(cast(:places AS text[])) AS asked(place)
-        WHERE asked.place = location OR starts_with(asked.place, location || '/')
-    ) ORDER BY id
-""")
+# It is waited as long as it has failed already: twice as long each time, on whichever server.
 _FAILED = """
-    UPDATE file_operations AS known SET error = new.error, lease_ends_at = NULL
-    FROM unnest(cast(:ids AS bigint[]), cast(:errors AS text[])) AS new(id, error) WHERE known.id = new.id
+    UPDATE file_operations AS known SET error = new.error, parked = new.parked,
+        failing_since = coalesce(failing_since, clock_timestamp()),
+        lease_ends_at = clock_timestamp()
+            + least(greatest(clock_timestamp() - failing_since, cast(:lease AS interval) / 6), :lease * 10)
+    FROM unnest(cast(:ids AS bigint[]), cast(:errors AS text[]), cast(:parked AS boolean[])) AS new(id, error, parked)
+    WHERE known.id = new.id
 """
-_OTHERS_MAKE = text("""
-    SELECT asked.place FROM unnest(cast(:places AS text[])) AS asked(place) WHERE EXISTS (
-        SELECT FROM file_operations AS making, unnest(making.places) AS made(place)
-        WHERE making.kind = 'make'
-            AND (made.place = asked.place OR starts_with(made.place, asked.place || '/'))
-    )
-""")
 _COLUMNS = file_operations.c
 _ALL = select(*(_COLUMNS[name] for name in FileOperation._fields)).order_by(_COLUMNS.id)
 
@@ -238,17 +262,15 @@ class FileOperations:
         if not new:
             return []
         given = {
-            "kinds": [operation.kind for operation in new],
-            "locations": [operation.location for operation in new],
-            "targets": [operation.target for operation in new],
-            "places": ["\x01".join(operation.places) for operation in new],
-            "reasons": [operation.reason for operation in new],
+            "kinds": array_literal([operation.kind for operation in new]),
+            "locations": array_literal([operation.location for operation in new]),
+            "targets": array_literal([operation.target for operation in new]),
+            "places": array_literal(["\x01".join(operation.places) for operation in new]),
+            "reasons": array_literal([operation.reason for operation in new]),
         }
         more = {"table_id": table_id, "root": root, "lease": clock.LEASE, "drop_id": drop_id}
-        statement = _DECIDE
-        if swallowing:
-            statement = f"{_SWALLOW if drop_id is None else _HOLD}; {_DECIDE}"
-        return list(self._connection.execute(text(statement), given | more).scalars())
+        statement = (_SWALLOW if drop_id is None else _HOLD) if swallowing else _DECIDE
+        return [row[0] for row in statement.rows(self._connection, **given, **more)]
 
     def of_drop(self, drop_id: int) -> list[FileOperation]:
         """Returns what was put away, or is about to be, with a drop; nobody else is at it before this transaction
@@ -282,7 +304,7 @@ class FileOperations:
 
     def alone(self) -> None:
         """Until the commit, nobody refers to a place anew."""
-        self._connection.execute(text(_ALONE))
+        self._connection.execute(text(ALONE))
 
     def refer(self, places: Sequence[str]) -> list[int]:
         """Until the commit, nobody claims these places without seeing that this transaction refers to them; returns
@@ -300,34 +322,32 @@ class FileOperations:
         must be made anew. Commits by itself.
         """
         given = {"ids": number_array_literal(ids), "lease": clock.LEASE}
-        rows = run(self._connection, _OWN, **given) if mine else []  # the caller has a lease: that of the decision
+        rows = _OWN.rows(self._connection, **given) if mine else []  # the caller has a lease: that of the decision
         if len(rows) < len(ids):
-            rows = run(self._connection, _CLAIM, **given, mine=mine)
+            rows = _CLAIM.rows(self._connection, **given, mine=mine)
         return sorted((FileOperation(*row) for row in rows), key=lambda operation: -len(operation.location))
 
     def being_made(self, places: Sequence[str]) -> set[str]:
         """Returns those of the places at or below which somebody makes something."""
-        return set(self._connection.execute(_OTHERS_MAKE, {"places": list(places)}).scalars())
+        return set(self._connection.execute(MADE_BY_OTHERS, {"places": list(places)}).scalars())
 
     def put_away(self, places: Mapping[int, str]) -> None:
         """Notes where what is to be removed lies now, by id. Commits by itself."""
-        run(
-            self._connection,
-            _PUT_AWAY,
-            ids=number_array_literal(places),
-            locations=array_literal(list(places.values())),
-        )
+        given = {"ids": number_array_literal(places), "locations": array_literal(list(places.values()))}
+        _PUT_AWAY.rows(self._connection, **given)
 
     def renew(self, ids: Sequence[int]) -> None:
         """Whoever is at them is still at them."""
         self._connection.execute(_RENEW, {"ids": list(ids), "lease": clock.LEASE})
 
-    def end(self, done: Sequence[int], errors: Mapping[int, str]) -> None:
-        """Some are done, others failed, and will be tried again. Commits by itself."""
+    def end(self, done: Sequence[int], failed: Mapping[int, Failure]) -> None:
+        """Some are done, others failed, and will be tried again later, the parked ones only where that is asked for.
+        Commits by itself."""
         if done:
             self._connection.execute(text(f"{UNHURRIED}; {_DONE}"), {"ids": list(done)})
-        if errors:
-            given = {"ids": list(errors), "errors": list(errors.values())}
+        if failed:
+            errors, parked = (list(column) for column in zip(*failed.values(), strict=True))
+            given = {"ids": list(failed), "errors": errors, "parked": parked, "lease": clock.LEASE}
             self._connection.execute(text(f"{UNHURRIED}; {_FAILED}"), given)
 
     def done(self, ids: Iterable[int]) -> None:
@@ -341,7 +361,7 @@ class FileOperations:
 
     def moves_of(self, places: Sequence[str]) -> list[tuple[str, str]]:
         """Tells where the places were, and went, the latest last."""
-        rows = self._connection.execute(_MOVES_OF, {"places": list(places)})
+        rows = self._connection.execute(MOVES, {"places": list(places)})
         return [(row.location, row.target) for row in rows]
 
     def forget_moves(self, age: timedelta) -> None:
@@ -353,9 +373,14 @@ class FileOperations:
         """Returns those that are not done."""
         return [FileOperation(*row) for row in self._connection.execute(_ALL.where(_COLUMNS.id == _any(ids)))]
 
-    def overdue(self, table_ids: Sequence[int] | None = None) -> list[FileOperation]:
-        """Returns what was decided, and nobody is at; without what is put away, or was replaced, and has its time."""
+    def overdue(self, table_ids: Sequence[int] | None = None, *, failed: bool = False) -> list[FileOperation]:
+        """Returns what was decided, and nobody is at; without what is put away, or was replaced, and has its time.
+
+        `failed`: also what is to be tried again later, or is parked.
+        """
         free = (_COLUMNS.lease_ends_at.is_(None)) | (_COLUMNS.lease_ends_at < now())
+        failing = (_COLUMNS.kind != MAKE) & _COLUMNS.error.is_not(None)
+        free = free | failing if failed else free & ~_COLUMNS.parked
         query = _ALL.where(
             free,
             _COLUMNS.kind.in_((MAKE, MOVE, REMOVE)),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, TextClause, text
+from sqlalchemy import Connection, text
 
-from metastore.storage.postgres.arrays import number_array_literal
+from metastore.storage.postgres.arrays import array_literal, number_array_literal
+from metastore.storage.postgres.driver import Prepared
 from metastore.storage.schema.base import INDEXED_LENGTH
 from metastore.warehouse import paths
 
@@ -34,38 +35,43 @@ _OF_OTHERS = " AND r.query_id <> :query_id"
 _WRITTEN_BY = "(SELECT location, query_id FROM open_write_locations JOIN open_writes USING (query_id) WHERE NOT swept)"
 
 
-def _query(*relations: tuple[str, str]) -> str:
-    """Writes the query that tells, for each location, whether a row of one of the relations is there, or below it."""
+def _query(name: str, *relations: tuple[str, str]) -> Prepared:
+    """Tells, for each location, whether a row of one of the relations is there, or below it.
+
+    To plan it takes several times as long as to answer for one place: PostgreSQL keeps the plan, because it cannot look
+    into the sub-selects, and so has no better one for the places of one call.
+    """
     itself, below = (
         " OR ".join(form.format(table=table, also=also, length=INDEXED_LENGTH) for table, also in relations)
         for form in (_ITSELF, _BELOW)
     )
-    return f"""
+    query = f"""
         SELECT asked.location, bool_or({itself}) AS itself, bool_or({below}) AS below
-        FROM unnest(cast(:locations AS text[]), cast(:spellings AS text[])) AS asked(location, spelling)
+        FROM unnest((SELECT cast(:locations AS text[])), (SELECT cast(:spellings AS text[])))
+            AS asked(location, spelling)
         GROUP BY asked.location
     """  # noqa: S608 - only constants of this module
+    return Prepared(name, text(query))
 
 
 # A dropped table, which may be taken back, lies nowhere.
 _THERE = " AND r.database_id IS NOT NULL"
 _OF_THERE = " AND EXISTS (SELECT FROM tables AS t WHERE t.id = r.table_id AND t.database_id IS NOT NULL)"
-_REFERRED = text(
-    _query(("databases", ""), ("tables", _THERE), ("partitions", _OF_THERE), ("skewed_locations", _OF_THERE))
+_REFERRED = _query(
+    "referred", ("databases", ""), ("tables", _THERE), ("partitions", _OF_THERE), ("skewed_locations", _OF_THERE)
 )
-_OTHERS = text(
-    _query(
-        ("databases", ""),
-        ("tables", f" AND r.id <> :table_id{_THERE}"),
-        (
-            "partitions",
-            f" AND (r.table_id <> :table_id OR NOT (:whole OR r.id = ANY (cast(:own AS bigint[])))){_OF_THERE}",
-        ),
-        ("skewed_locations", f" AND r.table_id <> :table_id{_OF_THERE}"),
-    )
+_OTHERS = _query(
+    "referred_by_others",
+    ("databases", ""),
+    ("tables", f" AND r.id <> :table_id{_THERE}"),
+    (
+        "partitions",
+        f" AND (r.table_id <> :table_id OR NOT (:whole OR r.id = ANY (cast(:own AS bigint[])))){_OF_THERE}",
+    ),
+    ("skewed_locations", f" AND r.table_id <> :table_id{_OF_THERE}"),
 )
-_WRITTEN = text(_query((_WRITTEN_BY, _OF_OTHERS)))
-_RETIRED = text(_query(("file_operations", " AND r.kind = 'remove'")))
+_WRITTEN = _query("written", (_WRITTEN_BY, _OF_OTHERS))
+_RETIRED = _query("retired", ("file_operations", " AND r.kind = 'remove'"))
 
 
 class Locations:
@@ -93,12 +99,12 @@ class Locations:
         """Finds the use by what was replaced and is not removed yet."""
         return self._read(_RETIRED, [(name, name) for name in _canonical(locations)])
 
-    def _read(self, query: TextClause, pairs: Sequence[tuple[str, str]], **more: Any) -> dict[str, Use]:
+    def _read(self, query: Prepared, pairs: Sequence[tuple[str, str]], **more: Any) -> dict[str, Use]:
         if not pairs:
             return {}
-        asked = {"locations": [pair[0] for pair in pairs], "spellings": [pair[1] for pair in pairs]}
-        rows = self._connection.execute(query, {**asked, **more})
-        return {row.location: Use(row.itself, row.below) for row in rows if row.itself or row.below}
+        locations, spellings = (array_literal(texts) for texts in zip(*pairs, strict=True))
+        rows = query.rows(self._connection, locations=locations, spellings=spellings, **more)
+        return {location: Use(itself, below) for location, itself, below in rows if itself or below}
 
 
 def _canonical(locations: Iterable[str]) -> list[str]:

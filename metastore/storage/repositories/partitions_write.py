@@ -14,13 +14,15 @@ from sqlalchemy import BigInteger, Connection, any_, cast, delete, literal, sele
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.encoding.binary import EncodedList
+from metastore.errors import NotFoundError
 from metastore.storage.mapping.descriptors import Descriptor, shared_part
 from metastore.storage.mapping.layout import OpenHead, whole_partitions
 from metastore.storage.mapping.partitions import partition_columns, partition_endings, partition_head
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
-from metastore.storage.postgres.driver import run
+from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.postgres.listener import CHANNEL
 from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.owner import owner
 from metastore.storage.references import TableRef
 from metastore.storage.schema import (
     partitions,
@@ -57,7 +59,7 @@ _OWN: Final = """
 """
 _DELETED = f"""
     WITH named AS MATERIALIZED (
-        SELECT id FROM partitions WHERE table_id = :table_id AND name = ANY (cast(:names AS text[]))
+        SELECT id FROM partitions WHERE table_id = :table_id AND name = ANY ((SELECT cast(:names AS text[]))::text[])
         ORDER BY name FOR UPDATE
     ), doomed AS MATERIALIZED (
         SELECT array_agg(id) AS ids FROM named
@@ -65,32 +67,34 @@ _DELETED = f"""
 """  # noqa: S608 - only constants of this module
 _DOOMED = "DELETE FROM partitions WHERE id = ANY ((SELECT ids FROM doomed)::bigint[]) RETURNING"
 _READ = 'name, "values", descriptor_id, encoded'
-_RESULT = (partitions.c.name, partitions.c["values"], partitions.c.descriptor_id, partitions.c.encoded)
-_DELETE = text(f"{_DELETED} {_DOOMED} {_READ}").columns(*_RESULT)
+_DELETE = Prepared("delete_partitions", text(f"{_DELETED} {_DOOMED} {_READ}"))
 _SATELLITE_ROWS = " UNION ALL ".join(
     f"SELECT cast(:drop_id AS bigint), '{name}', partition_id, to_jsonb(of_{name}) FROM of_{name}"  # noqa: S608 - constants
     for name in _SATELLITES
 )
-_PUT_ASIDE = text(f"""{_DELETED}, gone AS ({_DOOMED} {_OWN}), kept AS (
+_PUT_ASIDE = Prepared(
+    "put_partitions_aside",
+    text(f"""{_DELETED}, gone AS ({_DOOMED} {_OWN}), kept AS (
         INSERT INTO dropped_partitions (drop_id, {_OWN}) SELECT :drop_id, gone.* FROM gone
     ), rows AS (
         INSERT INTO dropped_rows (drop_id, relation, partition_id, content) {_SATELLITE_ROWS}
     )
     SELECT {_READ} FROM gone
-""").columns(*_RESULT)  # noqa: S608 - only constants of this module
+"""),  # noqa: S608 - only constants of this module
+)
 
 # The versions of a partition begin at its id, shifted by so much: one that comes in its place never has one of them.
 _VERSION_BITS: Final = 24
 
 _INSERT = f"""
-    WITH stored AS (
+    WITH owner AS MATERIALIZED ({owner("%(table_id)s")}), stored AS (
         INSERT INTO partitions
             (id, table_id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id,
              version, encoded)
         OVERRIDING SYSTEM VALUE
-        SELECT own_id, %(table_id)s, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
+        SELECT own_id, table_id, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
                new.last_access_time, new.parameters, new.descriptor_id, own_id << {_VERSION_BITS}, {_ENCODED}
-        FROM (SELECT nextval('partitions_id_seq') AS own_id, new.* FROM {_NEW}) AS new
+        FROM owner, (SELECT nextval('partitions_id_seq') AS own_id, new.* FROM {_NEW}) AS new
         RETURNING id, name
     )
     SELECT array_agg(id ORDER BY name), pg_notify('{CHANNEL}', '') FROM stored
@@ -145,13 +149,18 @@ class PartitionsWrite:
         self._listed = listed  # gets the ids of tables of whose partitions there are others, or others' names
 
     def insert(self, table: TableRef, new: Sequence[NamedPartition]) -> list[int]:
-        """Returns their ids by name. Raises AlreadyExistsError when one of them is there; nothing is stored then."""
+        """Returns their ids by name. Raises AlreadyExistsError when one of them is there; nothing is stored then.
+
+        Raises NotFoundError where the table is gone.
+        """
         if not new:
             return []
         # In the order of names, so that two writers of the same partitions wait for each other instead of dying.
         new = sorted(new, key=lambda partition: partition.name)
         self._listed.add(table.id)
-        ids: list[int] = run(self._connection, _INSERT, **self._arrays(table, new))[0][0]
+        ids: list[int] | None = run(self._connection, _INSERT, **self._arrays(table, new))[0][0]
+        if ids is None:
+            raise NotFoundError("Table was dropped by somebody else")
         self._insert_locations(table, {number: named.partition for number, named in zip(ids, new, strict=True)})
         return ids
 
@@ -174,12 +183,10 @@ class PartitionsWrite:
         if drop_id is not None:
             given["drop_id"] = drop_id
         statement = _DELETE if drop_id is None else _PUT_ASIDE
-        rows = sorted(self._connection.execute(statement, given), key=lambda row: row.name)
-        descriptors = self._descriptors.tails([row.descriptor_id for row in rows])
-        endings = partition_endings(descriptors, table.name)
-        heads = [OpenHead(bytes(row.encoded)) for row in rows]
-        encoded = whole_partitions(heads, [endings[row.descriptor_id] for row in rows])
-        return DeletedPartitions([row.name for row in rows], [row.values for row in rows], encoded)
+        rows = sorted(statement.rows(self._connection, **given))  # by name
+        endings = partition_endings(self._descriptors.tails([row[2] for row in rows]), table.name)
+        encoded = whole_partitions([OpenHead(bytes(row[3])) for row in rows], [endings[row[2]] for row in rows])
+        return DeletedPartitions([row[0] for row in rows], [row[1] for row in rows], encoded)
 
     def change_columns(self, table: TableRef, sd: StorageDescriptor) -> None:
         """Gives every partition of the table the columns of `sd`, keeping its format and skew (Hive's CASCADE)."""

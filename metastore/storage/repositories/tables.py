@@ -34,7 +34,7 @@ from metastore.storage.postgres.sql import Condition, Sql, all_of
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.queries.visible_writes import visible_columns, visible_writes
 from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrites
-from metastore.storage.schema import databases, partition_lists, skewed_locations, tables
+from metastore.storage.schema import databases, partition_lists, partitions, skewed_locations, tables
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Table
 
@@ -247,8 +247,9 @@ class Tables:
         self._connection.execute(_UPDATE_VIEWS, arrays | {"id": list(views)})
 
     def delete(self, table_id: int) -> None:
-        """Removes a table with its partitions and skewed locations."""
+        """Removes a table with its partitions and skewed locations, once those who add some have committed."""
         self._connection.execute(delete(tables).where(tables.c.id == table_id))
+        self._connection.execute(delete(partitions).where(partitions.c.table_id == table_id))  # those added until then
         # After those of whom who changed partitions may hold some.
         self._connection.execute(delete(partition_lists).where(partition_lists.c.table_id == table_id))
 

@@ -5,7 +5,7 @@ Locations are written as `warehouse.paths.canonical` does: two spellings of one 
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Table, Text, text
 
 from metastore.storage.schema.base import Name, Texts, id_column, indexed_location, metadata, time_column
 
@@ -31,6 +31,8 @@ file_operations = Table(
     Index("file_operations_removed_idx", "location", unique=True, postgresql_where=text("kind = 'remove'")),
     # Of what can be taken back: put away, and not removed before that time is over.
     Column("drop_id", BigInteger, ForeignKey("drops.id", ondelete="SET NULL"), index=True),
+    time_column("failing_since"),
+    Column("parked", Boolean, nullable=False, server_default=text("false")),  # it cannot succeed as things are
     Index("file_operations_in_the_way_idx", "id", postgresql_where=text(IN_THE_WAY)),
     # Few beside what is kept: who makes or refers to a place asks for them.
     Index("file_operations_underway_idx", "kind", postgresql_where=text("kind IN ('make', 'move', 'moved')")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, Index, Integer, Table, UniqueConstraint, text
 
 from metastore.storage.schema.base import (
     Name,
@@ -19,7 +19,7 @@ partitions = Table(
     "partitions",
     metadata,
     id_column(),
-    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False),
+    Column("table_id", BigInteger, nullable=False),  # of tables, which who inserts locks: a key looks once for each row
     Column("name", Name, nullable=False),
     Column("values", Texts, nullable=False),
     Column("keys", SortKeys, nullable=False),  # domain.keys.sort_key of each value, by its key's type

@@ -1,0 +1,40 @@
+"""Who may be at a place: one lock for all of them, and what is in the way there (docs/files.md)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import text
+
+from metastore.storage.schema.file_operations import IN_THE_WAY
+
+# Who makes, or refers to, a place holds this lock with others until the commit; who claims places for removal, alone,
+# for a moment. So the claim sees every reference, or the reference sees the claim.
+_LOCK: Final = "hashtextextended('places', 0)"
+SHARE: Final = f"SELECT pg_advisory_xact_lock_shared({_LOCK})"
+ALONE: Final = f"SELECT pg_advisory_xact_lock({_LOCK})"
+
+MOVES: Final = text("""
+    SELECT location, target FROM file_operations WHERE kind IN ('move', 'moved') AND EXISTS (
+        SELECT FROM unnest(cast(:places AS text[])) AS asked(place)
+        WHERE asked.place = location OR starts_with(asked.place, location || '/')
+    ) ORDER BY id
+""")
+MADE_BY_OTHERS: Final = text("""
+    SELECT asked.place FROM unnest(cast(:places AS text[])) AS asked(place) WHERE EXISTS (
+        SELECT FROM file_operations AS making, unnest(making.places) AS made(place)
+        WHERE making.kind = 'make'
+            AND (made.place = asked.place OR starts_with(made.place, asked.place || '/'))
+    )
+""")
+
+
+def in_the_way(places: str) -> str:
+    """Writes the query for what is put away, moved or made in the way of places (an array): there, below or above."""
+    return f"""
+        WITH known AS MATERIALIZED (SELECT * FROM file_operations WHERE {IN_THE_WAY})
+        SELECT DISTINCT known.id FROM known, unnest({places}) AS asked(place)
+        WHERE known.location = asked.place OR starts_with(known.location, asked.place || '/')
+            OR starts_with(asked.place, known.location || '/')
+            OR known.target = asked.place OR starts_with(asked.place, known.target || '/')
+    """  # noqa: S608 - only constants of the schema

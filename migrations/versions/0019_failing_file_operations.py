@@ -1,0 +1,25 @@
+"""Since when a file operation has been failing, and whether it waits for somebody who mends that.
+
+Partitions go with their table without a foreign key: those who add some hold their table, and who deletes it deletes
+them. Servers of before need the key for the latter.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects.postgresql import TIMESTAMP
+
+revision = "0019"
+down_revision = "0018"
+branch_labels = None
+depends_on = None
+
+FINISH = ("ALTER TABLE partitions DROP CONSTRAINT IF EXISTS partitions_table_id_fkey",)
+
+
+def upgrade() -> None:
+    """Adds two columns, which servers of before leave to their defaults."""
+    op.add_column("file_operations", sa.Column("failing_since", TIMESTAMP(timezone=True)))
+    parked = sa.Column("parked", sa.Boolean, nullable=False, server_default=sa.text("false"))
+    op.add_column("file_operations", parked)

@@ -1,0 +1,182 @@
+"""File operations that fail: tried again later and later, parked where nothing changes by that; nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError, UnavailableError
+from metastore.storage.postgres import clock
+from tests.wire.builders import descriptor, partition, table
+from tests.wire.test_file_faults import ALL, House, Killed, renamed, rows
+from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, FileProblem
+
+pytestmark = pytest.mark.slow
+
+LONG = "x" * 300  # no file system has such names
+
+
+@pytest.fixture
+def house(database_url: str, tmp_path: Path) -> House:
+    return House(database_url, tmp_path)
+
+
+def failing(house: House, monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[object]:
+    """What is dropped cannot be put away, as long as this list is empty."""
+    mended: list[object] = []
+    put_away: Callable[..., bool] = house.application.journal._warehouse.put_away
+
+    def broken(*given: Any, **more: Any) -> bool:
+        if not mended:
+            raise error
+        return put_away(*given, **more)
+
+    monkeypatch.setattr(house.application.journal._warehouse, "put_away", broken)
+    return mended
+
+
+def problems(house: House, *, repair: bool = False) -> list[FileProblem]:
+    found: list[FileProblem] = house.call("check_files", CheckFilesRequest(repair=repair)).problems
+    return found
+
+
+def waits(house: House) -> list[tuple[float, bool]]:
+    """For how many seconds each operation waits, and whether it is parked."""
+    with house.application._store.read() as work:
+        query = "SELECT extract(epoch FROM lease_ends_at - clock_timestamp())::float, parked FROM file_operations"
+        return [(row[0], row[1]) for row in work._connection.execute(text(query))]
+
+
+def failed_for(house: House, seconds: float) -> None:
+    with house.application._store.transaction() as work:
+        work._connection.execute(
+            text("UPDATE file_operations SET lease_ends_at = now(), failing_since = now() - make_interval(secs => :s)"),
+            {"s": seconds},
+        )
+
+
+def test_what_fails_is_tried_again_later_and_later(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    mended = failing(house, monkeypatch, UnavailableError("nobody answers"))
+    house.call("drop_table", "db", "plain", True)
+    for seconds, wait in ((0, 10), (40, 40), (3600 * 24, 600)):
+        failed_for(house, seconds)
+        house.application.journal.recover()
+        ((left, parked),) = waits(house)
+        assert wait / 2 < left <= wait + 5
+        assert not parked
+    told = [(problem.problem, problem.mendable, problem.mended) for problem in problems(house)]
+    assert told == [("unfinished: dropped, nobody answers", True, False)]
+    mended.append(1)
+    house.application.journal.recover()
+    assert (house.warehouse / "db.db/plain/rows").exists()  # it is not its time yet
+    assert [problem.mended for problem in problems(house, repair=True)] == [True]
+    house.agrees()
+    assert rows(house) == ALL - {"db.db/plain"}
+
+
+def test_what_cannot_succeed_is_parked_and_says_the_mend(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    mended = failing(house, monkeypatch, InvalidOperationError("it leads out of the warehouse"))
+    with caplog.at_level(logging.ERROR, "metastore.files"):
+        house.call("drop_table", "db", "plain", True)
+        failed_for(house, 3600)
+        house.application.journal.recover()
+    (line,) = [record.getMessage() for record in caplog.records]
+    place = f"file:{house.warehouse}/db.db/plain"
+    why = f"remove of {place} (dropped) cannot be done: it leads out of the warehouse; mend that, and run  metastore"
+    assert line == f"{why} check --repair"
+    assert [parked for _, parked in waits(house)] == [True]
+    assert [problem.mendable for problem in problems(house)] == [False]
+    with pytest.raises(ConflictError, match=r"plain is in the way: remove of .* metastore check --repair"):
+        house.call("create_table", table("db", "plain"))
+    mended.append(1)
+    assert [problem.mended for problem in problems(house, repair=True)] == [True]
+    house.call("create_table", table("db", "plain"))
+    house.agrees()
+
+
+def test_a_move_that_could_not_be_done_is_refused(house: House) -> None:
+    with pytest.raises(InvalidInputError, match="too long; nothing can be there"):
+        house.call("rename_partition", "db", "days", ["1"], partition("db", "days", [LONG], sd=descriptor(None)))
+    assert rows(house) == ALL
+    house.agrees()
+
+
+def test_where_nothing_can_be_nothing_is_truncated(house: House) -> None:
+    one = house.call("get_partition", "db", "days", ["1"])
+    one.sd.location = f"{house.uri}/{LONG}"
+    house.call("alter_partition", "db", "days", one)
+    house.call("truncate_table", "db", "days", None)
+    assert waits(house) == []
+    assert rows_of(house, "2") == set()
+
+
+def rows_of(house: House, day: str) -> set[str]:
+    return house.rows(house.call("get_partition", "db", "days", [day]))
+
+
+@pytest.fixture
+def followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who dies is followed at once."""
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))
+
+
+@pytest.mark.usefixtures("followed")
+@pytest.mark.parametrize("drop", ["table", "partition"])
+def test_what_is_dropped_before_it_has_moved_is_gone(house: House, drop: str) -> None:
+    """It moves first: nothing comes to a place from which all was removed."""
+    house.die_at = "committed"
+    with pytest.raises(Killed):
+        renamed(house, "db", "weeks")
+    house.die_at = None
+    if drop == "table":
+        house.call("drop_table", "db", "weeks", True)
+    else:
+        house.call("drop_partition", "db", "weeks", ["1"], True)
+    house.recover()
+    house.recover()
+    house.agrees()
+    assert rows(house) == {"db.db/plain", "doomed.db/t"} | ({"db.db/days/ds=2"} if drop == "partition" else set())
+
+
+@pytest.mark.usefixtures("followed")
+def test_a_dropped_database_does_not_take_what_is_about_to_leave_it(house: House) -> None:
+    house.die_at = "committed"
+    with pytest.raises(Killed):
+        renamed(house, "other", "weeks")
+    house.die_at = None
+    house.call("drop_database", "db", True, True)
+    house.recover()
+    house.recover()
+    house.agrees()
+    assert rows(house) == {"db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"}
+
+
+def test_what_no_file_system_has_is_one_line(house: House) -> None:
+    with pytest.raises(InvalidInputError, match="too long; nothing can be there"):
+        house.call("create_table", table("db", "new", sd=descriptor(f"{house.uri}/{LONG}")))
+    with pytest.raises(InvalidInputError, match="too long; nothing can be there"):
+        house.call("create_database", Database("new", locationUri=f"{house.uri}/{LONG}"))
+    house.agrees()
+
+
+def test_a_disk_that_is_full_is_no_reason_to_give_up(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.rename", full)
+        house.call("drop_table", "db", "plain", True)
+    assert [parked for _, parked in waits(house)] == [False]
+    failed_for(house, 1)
+    house.application.journal.recover()
+    house.agrees()
