@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -19,7 +20,7 @@ from tests.bench.load import Connection
 from tests.bench.measures import GET_ALL, Fact, Row
 from tests.bench.servers import PEERS, Postgres, Side, ours, peer, postgres
 from tests.bench.workload import Workload
-from tests.fixtures.real_hive import why_not
+from tests.fixtures.real_hive import free_port, why_not
 
 COLUMNS = 40
 Start = Callable[..., AbstractContextManager[Side]]
@@ -106,10 +107,24 @@ def _of_servers(
 ) -> Iterator[Row | Fact]:
     yield Fact("memory of a worker, resident", "MB", {side.name: side.memory() for side in sides})
     yield from _tolerant(measures.idle(sides[0], GET_ALL, idle, seconds))
+    yield from _tolerant(_scraped(sides[0], database, folder, seconds))
     starts: dict[str, Start] = {"ours": ours, "theirs": theirs}
     names = [side.name for side in sides]
     again = {name: median(_starts(starts[name], database, folder / f"{name}_again")) for name in names}
     yield Fact("start to first answer, schema present, median of 3", "s", again)
+
+
+def _scraped(plain: Side, database: Postgres, folder: Path, seconds: float) -> Iterator[Fact]:
+    """A second server of the same database, with pages."""
+    workload = Workload(f"file:{folder}/seen", 2, COLUMNS, 1)
+    with closing(Connection(plain)) as connection:
+        for request in workload.create():
+            connection.call(request)
+    port = free_port()
+    with ours(database, folder / "seen", "ours", "--http-port", str(port)) as seen:
+        request, _ = workload.reads()["get_table, 16 connections"]
+        page = f"http://127.0.0.1:{port}/metrics"
+        yield from measures.scraped(plain, replace(seen, name="seen"), page, request, seconds)
 
 
 def _starts(start: Start, database: Postgres, folder: Path) -> Iterator[float]:

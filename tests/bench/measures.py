@@ -8,6 +8,7 @@ from __future__ import annotations
 import resource
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -199,6 +200,33 @@ def idle(ours: Side, request: bytes, connections: int, seconds: float) -> Iterat
     yield Fact(f"p99 {name}", "× alone", {"ours": crowded.p99 / alone.p99})
     cpu = (used[True] / crowded.calls) / (used[False] / alone.calls)
     yield Fact(f"processor time a call {name}", "× alone", {"ours": cpu})
+
+
+def scraped(plain: Side, seen: Side, page: str, request: bytes, seconds: float) -> Iterator[Fact]:
+    """What a call costs a server with pages, one of which is read each second, as a multiple of one without pages."""
+    loads = {side.name: Load(side, request, 16) for side in (plain, seen)}
+    used = dict.fromkeys(loads, 0.0)
+    ended = threading.Event()
+
+    def scrape() -> None:
+        while not ended.wait(1.0):
+            with urllib.request.urlopen(page, timeout=10) as answer:
+                answer.read()
+
+    scraper = threading.Thread(target=scrape)
+    scraper.start()
+    try:
+        for number in range(2 * ROUNDS + 2):  # by turns, and the first two to warm up
+            for side in (plain, seen) if number % 2 else (seen, plain):
+                before = side.cpu()
+                loads[side.name].round(seconds, counts=number > 1)
+                used[side.name] += (side.cpu() - before) * (number > 1)
+    finally:
+        ended.set()
+        scraper.join()
+    cost = {side: used[side] / load.result().calls for side, load in loads.items()}
+    name = "processor time of get_table over 16 connections, with pages that are read each second"
+    yield Fact(name, "× without", {"ours": cost[seen.name] / cost[plain.name]})
 
 
 def _interleaved(

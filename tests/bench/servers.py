@@ -126,12 +126,12 @@ def postgres(folder: Path) -> Iterator[Postgres]:
 
 
 @contextmanager
-def ours(postgres: Postgres, folder: Path, database: str = "ours") -> Iterator[Side]:
+def ours(postgres: Postgres, folder: Path, database: str = "ours", *options: str) -> Iterator[Side]:
     """`metastore serve` with two workers, as by default."""
     if postgres.scalar(f"SELECT count(*) FROM pg_database WHERE datname = '{database}'") == 0:
         runner.upgrade(postgres.create(database))
     url = make_url(postgres.url).set(database=database).render_as_string(hide_password=False)
-    with running(url, _made(folder), "--workers", "2") as server:
+    with running(url, _made(folder), "--workers", "2", *options) as server:
         yield Side("ours", server.host, server.port, psutil.Process(server.process.pid), database)
 
 
