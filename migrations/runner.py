@@ -12,12 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import methodcaller
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -26,7 +22,13 @@ from metastore.errors import ConfigurationError, UnavailableError
 from metastore.settings import safe_url
 from migrations.servers import RunningServer, older, running
 
+if TYPE_CHECKING:  # alembic is imported where something is upgraded: a start that need not does not wait for it
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
 T = TypeVar("T")
+
+_FOLDER: Final = Path(__file__).parent
 
 LOCK_TIMEOUT: Final = 30
 """Seconds that an upgrade waits for another one, or for a table that is in use."""
@@ -52,17 +54,17 @@ _ADVISORY_LOCK: Final = 0x6D657461  # "meta"
 
 def head() -> str:
     """Returns the revision that this version needs."""
-    revision = ScriptDirectory.from_config(_config()).get_current_head()
-    if revision is None:
-        raise ConfigurationError("the migrations are not part of this installation; install metastore again")
-    return revision
+    return _known()[-1]
 
 
 def current(database: str | Connection) -> str | None:
     """Returns the revision of a database, None for one without our schema. Raises UnavailableError,
     ConfigurationError."""
     if isinstance(database, Connection):
-        return MigrationContext.configure(database).get_current_revision()
+        if not database.scalar(text("SELECT to_regclass('alembic_version') IS NOT NULL")):
+            return None
+        revision: str | None = database.scalar(text("SELECT version_num FROM alembic_version"))
+        return revision
     with _connected(database) as connection:
         return current(connection)
 
@@ -152,6 +154,8 @@ def _upgrade(connection: Connection, database_url: str) -> bool:
         return False
     if revision and revision < _ALONE:
         _refuse_older(connection, _ALONE, "This step cannot be made beside them")
+    from alembic import command
+
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, "+1" if revision else "head")
@@ -172,9 +176,11 @@ def _left_to_finish(connection: Connection, database_url: str) -> list[str]:
             f"upgrade  of the version that it is to have, before its --finish"
         )
     finished = _finished(connection)
+    if finished == revision:
+        return []
     if finished < revision:
         _refuse_older(connection, revision, "The upgrade cannot be finished while they run")
-    scripts = reversed(list(ScriptDirectory.from_config(_config()).walk_revisions()))
+    scripts = reversed(list(_scripts().walk_revisions()))
     return [step for script in scripts if script.revision > finished for step in getattr(script.module, "FINISH", ())]
 
 
@@ -218,17 +224,32 @@ def _note(connection: Connection, name: str) -> None:
 
 
 def _refuse_unknown(revision: str | None, database_url: str) -> None:
-    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
-    if revision is not None and revision not in known:
+    if revision is not None and revision not in _known():
         raise ConfigurationError(
             f"the database {safe_url(database_url)} has the schema of revision {revision}, which this version does not "
             f"know: install the version of metastore that made it, or a later one"
         )
 
 
+def _known() -> list[str]:
+    """Lists the revisions of this version, as their files are named. Raises ConfigurationError where there are none."""
+    revisions = sorted(path.name.partition("_")[0] for path in (_FOLDER / "versions").glob("[0-9]*.py"))
+    if not revisions:
+        raise ConfigurationError("the migrations are not part of this installation; install metastore again")
+    return revisions
+
+
+def _scripts() -> ScriptDirectory:
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory.from_config(_config())
+
+
 def _config() -> Config:
+    from alembic.config import Config
+
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
 

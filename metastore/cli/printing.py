@@ -5,10 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 
 def is_terminal() -> bool:
     """Tells whether a person reads what is printed."""
@@ -22,6 +18,10 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str |
         for row in cells:
             print(*row, sep="\t")  # noqa: T201
         return
+    from rich.console import Console  # a server is not to wait for these at its start
+    from rich.table import Table
+    from rich.text import Text
+
     grid = Table(*header, title=Text(title), title_justify="left", title_style="bold")
     for row in cells:
         grid.add_row(*(Text(cell, overflow="fold") for cell in row))

@@ -16,7 +16,7 @@ from thrift.Thrift import TException, TType
 from metastore.context import Caller
 from metastore.errors import BudgetError, MetastoreError
 from metastore.monitoring.board import CLIENTS, OUTCOMES, Place
-from metastore.monitoring.logs import CallLine, one_line
+from metastore.monitoring.logs import CallLine, LineRecord, one_line
 from metastore.protocol.exceptions import text_of, told_as
 from metastore.protocol.methods import Method
 
@@ -87,7 +87,7 @@ class CallRecords:
             fields["sql"] = one_line(" ".join(peer.statement.split()))
             if self._place:
                 self._place.note_slow(fields | {"at": time.time()})
-        log.log(level, "%s", CallLine(fields), exc_info=error if outcome == FAILED else None)
+        log.handle(LineRecord(log, level, CallLine(fields), error if outcome == FAILED else None))
 
     def publish(self) -> None:
         """Shows what has been counted, and which calls are in flight."""

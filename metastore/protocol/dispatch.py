@@ -172,7 +172,6 @@ class Dispatcher:
             self._records.end(number, outcome, error, size, getattr(oprot.trans, "written", 0), answer)
             if error is not None:
                 let_go(error)
-        oprot.trans.flush()
 
     def closed(self, peer: Caller) -> None:
         """Its connection is over."""
@@ -188,7 +187,6 @@ class Dispatcher:
         error = TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
         _write(oprot, name, sequence, error)
         self._records.end(number, REFUSED, error, answer=error)
-        oprot.trans.flush()
 
     def _result(self, call: Call, arguments: Any, peer: Caller) -> tuple[Any, Exception | None]:
         token = caller.set(peer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.protocol.TProtocol import TProtocolBase
@@ -21,6 +21,8 @@ from metastore.encoding.binary import (
     field_header,
 )
 
+_ENCODED: Final = (EncodedStruct, EncodedList, EncodedMap, EncodedTexts)
+
 
 def write_result(protocol: TProtocolBase, result: Any) -> None:
     """Writes a method's result struct. What is encoded goes out as it is; for other protocols than binary, decoded."""
@@ -30,17 +32,18 @@ def write_result(protocol: TProtocolBase, result: Any) -> None:
         result.write(protocol)
     elif isinstance(protocol, TBinaryProtocol):
         kind = success.wire_type if _is_encoded(success) else TType.STRUCT
-        protocol.trans.write(field_header(kind, 0))
+        write = protocol.trans.write
+        write(field_header(kind, 0))
         for chunk in success.chunks() if _is_encoded(success) else _struct_chunks(success, encoded):
-            protocol.trans.write(chunk)
-        protocol.trans.write(STOP)
+            write(chunk)
+        write(STOP)
     else:
         result.success = _decoded(success, encoded)
         result.write(protocol)
 
 
 def _is_encoded(value: Any) -> bool:
-    return isinstance(value, EncodedStruct | EncodedList | EncodedMap | EncodedTexts)
+    return isinstance(value, _ENCODED)
 
 
 def _encoded_fields(value: Any) -> list[tuple[int, str]]:

@@ -51,6 +51,9 @@ class Admission:
         called = connection.called = connection.method
         expected = self._replies.get(called, _UNKNOWN) * _COPIES
         connection.asked = b""
+        if expected <= _SMALL and not connection.needs:
+            connection.expected = 0
+            return False
         if expected > _SMALL:
             asked = connection.asked = connection.first_arguments
             expected = self._answered.get(asked, expected / _COPIES) * _COPIES
@@ -81,6 +84,8 @@ class Admission:
         if self._large and self._give_back(address, connection):
             address.held += connection.held
         reply = connection.replied  # 0: its message was not there as a whole, or has to wait for memory
+        if not connection.expected and reply * _COPIES <= _SMALL:
+            return  # as was expected
         if reply and connection.called:
             _learn(self._replies, connection.called, reply, _MOST_METHODS)
         if reply and connection.asked:

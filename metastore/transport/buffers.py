@@ -100,7 +100,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
             return None
         except OSError:
             return 0
-        if self.unread:
+        if self._size and self.unread:
             at = self._store.tell()
             self._store.seek(0, os.SEEK_END)
             self._store.write(data)
@@ -187,8 +187,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     def end(self) -> None:
         """Ends a message and forgets its bytes. Raises TTransportException when its frame did not end with it."""
-        excess = self._end - self.position if self._head and self._end is not None else 0
-        if excess:
+        if self._head and self._end is not None and (excess := self._end - self.position):
             raise TTransportException(message=f"a frame and its message differ by {abs(excess)} bytes")
         self.forget()
 
@@ -200,7 +199,8 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         elif self._shown is not self._store or at > _LARGE_CHUNK:
             self._store.seek(at)
             self.replace(self._store.read())
-        self.begin()
+        else:
+            self.begin()
 
     def mark(self) -> None:
         """Remembers this place for `rewind`."""
@@ -316,6 +316,9 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
                 sent = self._sink.sendmsg(self._chunks[at : at + _IOV_MAX])  # type: ignore[union-attr]
                 self.pending -= sent
                 self.sent += sent
+                if not self.pending:
+                    at = len(self._chunks)
+                    return
                 while at < len(self._chunks) and sent >= len(self._chunks[at]):
                     sent -= len(self._chunks[at])
                     at += 1

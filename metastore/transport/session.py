@@ -15,7 +15,8 @@ class Session(Protocol):
     """One connection's view of the service. Used by one thread at a time, not always the same one."""
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
-        """Reads exactly one message from `iprot`, writes at most one reply to `oprot` (none for oneway).
+        """Reads exactly one message from `iprot`, writes at most one reply to `oprot` (none for oneway), which is
+        sent as it grows, and when this has returned.
 
         `refusal`: does nothing but answer the error with this text. An IncompleteError while the arguments are read is
         raised as it is: the message is read again when more of it is there.

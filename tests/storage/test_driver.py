@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, Text, bindparam, cast, func, literal_column, select, text
+from sqlalchemy import Text, bindparam, cast, func, literal_column, select, text
 from sqlalchemy.exc import DBAPIError
 
 from metastore.app import Application
 from metastore.errors import ConnectionLostError
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.postgres.exceptions import translate
+from metastore.storage.postgres.pool import ConnectionPool
 from tests.fixtures.application import called, counted
 from tests.fixtures.database import execute
 from tests.wire.builders import table
@@ -35,48 +36,48 @@ def call(application: Application) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def engine(application: Application) -> Engine:
-    return application._store._engine
+def pool(application: Application) -> ConnectionPool:
+    return application._store._pool
 
 
-def prepared(engine: Engine) -> list[str]:
-    with engine.connect() as connection:
+def prepared(pool: ConnectionPool) -> list[str]:
+    with pool.connection() as connection:
         return list(connection.execute(text("SELECT name FROM pg_prepared_statements ORDER BY name")).scalars())
 
 
-def test_values_arrive_where_they_belong(engine: Engine) -> None:
-    with engine.connect() as connection:
+def test_values_arrive_where_they_belong(pool: ConnectionPool) -> None:
+    with pool.connection() as connection:
         for first, second in (("%s", "$1"), ("'", "\\")):
             assert ECHO.rows(connection, first=first, second=second) == [(second, first)]
 
 
-def test_a_connection_prepares_once(application: Application, call: Callable[..., Any], engine: Engine) -> None:
+def test_a_connection_prepares_once(application: Application, call: Callable[..., Any], pool: ConnectionPool) -> None:
     call("get_table", "db", "t")
-    before = prepared(engine)
+    before = prepared(pool)
     assert {"find_database", "find_table", "intend", "made"} <= {*before}  # by making the database and the table
     with counted(application) as statements:
         for _ in range(10):
             call("get_table", "db", "t")
     assert statements == ["EXECUTE find_table (%s, %s, %s)"] * 10
-    assert prepared(engine) == before
+    assert prepared(pool) == before
 
 
 def test_of_many_lost_connections_one_call_hears(
-    application: Application, call: Callable[..., Any], engine: Engine, database_url: str
+    application: Application, call: Callable[..., Any], pool: ConnectionPool, database_url: str
 ) -> None:
     with ExitStack() as stack:
-        for connection in [stack.enter_context(engine.connect()) for _ in range(5)]:
+        for connection in [stack.enter_context(pool.connection()) for _ in range(5)]:
             ECHO.rows(connection, first="1", second="2")
     execute(database_url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'metastore'")
     with pytest.raises(ConnectionLostError):
         call("get_table", "db", "t")
     for _ in range(5):
         assert call("get_table", "db", "t").decode().tableName == "t"
-    assert prepared(engine) == ["find_table"]
+    assert prepared(pool) == ["find_table"]
 
 
-def test_what_postgresql_refuses_is_told_as_elsewhere(engine: Engine) -> None:
-    with engine.connect() as connection:
+def test_what_postgresql_refuses_is_told_as_elsewhere(pool: ConnectionPool) -> None:
+    with pool.connection() as connection:
         with pytest.raises(DBAPIError) as raised:
             MATCH.rows(connection, pattern="(")
         assert "Invalid pattern" in str(translate(raised.value))

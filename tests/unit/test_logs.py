@@ -37,7 +37,8 @@ def record(message: str, *arguments: object, error: Exception | None = None) -> 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name[:10]))
 def test_a_name_makes_neither_a_line_nor_another_object(name: str) -> None:
     fields = {"address": "127.0.0.1:1", "user": one_line(name), "method": one_line(name), "milliseconds": 1.0}
-    line = CallLine({**fields, "object": one_line(name), "error": one_line(name)})
+    counted = dict.fromkeys(("request", "connection", "client", "database", "waiting", "rows", "bytes", "outcome"), 1)
+    line = CallLine({**fields, **counted, "object": one_line(name), "error": one_line(name)})
     for form in (JsonFormatter(), TextFormatter()):
         written = form.format(record("%s", line)).encode(errors="backslashreplace").decode()
         assert len(written.splitlines()) == 1

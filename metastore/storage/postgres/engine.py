@@ -9,7 +9,7 @@ from sqlalchemy import Engine, create_engine
 from metastore.settings import Settings
 from metastore.storage.postgres.watch import Link
 
-_LIFE: Final = 600
+LIFE: Final = 600
 """Seconds until a connection is replaced: what it keeps, plans most of all, is not older."""
 
 LIVELY: Final = {
@@ -53,7 +53,7 @@ def make_engine(
         pool_size=size or settings.pool_size,
         max_overflow=0,
         pool_use_lifo=True,  # what was used last has most in its caches
-        pool_recycle=_LIFE,
+        pool_recycle=LIFE,
         pool_reset_on_return=None,  # there is nothing to reset: who begins a transaction ends it
         isolation_level="AUTOCOMMIT",
         pool_timeout=settings.pool_timeout,

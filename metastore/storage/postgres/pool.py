@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
 from sqlalchemy import Connection, Engine, event
@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from metastore.context import caller
 from metastore.errors import UnavailableError
 from metastore.storage.postgres.driver import begin_statement, end_statement
+from metastore.storage.postgres.engine import LIFE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,20 @@ _SECONDS_BETWEEN_ATTEMPTS: Final = 0.2
 _LONG: Final = 1.0  # seconds after which an attempt is not waited for: what it has sent may be lost
 
 
+class _Lent(NamedTuple):
+    """A connection of the engine's that is here until then (monotonic), or until the engine has lost one."""
+
+    connection: Connection
+    until: float
+    losses: int
+
+
 class ConnectionPool:
-    """Gives out at most `size` connections of an engine, and to writers a quarter less, one at the least."""
+    """Gives out at most `size` connections of an engine, and to writers a quarter less, one at the least.
+
+    What is given back stays here, and is not the engine's again for `LIFE`: to ask it for one takes longer than many a
+    query.
+    """
 
     def __init__(self, engine: Engine, size: int, timeout: float) -> None:
         """`timeout`: seconds to wait for a connection."""
@@ -43,8 +56,12 @@ class ConnectionPool:
         self._asking = threading.Lock()
         self._asked = float("-inf")
         self._answered = True
+        self._idle: list[_Lent] = []  # what was used last has most in its caches, and is taken first
+        self._losses = 0
         self._attempts = _Attempts()
         self._attempts.watch(engine)
+        event.listen(engine, "invalidate", self._forget)
+        event.listen(engine, "engine_disposed", self._forget)
         event.listen(engine, "before_cursor_execute", _begin)
         event.listen(engine, "after_cursor_execute", _end)
         event.listen(engine, "handle_error", _failed)
@@ -59,8 +76,11 @@ class ConnectionPool:
             self._take(self._any)
             taken = time.perf_counter()
             try:
-                with self._connected() as connection:
-                    yield connection
+                lent = self._connected()
+                try:
+                    yield lent.connection
+                finally:
+                    self._give_back(lent)
             finally:
                 self._any.put(None)
                 current = caller.get()
@@ -87,8 +107,11 @@ class ConnectionPool:
         except Empty:
             return self._answered  # all are at work
         try:
-            with self._engine.connect() as connection:
-                connection.exec_driver_sql("SELECT 1")
+            lent = self._lent()
+            try:
+                lent.connection.exec_driver_sql("SELECT 1")
+            finally:
+                self._give_back(lent)
             return True
         except (DBAPIError, UnavailableError):
             return False
@@ -113,12 +136,35 @@ class ConnectionPool:
         """Connections that are given out."""
         return self._size - self._any.qsize()
 
-    def _connected(self) -> Connection:
+    def _lent(self) -> _Lent:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            losses = self._losses  # one that is lost while this is connected may be of the same kind
+            return _Lent(self._engine.connect(), time.monotonic() + LIFE, losses)
+
+    def _give_back(self, lent: _Lent) -> None:
+        connection = lent.connection
+        if connection.in_transaction():
+            connection.rollback()
+        if lent.losses != self._losses or time.monotonic() > lent.until:
+            connection.close()
+        else:
+            self._idle.append(lent)
+
+    def _forget(self, *_: Any) -> None:
+        """Has the engine's connections made anew: one was lost, so that others may be, or all are to be closed."""
+        self._losses += 1
+        while self._idle:
+            with suppress(IndexError):  # another thread has taken the last one
+                self._idle.pop().connection.close()
+
+    def _connected(self) -> _Lent:
         """Waits, where PostgreSQL has no further connection for us, for one that others of this process give back."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                return self._engine.connect()
+                return self._lent()
             except OperationalError as error:
                 if not _USED_UP.search(str(error.orig)):
                     raise

@@ -55,7 +55,6 @@ class EchoSession:
         oprot.writeMessageBegin(name, TMessageType.EXCEPTION if failed else TMessageType.REPLY, sequence)
         reply.write(oprot)
         oprot.writeMessageEnd()
-        oprot.trans.flush()
 
     def option(self, verb: str, argument: str = "") -> str:
         if verb == "fail":
