@@ -246,6 +246,9 @@ def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Mov
         keep_fresh(work, table)
         work.partitions_write.change_columns(table, new.sd)
     retyped = [key.type for key in old.partitionKeys] != [key.type for key in new.partitionKeys]
+    typed = table.with_keys([(key.name, key.type) for key in new.partitionKeys])
+    if retyped:
+        work.drops.retype(typed)
     if not (move or retyped) or not new.partitionKeys:
         return
     # Locations are part of what is stored encoded, and sort keys depend on the type: such rows are written anew.
@@ -255,7 +258,7 @@ def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Mov
             relocate(partition.partition.sd, move)
         changed.append(NamedPartition(partition.name, partition.partition, partition.id))
     keep_fresh(work, table)
-    work.partitions_write.update(table.with_keys([(key.name, key.type) for key in new.partitionKeys]), changed)
+    work.partitions_write.update(typed, changed)
 
 
 def _columns(sd: StorageDescriptor) -> list[tuple[str, str, str | None]]:

@@ -20,7 +20,7 @@ from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import follow_return, forget_hidden
 from metastore.services.files.decisions import Looked, decide_return
 from metastore.services.files.journal import Journal
-from metastore.services.files.moves import Move, relocate
+from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_move
 from metastore.services.files.put_back import only, put_back
 from metastore.services.rules.events import database_text, table_text
@@ -87,7 +87,10 @@ class UndropService:
             NotFoundError: nothing of it can be taken back, or what it belongs to is gone.
             AlreadyExistsError: its name is taken.
             InvalidOperationError: its place is taken, or what was changed since would be lost.
+            InvalidInputError: nothing is named, or what is no table is to have another name.
         """
+        if not wanted.table.database:
+            raise InvalidInputError("undrop needs a name: DATABASE, DATABASE.TABLE or DATABASE.TABLE@PARTITION")
         try:
             back, moving, current = self._journal.attempt(lambda looked: self._undrop(wanted, looked))
         except _TakenError:
@@ -177,9 +180,17 @@ class UndropService:
             )
         shown = self._show(work, drop, ids, database.id, own, name)
         stored = next(table for table in shown if table.ref.id == own)
-        mine = data_of(work, stored) if drop.kind == DATABASE else None
-        move = self._rename(work, stored, name, str(database.encoded.decode().locationUri)) if wanted.new_name else None
-        moving = decide_return(work, looked, drop.id, only(mine, move), own)
+        mine = data_of(work, stored)
+        moves: list[Move] = []
+        if mine and paths.canonical(mine[0]) not in work.file_operations.origins(drop.id):
+            self._check_alone(work, mine[:1], own)  # dropped without its data, which have stayed
+        elif wanted.new_name and mine:
+            home = str(database.encoded.decode().locationUri)
+            moves = [Move(mine[0], paths.table_location(home, name.name))]
+        if wanted.new_name:
+            self._rename(work, stored, name, moves)
+        places = [follow(place, moves) for place in mine] if drop.kind == DATABASE else None
+        moving = decide_return(work, looked, drop.id, only(places, moves), own)
         if len(ids) == len(hidden) and drop.kind == TABLE:
             work.drops.end(drop.id)
         return Returned(TABLE, name, 0), moving
@@ -207,24 +218,26 @@ class UndropService:
             work.record(table_events.create_table(table_text(table)))
         return shown
 
-    def _rename(self, work: UnitOfWork, stored: StoredTable, name: TableName, home: str) -> Move | None:
-        """Gives a table its other name, and its directory the place of that name, if it has one of its own."""
+    def _rename(self, work: UnitOfWork, stored: StoredTable, name: TableName, moves: Sequence[Move]) -> None:
+        """Gives a table its other name, and follows its directory, if that moves."""
         table: Table = stored.encoded.decode()
-        own = data_of(work, stored)
-        move = Move(own[0], paths.table_location(home, name.name)) if own else None
         table.tableName = name.name
-        if move:
+        for move in moves:
             self._warehouse.roots.require([move.target])
             relocate(table.sd, move)
             follow_move(work, stored.ref.id, move.source, move.target)
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
-        if move:
+        for move in moves:
             partitions = work.partitions.select_stored(stored.ref, lock=True)
             for partition in partitions:
                 relocate(partition.partition.sd, move)
             changed = [NamedPartition(partition.name, partition.partition, partition.id) for partition in partitions]
             work.partitions_write.update(stored.ref, changed)
-        return move
+
+    def _check_alone(self, work: UnitOfWork, places: Sequence[str], table_id: int) -> None:
+        """Raises InvalidOperationError where another object of the catalog has been given the place of a table."""
+        if used := [place for place, use in work.locations.others(places, table_id, None).items() if use.itself]:
+            raise InvalidOperationError(f"{used[0]} has been given to another object of the catalog")
 
     def _partitions(
         self, work: UnitOfWork, looked: Looked, drop: Drop, live: StoredTable, names: list[str] | None

@@ -9,13 +9,13 @@ from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.decisions import Looked, decide_return, refer
-from metastore.services.files.moves import Move, follow
+from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import places_of
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import TRUNCATED, Drop
-from metastore.storage.repositories.partitions import named
+from metastore.storage.repositories.partitions import identified
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
@@ -27,14 +27,13 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, T
 Owner = TypeVar("Owner", Table, Partition)
 
 
-def only(places: Iterable[str] | None, move: Move | None = None) -> Callable[[str], str | None]:
-    """Returns what says where something comes back that lay at a place: there, along a move; None: not of `places`."""
+def only(places: Iterable[str] | None, moves: Sequence[Move] = ()) -> Callable[[str], str | None]:
+    """Returns what says where something comes back that lay at a place: there, along moves; None: not to `places`."""
     mine = None if places is None else {paths.canonical(place) for place in places}
 
     def target(origin: str) -> str | None:
-        if mine is not None and origin not in mine:
-            return None
-        return paths.canonical(follow(origin, [move] if move else []))
+        place = paths.canonical(follow(origin, moves))
+        return place if mine is None or place in mine else None
 
     return target
 
@@ -47,11 +46,12 @@ def put_back(
     Returns what is to be carried out, and where the rows are that are current again. Raises NotFoundError for
     partitions that are gone, InvalidOperationError where the files are gone or what came later is in the way.
     """
-    state = _partitions(work, drop, live, names) if live.ref.keys else _table(work, drop, live)
+    moves = [Move(*row) for row in work.file_operations.moved(live.ref.id, drop.dropped_at)]
+    state = _partitions(work, drop, live, names, moves) if live.ref.keys else _table(work, drop, live, moves)
     moving = []
     if drop.kind == TRUNCATED:
         places = [place for _, new in state for place in places_of(new)]
-        moving = decide_return(work, looked, drop.id, only(places), live.ref.id)
+        moving = decide_return(work, looked, drop.id, only(places, moves), live.ref.id)
     else:
         _retire(work, warehouse, live, state)
     if not work.drops.left(drop.id):
@@ -60,15 +60,15 @@ def put_back(
 
 
 def _partitions(
-    work: UnitOfWork, drop: Drop, live: StoredTable, names: Sequence[str] | None
+    work: UnitOfWork, drop: Drop, live: StoredTable, names: Sequence[str] | None, moves: Sequence[Move]
 ) -> list[tuple[StorageDescriptor, StorageDescriptor]]:
-    """Returns what was, and what is now, of each."""
+    """Returns what was, and what is now, of each. `moves`: of their directories since."""
     was = {
         partition.id: partition
         for partition in work.partitions.select_dropped(live.ref, drop.id)
         if names is None or partition.name in names
     }
-    there = work.partitions.select_stored(live.ref, named([partition.name for partition in was.values()]), lock=True)
+    there = work.partitions.select_stored(live.ref, identified(was), lock=True)
     gone = sorted(was[number].name for number in was.keys() - {partition.id for partition in there})
     if gone:
         raise NotFoundError(f"partition {gone[0]} of {live.ref.name} is gone: undrop it first")
@@ -84,7 +84,8 @@ def _partitions(
             old.partition,
             drop,
             f"{live.ref.name} partition {partition.name}",
-            partition.id in exact,
+            moves,
+            exact=partition.id in exact,
         )
     changed = [NamedPartition(partition.name, partition.partition, partition.id) for partition in there]
     work.partitions_write.update(live.ref, changed)
@@ -94,13 +95,15 @@ def _partitions(
     return state
 
 
-def _table(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[tuple[StorageDescriptor, StorageDescriptor]]:
+def _table(
+    work: UnitOfWork, drop: Drop, live: StoredTable, moves: Sequence[Move]
+) -> list[tuple[StorageDescriptor, StorageDescriptor]]:
     """Puts back, as `_partitions`, a table."""
     version, was = work.tables.before(drop.id)
     table = live.encoded.decode()
     before, current = table_text(table), live.encoded.decode().sd
     exact = live.ref.version == version + 1
-    _restore(table, was, drop, str(live.ref.name), exact)
+    _restore(table, was, drop, str(live.ref.name), moves, exact=exact)
     work.tables.update(live.ref.id, live.ref.database_id, table)
     work.column_statistics.delete(live.ref.id, [TABLE_ITSELF], None, None)
     work.drops.restore_statistics(drop.id, [TABLE_ITSELF] if exact else [], [])
@@ -108,8 +111,10 @@ def _table(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[tuple[Storag
     return [(current, table.sd)]
 
 
-def _restore(owner: Owner, was: Owner, drop: Drop, name: str, exact: bool) -> None:
+def _restore(owner: Owner, was: Owner, drop: Drop, name: str, moves: Iterable[Move], *, exact: bool) -> None:
     """Gives a table or partition what it had. `exact`: nothing else has changed it since."""
+    for move in moves:
+        relocate(was.sd, move)
     if drop.kind == TRUNCATED:
         if not paths.same(owner.sd.location, was.sd.location):
             raise InvalidOperationError(f"{name} was overwritten after it was truncated: undrop that first")

@@ -11,11 +11,13 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from metastore.domain.keys import sort_key
 from metastore.domain.names import TableName
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.postgres.listener import CHANNEL
 from metastore.storage.queries.owner import owner
+from metastore.storage.references import TableRef
 from metastore.storage.schema import TABLE_ITSELF
 
 DATABASE: Final = "database"
@@ -173,6 +175,15 @@ _RESTORE = text(f"""
     SELECT array_agg(id), pg_notify('{CHANNEL}', '') FROM stored
 """)  # noqa: S608 - only constants of this module
 _RESTORED = text(f"DELETE FROM dropped_partitions WHERE {_CHOSEN}")  # noqa: S608 - only constants of this module
+_VALUES = text("""
+    SELECT drop_id, p.id, "values" FROM dropped_partitions AS p JOIN drops ON drops.id = drop_id
+    WHERE table_id = :table_id
+""")
+_RETYPE = text("""
+    UPDATE dropped_partitions AS p SET keys = new.keys::text[]
+    FROM unnest(cast(:drops AS bigint[]), cast(:ids AS bigint[]), cast(:keys AS text[])) AS new(drop_id, id, keys)
+    WHERE p.drop_id = new.drop_id AND p.id = new.id
+""")
 _LEFT = text("""
     UPDATE drops SET partitions = (SELECT count(*) FROM dropped_partitions WHERE drop_id = :drop_id)
     WHERE id = :drop_id RETURNING partitions
@@ -330,6 +341,13 @@ class Drops:
         for relation in ("skewed_locations", "column_statistics", "privileges", "partition_dependencies"):
             only = None if names is None else number_array_literal(ids or ())
             self._connection.execute(_ROWS_BACK[relation], {"drop_id": drop_id, "ids": only})
+
+    def retype(self, table: TableRef) -> None:
+        """Gives the partitions that were dropped of a table the sort keys of the types that its keys have now."""
+        rows = self._connection.execute(_VALUES, {"table_id": table.id}).all()
+        keys = [array_literal(list(map(sort_key, table.key_kinds, values))) for _, _, values in rows]
+        given = {"drops": [row[0] for row in rows], "ids": [row[1] for row in rows], "keys": keys}
+        self._connection.execute(_RETYPE, given)
 
     def left(self, drop_id: int) -> int:
         """Counts the partitions that did not come back yet."""

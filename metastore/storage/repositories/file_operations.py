@@ -15,7 +15,7 @@ from metastore.storage.postgres.arrays import array_literal, number_array_litera
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.queries.places import ALONE, MADE_BY_OTHERS, MOVES, SHARE, in_the_way
-from metastore.storage.schema import file_operations
+from metastore.storage.schema import drops, file_operations
 
 MAKE: Final = "make"
 MOVE: Final = "move"
@@ -354,9 +354,11 @@ class FileOperations:
         """Forgets them, but where things were moved to: clients may know the old place still."""
         self._connection.execute(text(_DONE), {"ids": list(ids)})
 
-    def moved(self, table_id: int) -> list[tuple[str, str]]:
-        """Lists where directories of a table were, and went, the latest last."""
+    def moved(self, table_id: int, since: datetime | None = None) -> list[tuple[str, str]]:
+        """Lists where directories of a table were, and went, the latest last; all that are known, or since then."""
         query = _ALL.where(_COLUMNS.table_id == table_id, _COLUMNS.kind.in_(("move", "moved")))
+        if since is not None:
+            query = query.where(_COLUMNS.decided_at >= since)
         return [(row.location, row.target) for row in self._connection.execute(query)]
 
     def moves_of(self, places: Sequence[str]) -> list[tuple[str, str]]:
@@ -365,9 +367,10 @@ class FileOperations:
         return [(row.location, row.target) for row in rows]
 
     def forget_moves(self, age: timedelta) -> None:
-        self._connection.execute(
-            delete(file_operations).where(_COLUMNS.kind == "moved", _COLUMNS.decided_at < now() - age)
-        )
+        """Forgets those of before, but of tables of which something can be taken back."""
+        old = _COLUMNS.kind == "moved", _COLUMNS.decided_at < now() - age
+        needed = select(drops.c.id).where(drops.c.table_id == _COLUMNS.table_id).exists()
+        self._connection.execute(delete(file_operations).where(*old, ~needed))
 
     def read(self, ids: Sequence[int]) -> list[FileOperation]:
         """Returns those that are not done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
 from sqlalchemy import Connection
@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from metastore.encoding.binary import EncodedList, EncodedTexts, Joined
 from metastore.storage.mapping.layout import OpenHead, descriptor_of, whole_partitions
 from metastore.storage.mapping.partitions import decoded_partitions, partition_endings, scan_row
-from metastore.storage.postgres.arrays import array_literal
+from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.copy import binary_row, binary_rows, column_slices, integer_rows, texts
 from metastore.storage.postgres.driver import rows_of
 from metastore.storage.postgres.sql import Condition, Sql, all_of
@@ -135,6 +135,11 @@ class Partitions:
 def named(names: Sequence[str]) -> Condition:
     """Returns the partitions of these names."""
     return Sql("partitions.name = ANY (cast(%s AS text[]))", (array_literal(names),))
+
+
+def identified(ids: Iterable[int]) -> Condition:
+    """Returns the partitions of these ids, whatever they are called now."""
+    return Sql("partitions.id = ANY (cast(%s AS bigint[]))", (number_array_literal(ids),))
 
 
 def _query(select: str, chosen: Condition, end: str = "", given: Sequence[Any] = ()) -> Sql:

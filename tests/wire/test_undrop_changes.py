@@ -1,0 +1,76 @@
+"""What is taken back fits what its table has become meanwhile: other names, places and types of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from metastore.errors import InvalidInputError, InvalidOperationError
+from tests.wire.builders import descriptor, partition, table
+from tests.wire.test_file_faults import ALL, House, renamed, rows
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, UndropRequest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def house(database_url: str, tmp_path: Path) -> Iterator[House]:
+    house = House(database_url, tmp_path, 3600.0)
+    yield house
+    house.application.close()
+
+
+def undrop(house: House, name: str, new_name: str | None = None) -> None:
+    house.call("undrop", UndropRequest(*name.split("."), newName=new_name))
+    assert house.call("check_files", CheckFilesRequest()).problems == []
+
+
+def test_keys_have_another_type(house: House) -> None:
+    """By which partitions are found and sorted."""
+    house.call("drop_partition", "db", "days", ["1"], True)
+    days = house.call("get_table", "db", "days")
+    days.partitionKeys[0].type = "int"
+    house.call("alter_table", "db", "days", days)
+    house.call("add_partition", partition("db", "days", ["10"]))
+    undrop(house, "db.days")
+    found = house.call("get_partitions_by_filter", "db", "days", "ds > 0 and ds < 10", -1)
+    assert [each.values for each in found] == [["1"], ["2"]]
+
+
+def rename_partition(house: House) -> None:
+    new = partition("db", "days", ["9"], sd=descriptor(None))
+    house.call("rename_partition", "db", "days", ["1"], new)
+
+
+RENAMES: dict[str, tuple[Callable[[House], object], str]] = {
+    "table": (lambda house: renamed(house, "other", "weeks"), "other.weeks"),
+    "partition": (rename_partition, "db.days"),
+    "both": (lambda house: (rename_partition(house), renamed(house, "other", "weeks")), "other.weeks"),
+}
+
+
+@pytest.mark.parametrize("name", RENAMES)
+def test_what_was_truncated_has_been_renamed(name: str, house: House) -> None:
+    rename, now = RENAMES[name]
+    house.call("truncate_table", "db", "days", None)
+    rename(house)
+    undrop(house, now)
+    assert rows(house) == ALL
+
+
+def test_what_stayed_where_it_was_is_there_under_another_name(house: House) -> None:
+    """Dropped without its data, a table has no directory that could have another name."""
+    house.call("drop_table", "db", "plain", False)
+    undrop(house, "db.plain", "again")
+    assert rows(house) == ALL
+    house.call("drop_table", "db", "again", False)
+    house.call("create_table", table("db", "plain"))
+    with pytest.raises(InvalidOperationError, match=r"db\.db/plain has been given to another object of the catalog"):
+        undrop(house, "db.again")
+
+
+def test_nothing_is_named(house: House) -> None:
+    with pytest.raises(InvalidInputError, match="undrop needs a name"):
+        house.call("undrop", UndropRequest(None, None))
