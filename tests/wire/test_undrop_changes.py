@@ -9,7 +9,7 @@ import pytest
 
 from metastore.errors import InvalidInputError, InvalidOperationError
 from tests.wire.builders import descriptor, partition, table
-from tests.wire.test_file_faults import ALL, House, renamed, rows
+from tests.wire.test_file_faults import ALL, House, published, renamed, rows
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, UndropRequest
 
 pytestmark = pytest.mark.slow
@@ -49,6 +49,32 @@ RENAMES: dict[str, tuple[Callable[[House], object], str]] = {
     "partition": (rename_partition, "db.days"),
     "both": (lambda house: (rename_partition(house), renamed(house, "other", "weeks")), "other.weeks"),
 }
+
+
+def test_its_table_has_been_renamed(house: House) -> None:
+    """The place of before is another table's now."""
+    house.call("drop_partition", "db", "days", ["1"], True)
+    renamed(house, "db", "weeks")
+    house.call("create_table", table("db", "days"))
+    undrop(house, "db.weeks")
+    assert rows(house) == ALL
+    found = [each.sd.location for each in house.call("get_partitions", "db", "weeks", -1)]
+    assert found == [f"file:{house.warehouse}/db.db/weeks/ds={day}" for day in "12"]
+
+
+def test_its_place_was_anothers(house: House) -> None:
+    house.call("drop_partition", "db", "days", ["1"], True)
+    house.call("add_partition", partition("db", "days", ["1"]))
+    rename_partition(house)
+    undrop(house, "db.days")
+    assert rows(house) == ALL
+
+
+def test_what_was_overwritten_has_been_renamed(house: House) -> None:
+    published(house)
+    renamed(house, "db", "weeks")
+    undrop(house, "db.weeks")
+    assert rows(house) == ALL
 
 
 @pytest.mark.parametrize("name", RENAMES)

@@ -85,7 +85,7 @@ class PartitionAlterService:
                 check_version(f"{table} partition {before.name}", before.version, context)
             old = befores(list(there.values()))
             pairs = zip(names, new, strict=True)
-            moves = work.file_operations.moved(stored.ref.id)
+            moves = [(one.location, one.target or "") for one in work.file_operations.moved(stored.ref.id)]
             changed = [self._successor(rules, there[name], partition, name, moves) for name, partition in pairs]
             check_distinct(changed)
             staying = {place for before in there.values() for place in places_of(before.partition.sd)}

@@ -21,14 +21,13 @@ from metastore.services.cascade.dropping import follow_return, forget_hidden
 from metastore.services.files.decisions import Looked, decide_return
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, follow, relocate
-from metastore.services.files.open_writes import follow_move
-from metastore.services.files.put_back import only, put_back
+from metastore.services.files.open_writes import follow_move, relocate_partitions
+from metastore.services.files.put_back import moves_since, only, put_back
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.table_data import data_of, places_of_partition
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE, PARTITIONS, TABLE, Drop
 from metastore.storage.repositories.partitions import named
-from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -227,12 +226,7 @@ class UndropService:
             relocate(table.sd, move)
             follow_move(work, stored.ref.id, move.source, move.target)
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
-        for move in moves:
-            partitions = work.partitions.select_stored(stored.ref, lock=True)
-            for partition in partitions:
-                relocate(partition.partition.sd, move)
-            changed = [NamedPartition(partition.name, partition.partition, partition.id) for partition in partitions]
-            work.partitions_write.update(stored.ref, changed)
+        relocate_partitions(work, stored.ref, None, moves)
 
     def _check_alone(self, work: UnitOfWork, places: Sequence[str], table_id: int) -> None:
         """Raises InvalidOperationError where another object of the catalog has been given the place of a table."""
@@ -242,7 +236,10 @@ class UndropService:
     def _partitions(
         self, work: UnitOfWork, looked: Looked, drop: Drop, live: StoredTable, names: list[str] | None
     ) -> tuple[Returned, list[int]]:
+        moves = moves_since(work, drop, live)
+        moved = work.drops.partition_names(drop.id) if names is None and moves else names or ()
         work.drops.restore_partitions(drop.id, live.ref.id, names)
+        relocate_partitions(work, live.ref, named(moved), moves)
         work.list_anew([live.ref.id])
         table = live.encoded.decode()
         if is_dependent(table):
@@ -250,7 +247,7 @@ class UndropService:
         work.record(table_events.reload(table_text(table), None, refresh=True))
         chosen = work.partitions.select_stored(live.ref, named(names)) if names is not None else ()
         mine = [place for one in chosen for place in places_of_partition(one.partition, str(table.sd.location))]
-        moving = decide_return(work, looked, drop.id, only(None if names is None else mine), live.ref.id)
+        moving = decide_return(work, looked, drop.id, only(None if names is None else mine, moves), live.ref.id)
         if names is None or not work.drops.left(drop.id):
             work.drops.end(drop.id)
         return Returned(PARTITIONS, live.ref.name, len(names) if names is not None else drop.partitions), moving

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from metastore.domain.query_ids import is_registered_form
 from metastore.errors import InvalidOperationError, NotFoundError
-from metastore.storage.references import StoredTable
+from metastore.services.files.moves import Move, relocate
+from metastore.storage.postgres.sql import Condition
+from metastore.storage.references import StoredTable, TableRef
+from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 
@@ -29,6 +34,16 @@ def follow_directory(work: UnitOfWork, table_id: int, source: str, target: str) 
     old, new = paths.canonical(source), paths.canonical(target)
     work.writes.move(table_id, old, new)
     work.retired_locations.move(table_id, old, new)
+
+
+def relocate_partitions(work: UnitOfWork, table: TableRef, chosen: Condition | None, moves: Sequence[Move]) -> None:
+    """Rewrites the locations of partitions (None: all of the table) that lie in what moves."""
+    partitions = work.partitions.select_stored(table, chosen, lock=True) if moves else []
+    for stored in partitions:
+        for move in moves:
+            relocate(stored.partition.sd, move)
+    changed = [NamedPartition(stored.name, stored.partition, stored.id) for stored in partitions]
+    work.partitions_write.update(table, changed)
 
 
 def ended(query_id: str, to: str = "") -> NotFoundError:

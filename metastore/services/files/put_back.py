@@ -14,7 +14,7 @@ from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import places_of
 from metastore.storage.references import StoredTable
-from metastore.storage.repositories.drops import TRUNCATED, Drop
+from metastore.storage.repositories.drops import PARTITIONS, TRUNCATED, Drop
 from metastore.storage.repositories.partitions import identified
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.schema import TABLE_ITSELF
@@ -38,6 +38,15 @@ def only(places: Iterable[str] | None, moves: Sequence[Move] = ()) -> Callable[[
     return target
 
 
+def moves_since(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[Move]:
+    """Returns how a table's directories have moved since something of it was dropped, the latest last.
+
+    The place of a dropped partition may be another's since then: it goes with the table alone.
+    """
+    moved = work.file_operations.moved(live.ref.id, drop.dropped_at)
+    return [Move(one.location, one.target or one.location) for one in moved if drop.kind != PARTITIONS or not one.root]
+
+
 def put_back(
     work: UnitOfWork, looked: Looked, warehouse: Warehouse, drop: Drop, live: StoredTable, names: Sequence[str] | None
 ) -> tuple[list[int], list[str]]:
@@ -46,7 +55,7 @@ def put_back(
     Returns what is to be carried out, and where the rows are that are current again. Raises NotFoundError for
     partitions that are gone, InvalidOperationError where the files are gone or what came later is in the way.
     """
-    moves = [Move(*row) for row in work.file_operations.moved(live.ref.id, drop.dropped_at)]
+    moves = moves_since(work, drop, live)
     state = _partitions(work, drop, live, names, moves) if live.ref.keys else _table(work, drop, live, moves)
     moving = []
     if drop.kind == TRUNCATED:

@@ -354,12 +354,12 @@ class FileOperations:
         """Forgets them, but where things were moved to: clients may know the old place still."""
         self._connection.execute(text(_DONE), {"ids": list(ids)})
 
-    def moved(self, table_id: int, since: datetime | None = None) -> list[tuple[str, str]]:
+    def moved(self, table_id: int, since: datetime | None = None) -> list[FileOperation]:
         """Lists where directories of a table were, and went, the latest last; all that are known, or since then."""
         query = _ALL.where(_COLUMNS.table_id == table_id, _COLUMNS.kind.in_(("move", "moved")))
         if since is not None:
             query = query.where(_COLUMNS.decided_at >= since)
-        return [(row.location, row.target) for row in self._connection.execute(query)]
+        return [FileOperation(*row) for row in self._connection.execute(query)]
 
     def moves_of(self, places: Sequence[str]) -> list[tuple[str, str]]:
         """Tells where the places were, and went, the latest last."""
