@@ -30,6 +30,7 @@ from metastore.handlers.dependencies import DependencyHandlers
 from metastore.handlers.fields import FieldHandlers
 from metastore.handlers.functions import FunctionHandlers
 from metastore.handlers.hiveserver import HiveServerHandlers
+from metastore.handlers.indexes import IndexHandlers
 from metastore.handlers.locks import LockHandlers
 from metastore.handlers.materialized_views import MaterializedViewHandlers
 from metastore.handlers.notifications import NotificationHandlers
@@ -42,6 +43,7 @@ from metastore.handlers.partitions_read import PartitionReadHandlers
 from metastore.handlers.partitions_write import PartitionWriteHandlers
 from metastore.handlers.privileges import PrivilegeHandlers
 from metastore.handlers.roles import RoleHandlers
+from metastore.handlers.runtime_statistics import RuntimeStatisticsHandlers
 from metastore.handlers.scans import ScanHandlers
 from metastore.handlers.tables import TableHandlers
 from metastore.handlers.tokens import TokenHandlers
@@ -81,6 +83,7 @@ from metastore.services.entry.dependencies import DependencyService
 from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.entry.file_check import FileCheckService
 from metastore.services.entry.functions import FunctionService
+from metastore.services.entry.indexes import IndexService
 from metastore.services.entry.locks import LockService
 from metastore.services.entry.materialized_views import MaterializedViewService
 from metastore.services.entry.notifications import NotificationService
@@ -96,6 +99,7 @@ from metastore.services.entry.partitions_write import PartitionWriteService
 from metastore.services.entry.privileges import PrivilegeService
 from metastore.services.entry.publishing import PublishingService
 from metastore.services.entry.roles import RoleService
+from metastore.services.entry.runtime_statistics import RuntimeStatisticsService
 from metastore.services.entry.scans import ScanService
 from metastore.services.entry.servers import ServerService
 from metastore.services.entry.tables import TableService
@@ -154,6 +158,7 @@ class Application:
         self.databases = DatabaseService(self._store, self.journal, warehouse, _now, self._keeping)
         rights = self._rights = _authorization(settings, self._store, warehouse)
         self.tables = TableService(self._store, self.journal, warehouse, _now, self._keeping, rights)
+        self._indexes = IndexService(self._store, self.journal, warehouse, _now, self._keeping)
         self.undrop = UndropService(self._store, self.journal, warehouse)
         self.partitions = PartitionReadService(self._store)
         self.notifications = NotificationService(self._store, settings.event_time_to_live, rights)
@@ -246,10 +251,9 @@ class Application:
     def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
         """Makes the handlers, by domain, as in `protocol.methods`."""
         partitions_write = PartitionWriteService(self._store, self.journal, warehouse, _now, self._keeping)
-        expressions = PartitionExpressionService(self._store)
+        expressions, values = PartitionExpressionService(self._store), PartitionValueService(self._store)
         follow = settings.dependencies_schema_change == "propagate"
         alter = TableAlterService(self._store, self.journal, warehouse, _now, self._keeping, follow_columns=follow)
-        values = PartitionValueService(self._store)
         publishing = PublishingService(self._store, self.journal, warehouse.roots, _now, self._keeping)
         waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))
         return {
@@ -269,6 +273,7 @@ class Application:
                 ColumnStatisticsReadService(self._store), ColumnStatisticsWriteService(self._store, _now)
             ),
             "constraints": ConstraintHandlers(ConstraintService(self._store)),
+            "indexes": IndexHandlers(self._indexes, self.tables),
             "notifications": NotificationHandlers(self.notifications),
             "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
             "partition_expressions": PartitionExpressionHandlers(expressions, values),
@@ -287,6 +292,7 @@ class Application:
             "compactions": CompactionHandlers(CompactionService(self._store)),
             "hiveserver": HiveServerHandlers(),
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
+            "runtime_statistics": RuntimeStatisticsHandlers(RuntimeStatisticsService(self._store)),
             "scans": ScanHandlers(ScanService(self._store), values),
             "cleaning": CleaningHandlers(self.cleaning, FileCheckService(self._store, self.journal, warehouse)),
             "undrop": UndropHandlers(self.undrop),

@@ -43,6 +43,9 @@ class EventType(StrEnum):
     ADD_DEFAULTCONSTRAINT = "ADD_DEFAULTCONSTRAINT"
     ADD_CHECKCONSTRAINT = "ADD_CHECKCONSTRAINT"
     DROP_CONSTRAINT = "DROP_CONSTRAINT"
+    CREATE_INDEX = "CREATE_INDEX"
+    ALTER_INDEX = "ALTER_INDEX"
+    DROP_INDEX = "DROP_INDEX"
     OPEN_TXN = "OPEN_TXN"
     COMMIT_TXN = "COMMIT_TXN"
     ABORT_TXN = "ABORT_TXN"
@@ -148,6 +151,21 @@ def add_constraints(table: TableName, kind: str, texts: Sequence[str]) -> Event:
 
 def drop_constraint(table: TableName, name: str) -> Event:
     return event(EventType.DROP_CONSTRAINT, table, dbName=table.database, tableName=table.name, constraintName=name)
+
+
+def create_index(database: DatabaseName, text: str) -> Event:
+    return event(EventType.CREATE_INDEX, database, db=database.name, indexObjJson=text)
+
+
+def alter_index(database: DatabaseName, before: str, after: str) -> Event:
+    fields = {"beforeIndexObjJson": before, "afterIndexObjJson": after}
+    return event(EventType.ALTER_INDEX, database, db=database.name, **fields)
+
+
+def drop_index(table: TableName, name: str, index_table: str) -> Event:
+    """Makes the event of an index of a table that was dropped; the table that held it has one of its own."""
+    fields = {"indexName": name, "origTableName": table.name, "indexTableName": index_table}
+    return event(EventType.DROP_INDEX, table.parent, db=table.database, **fields)
 
 
 def open_transactions(first: int, last: int) -> Event:

@@ -14,9 +14,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     GetFileMetadataResult,
     GetPackageRequest,
     GetReplicationMetricsRequest,
-    GetRuntimeStatsRequest,
     GetSerdeRequest,
-    Index,
     ISchema,
     ISchemaName,
     ListPackageRequest,
@@ -26,7 +24,6 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PropertyGetResponse,
     ReplayedTxnsForPolicyResult,
     ReplicationMetricList,
-    RuntimeStat,
     ScheduledQuery,
     ScheduledQueryKey,
     ScheduledQueryPollRequest,
@@ -62,9 +59,6 @@ class HiveServerHandlers:
 
     def get_scheduled_query(self, key: ScheduledQueryKey) -> ScheduledQuery:
         raise NotFoundError(f"There is no scheduled query for: {key.scheduleName} in {key.clusterNamespace}")
-
-    def get_runtime_stats(self, _: GetRuntimeStatsRequest) -> list[RuntimeStat]:
-        return []
 
     def get_replication_metrics(self, _: GetReplicationMetricsRequest) -> ReplicationMetricList:
         return ReplicationMetricList([])
@@ -116,15 +110,6 @@ class HiveServerHandlers:
 
     def get_file_metadata_by_expr(self, _: GetFileMetadataByExprRequest) -> GetFileMetadataByExprResult:
         return GetFileMetadataByExprResult({}, isSupported=False)
-
-    def get_indexes(self, _database: str | None, _table: str | None, _maximum: int) -> list[Index]:
-        return []
-
-    def get_index_names(self, _database: str | None, _table: str | None, _maximum: int) -> list[str]:
-        return []
-
-    def get_index_by_name(self, database: str | None, table: str | None, name: str | None) -> Index:
-        raise NotFoundError(f"{database}.{table} index={name} not found")
 
 
 def _schema(name: ISchemaName | None) -> str:

@@ -54,6 +54,7 @@ SERVED: dict[str, str] = {
         add_default_constraint add_check_constraint drop_constraint get_primary_keys get_foreign_keys
         get_unique_constraints get_not_null_constraints get_default_constraints get_check_constraints
         get_all_table_constraints""",
+    "indexes": "add_index alter_index drop_index_by_name get_index_by_name get_indexes get_index_names",
     "notifications": """get_next_notification get_current_notificationEventId get_notification_events_count
         fire_listener_event add_write_notification_log add_write_notification_log_in_batch get_all_write_event_info
         cm_recycle""",
@@ -82,12 +83,13 @@ SERVED: dict[str, str] = {
         update_compactor_state mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid
         get_latest_committed_compaction_info""",
     "hiveserver": """get_active_resource_plan get_all_resource_plans get_resource_plan
-        scheduled_query_poll get_scheduled_query get_runtime_stats
+        scheduled_query_poll get_scheduled_query
         get_replication_metrics get_replayed_txns_for_policy get_properties
         get_all_stored_procedures get_stored_procedure get_all_packages find_package
         get_dataconnectors get_dataconnector_req
         get_ischema get_schema_version get_schema_latest_version get_schema_all_versions get_schemas_by_cols get_serde
-        get_file_metadata get_file_metadata_by_expr get_indexes get_index_names get_index_by_name""",
+        get_file_metadata get_file_metadata_by_expr""",
+    "runtime_statistics": "add_runtime_stats get_runtime_stats",
     "scans": "plan_scan scan_values",
     "cleaning": "clean check_files",
     "undrop": "dropped undrop",

@@ -17,10 +17,6 @@ REFUSED: dict[str, Refusal] = {
         "nothing here deletes the files of ACID tables, nor counts their deltas: that is the compactor's",
         "submit_for_cleanup update_compaction_metrics_data remove_compaction_metrics_data",
     ),
-    "indexes": Refusal(
-        "Hive removed indexes in 3.0",
-        "add_index alter_index drop_index_by_name",
-    ),
     "resource_plans": Refusal(
         "workload management steers HiveServer2's own daemons",
         """create_resource_plan alter_resource_plan drop_resource_plan validate_resource_plan
@@ -54,9 +50,9 @@ REFUSED: dict[str, Refusal] = {
         "the file metadata cache was Hive's experiment with HBase",
         "put_file_metadata clear_file_metadata cache_file_metadata",
     ),
-    "runtime_statistics": Refusal(
-        "runtime statistics and properties are of HiveServer2's optimiser",
-        "add_runtime_stats set_properties",
+    "properties": Refusal(
+        "no engine uses the namespaces of properties that Hive 4 added",
+        "set_properties",
     ),
 }
 

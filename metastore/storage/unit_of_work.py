@@ -34,6 +34,7 @@ from metastore.storage.repositories.dependencies import Dependencies
 from metastore.storage.repositories.drops import Drops
 from metastore.storage.repositories.file_operations import FileOperations
 from metastore.storage.repositories.functions import Functions
+from metastore.storage.repositories.indexes import Indexes
 from metastore.storage.repositories.issued_tokens import IssuedTokens
 from metastore.storage.repositories.locations import Locations
 from metastore.storage.repositories.locks import Locks
@@ -47,6 +48,7 @@ from metastore.storage.repositories.partitions_write import PartitionsWrite
 from metastore.storage.repositories.privileges import Privileges
 from metastore.storage.repositories.retired_locations import RetiredLocations
 from metastore.storage.repositories.roles import Roles
+from metastore.storage.repositories.runtime_statistics import RuntimeStatistics
 from metastore.storage.repositories.servers import Servers
 from metastore.storage.repositories.shared_descriptors import SharedDescriptors
 from metastore.storage.repositories.tables import Tables
@@ -98,9 +100,11 @@ class UnitOfWork:
     write_notifications = _Repository(WriteNotifications)
     functions = _Repository(Functions)
     constraints = _Repository(Constraints)
+    indexes = _Repository(Indexes)
     column_statistics = _Repository(ColumnStatistics)
     types = _Repository(Types)
     roles = _Repository(Roles)
+    runtime_statistics = _Repository(RuntimeStatistics)
     privileges = _Repository(Privileges)
     tokens = _Repository(Tokens)
     issued_tokens = _Repository(IssuedTokens)

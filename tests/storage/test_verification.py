@@ -30,6 +30,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     FieldSchema,
     Function,
     FunctionType,
+    Index,
     PrincipalType,
     SetPartitionsStatsRequest,
     SQLPrimaryKey,
@@ -43,6 +44,7 @@ APART = {
     "partitions": {"id", "table_id", "version"},
     "column_statistics": {"table_id", "partition_id", "engine", "analyzed_at"},
     "table_constraints": {"id", "table_id", "position", "parent_table_id"},
+    "table_indexes": {"id", "table_id", "index_table_id"},
     "functions": {"id", "database_id"},
     "types": set(),
     "column_lists": {"id"},
@@ -70,6 +72,8 @@ def full(application: Application) -> Application:
     described = ColumnStatistics(ColumnStatisticsDesc(True, "db", "t"), [longs("a", 1, 2)], engine="hive")
     call("set_aggr_stats_for", SetPartitionsStatsRequest([described], engine="hive"))
     call("add_primary_key", AddPrimaryKeyRequest([SQLPrimaryKey("db", "t", "a", 1, "key", False, True, False)]))
+    index = Index("i", "org.H", "db", "t", indexTableName="held", sd=descriptor())
+    call("add_index", index, table("db", "held", sd=sd, tableType="INDEX_TABLE"))
     call("create_function", Function("f", "db", "org.F", "o", PrincipalType.USER, 0, FunctionType.JAVA, []))
     call("create_type", Type("ty", fields=[FieldSchema("a", "int", None)]))
     return application
@@ -166,7 +170,7 @@ def test_it_sees_one_moment_while_others_change_the_database(full: Application) 
     first = next(verified)
     called(full, "drop_table", "db", "t", False)
     rest = {each.kind: each for each in verified}
-    assert (first.kind, rest["tables"].rows, rest["partitions"].rows) == ("databases", 1, 1)
+    assert (first.kind, rest["tables"].rows, rest["partitions"].rows) == ("databases", 2, 1)
     assert not any(each.wrong for each in rest.values())
 
 

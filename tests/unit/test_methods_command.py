@@ -38,7 +38,7 @@ def test_people_see_a_row_for_each_domain(capsys: Capture, monkeypatch: pytest.M
     shown = capsys.readouterr().out
     assert f"{len(served()) + len(refused())} methods" in shown
     assert "6 refused" in shown
-    assert "Hive removed indexes in 3.0: add_index" in shown
+    assert "no engine uses Hive's schema registry: add_schema_version" in shown
 
 
 def test_other_words_are_one_line(capsys: Capture) -> None:

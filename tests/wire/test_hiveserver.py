@@ -14,14 +14,13 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     GetFileMetadataRequest,
     GetPackageRequest,
     GetReplicationMetricsRequest,
-    GetRuntimeStatsRequest,
     GetSerdeRequest,
     ISchemaName,
     ListPackageRequest,
     ListStoredProcedureRequest,
     NoSuchObjectException,
     PropertyGetRequest,
-    RuntimeStat,
+    PropertySetRequest,
     ScheduledQueryKey,
     ScheduledQueryPollRequest,
     ScheduledQueryPollResponse,
@@ -43,7 +42,6 @@ def test_nothing_is_planned(hive_client: Any) -> None:
 
 def test_lists_are_empty(hive_client: Any) -> None:
     c = hive_client
-    assert c.get_runtime_stats(GetRuntimeStatsRequest(-1, -1)) == []
     assert c.get_all_resource_plans(WMGetAllResourcePlanRequest("default")).resourcePlans == []
     assert c.get_replication_metrics(GetReplicationMetricsRequest(policy="p")).replicationMetricList == []
     assert c.get_replayed_txns_for_policy("p").replTxnMapEntry == {}
@@ -57,7 +55,6 @@ def test_lists_are_empty(hive_client: Any) -> None:
         c.get_file_metadata_by_expr(GetFileMetadataByExprRequest([1], b"")),
     ):
         assert (found.metadata, found.isSupported) == ({}, False)
-    assert c.get_indexes("default", "t", -1) == c.get_index_names("default", "t", -1) == []
 
 
 @pytest.mark.parametrize(
@@ -73,7 +70,6 @@ def test_lists_are_empty(hive_client: Any) -> None:
         lambda c: c.get_schema_latest_version(ISchemaName("hive", "default", "s")),
         lambda c: c.get_schema_all_versions(ISchemaName("hive", "default", "s")),
         lambda c: c.get_serde(GetSerdeRequest("s")),
-        lambda c: c.get_index_by_name("default", "t", "i"),
     ],
 )
 def test_what_is_named_is_not_there(hive_client: Any, method: Any) -> None:
@@ -82,5 +78,5 @@ def test_what_is_named_is_not_there(hive_client: Any, method: Any) -> None:
 
 
 def test_nothing_is_taken_that_would_not_be_kept(hive_client: Any) -> None:
-    with pytest.raises(TApplicationException, match="Invalid method name: 'add_runtime_stats'"):
-        hive_client.add_runtime_stats(RuntimeStat(weight=1, payload=b"x"))
+    with pytest.raises(TApplicationException, match="Invalid method name: 'set_properties'"):
+        hive_client.set_properties(PropertySetRequest("ns", {"a": "b"}))

@@ -377,9 +377,9 @@ def test_unknown_methods_leave_the_connection_usable(hive_client: Any) -> None:
     from thrift.Thrift import TApplicationException
 
     with pytest.raises(TApplicationException) as caught:
-        hive_client.drop_index_by_name(unique(), "t", "i", True)
+        hive_client.drop_dataconnector(unique(), True, True)
     assert caught.value.type == TApplicationException.UNKNOWN_METHOD
-    assert caught.value.message == "Invalid method name: 'drop_index_by_name'"
+    assert caught.value.message == "Invalid method name: 'drop_dataconnector'"
     assert hive_client.getStatus() == 2
 
 

@@ -75,7 +75,7 @@ def test_every_trap_has_a_test() -> None:
     assert [trap for trap in TRAPS.strip().splitlines() if trap.split()[0] not in shown] == []
 
 
-@pytest.mark.parametrize("method", ["add_index", "drop_ischema", "no_such_method", "é" * 100])
+@pytest.mark.parametrize("method", ["add_serde", "drop_ischema", "no_such_method", "é" * 100])
 def test_methods_that_are_not_served(hive_client: Any, method: str) -> None:
     """Trap 1: the kind and the text, and the connection goes on. Trino, Presto, Hive and Doris look at them."""
     send(hive_client, method, [(1, TType.STRING, "x"), (2, TType.I32, 7)])

@@ -110,6 +110,14 @@ def parents(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
             yield Need(table_name(key.pktable_db, key.pktable_name, key.catName), (Right.SELECT,))
 
 
+# Indexes
+
+
+def new_index(new: Any) -> list[AnyNeed]:
+    """Of an Index: ALTER on the table that it is of."""
+    return [] if new is None else [Need(table_name(new.dbName, new.origTableName), (Right.ALTER,))]
+
+
 # Partitions
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metastore.domain.names import table_name
+from metastore.domain.permissions import Need
 from metastore.domain.privileges import Right
 from metastore.protocol.rights import needs, shown
 from metastore.protocol.rights.amended import asked_by_caller, owned_by_caller
@@ -153,6 +154,22 @@ declare(
 )
 declare("get_all_table_constraints", table(), shown=shown.all_constraints)
 declare("get_foreign_keys", shown=shown.foreign_keys)
+
+
+# Indexes
+
+declare(
+    "add_index",
+    given(lambda given: needs.new_index(given.new_index)),
+    given(lambda given: needs.new_table(given.index_table)),
+    amend=owned_by_caller(lambda given: given.index_table, "owner", "ownerType"),
+    is_change=True,
+)
+declare(
+    "alter_index", given(lambda given: [Need(table_name(given.dbname, given.base_tbl_name), (ALTER,))]), is_change=True
+)
+declare("drop_index_by_name", table(ALTER), is_change=True)
+declare("get_index_by_name get_indexes get_index_names", table())
 
 
 # Our own service

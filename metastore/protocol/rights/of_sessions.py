@@ -24,14 +24,18 @@ declare("get_config_value", shown=shown.configuration)
 declare("partition_name_to_vals partition_name_to_spec partition_name_has_valid_characters")
 declare(
     """get_current_notificationEventId get_active_resource_plan scheduled_query_poll
-    get_all_resource_plans get_resource_plan get_scheduled_query get_runtime_stats
+    get_all_resource_plans get_resource_plan get_scheduled_query
     get_replication_metrics get_replayed_txns_for_policy get_properties
     get_all_stored_procedures get_stored_procedure get_all_packages find_package
     get_dataconnectors get_dataconnector_req
     get_ischema get_schema_version get_schema_latest_version get_schema_all_versions get_schemas_by_cols get_serde
-    get_file_metadata get_file_metadata_by_expr get_indexes get_index_names get_index_by_name"""
+    get_file_metadata get_file_metadata_by_expr"""
 )
 declare("get_type get_type_all")
+
+# They show what was asked, by whomever.
+declare("add_runtime_stats", admin, is_change=True)
+declare("get_runtime_stats", admin)
 
 
 # The notification log

@@ -5,16 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 
 from metastore.context import caller
-from metastore.domain import table_events
+from metastore.domain import events, table_events
 from metastore.domain.names import TableName
 from metastore.services.cascade.acid_tables import follow_rename, forget_dropped, key_of
 from metastore.services.cascade.dependencies import droppable
 from metastore.services.files.decisions import decide_removal
 from metastore.services.rules.events import table_text
+from metastore.services.rules.indexes import check_no_index
 from metastore.services.rules.materialized_views import check_no_views
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import TABLE
+from metastore.storage.repositories.indexes import IndexRef
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Table
@@ -58,24 +60,36 @@ def drop_with_files(
     delete_data: bool = True,
     cascade: bool = False,
     purge: bool = False,
+    with_its_index: bool = False,
 ) -> list[int]:
-    """Drops a table; `cascade`: with its dependents. Returns the file operations that are to be carried out.
+    """Drops a table, after its indexes, each as a drop of its own; `cascade`: with its dependents. Returns the file
+    operations to be carried out.
 
-    Raises InvalidOperationError for one that is protected, or that a materialized view or dependent table is made of.
+    Raises InvalidOperationError for one that is protected, or that a materialized view or dependent table is made of;
+    InvalidInputError for one that holds an index, unless that is dropped `with_its_index`.
     """
-    doomed = data_of(work, stored) if delete_data else []
+    purge = purge or auto_purged(stored.encoded.decode())
+    removing: list[int] = []
+    indexes: list[IndexRef] = []
     dependents: list[StoredTable] = []
     if work.dependencies.is_used(stored.ref.id):
+        indexes = work.indexes.about(stored.ref.id)
         check_no_views(work, stored.ref)
         dependents = droppable(work, stored.ref, cascade=cascade)
-    purge = purge or auto_purged(stored.encoded.decode())
+    held = [index for index in indexes if index.held_in_id == stored.ref.id]
+    if not with_its_index:
+        check_no_index(held)
+    for holder in work.tables.find_ids([index.held_in_id for index in indexes if index not in held], lock=True):
+        removing += drop_with_files(work, holder, keeping, warehouse, cascade=cascade, purge=purge, with_its_index=True)
+    doomed = data_of(work, stored) if delete_data else []
     drop_id = keeping.begin(work, TABLE, stored.ref.name, purge=purge)
     for dropped in [*dependents, stored]:
         table = dropped.encoded.decode()
         check_unprotected(table)
         drop_table(work, dropped, drop_id)
         work.record(table_events.drop_table(table_text(table)))
-    return decide_removal(work, warehouse, doomed, drop_id=drop_id)
+    work.record(*(events.drop_index(index.of, index.name, index.held_in.name) for index in held))
+    return [*removing, *decide_removal(work, warehouse, doomed, drop_id=drop_id)]
 
 
 def drop_table(work: UnitOfWork, stored: StoredTable, drop_id: int | None) -> None:

@@ -17,6 +17,7 @@ from metastore.services.clock import Clock
 from metastore.services.files.journal import Journal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
+from metastore.services.rules.indexes import add_index, check_new_index, timed
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.materialized_views import add_sources
@@ -33,7 +34,7 @@ from metastore.structs import copied
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.roots import Roots
-from thrift_idl.gen.hive_metastore.ttypes import Table
+from thrift_idl.gen.hive_metastore.ttypes import Index, Table
 
 
 class TableService:
@@ -63,12 +64,13 @@ class TableService:
         constraints: Sequence[Constraint] = (),
         *,
         update_statistics: bool = True,
+        index: Index | None = None,
     ) -> None:
-        """Makes the table, its constraints and its directory.
+        """Makes the table, its constraints and its directory; and an index that it holds, which gets its time.
 
         Raises:
-            AlreadyExistsError: a table or view of that name is there.
-            InvalidObjectError: the database is missing, the table or a constraint is not well formed.
+            AlreadyExistsError: a table or view of that name is there, or the index.
+            InvalidObjectError: the database is missing, the table, a constraint or the index is not well formed.
             InvalidInputError: it cannot be transactional, or is sent without what it needs.
             NotFoundError: the table that a foreign key points to is missing.
         """
@@ -76,14 +78,19 @@ class TableService:
         check_unmarked(table)
         check_new(table)
         with self._store.read() as work:
+            if index is not None:
+                index.createTime = table.createTime
+                check_new_index(work, table, timed(index, table.createTime))
             _place(work, table, self._warehouse.roots)
         counting = update_statistics and not table.partitionKeys and not has_statistics(table.parameters)
         try:
-            self._journal.attempt(lambda _: self._create(copied(table), constraints, counting=counting))
+            self._journal.attempt(lambda _: self._create(copied(table), constraints, counting=counting, index=index))
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
 
-    def _create(self, table: Table, constraints: Sequence[Constraint], *, counting: bool) -> None:
+    def _create(
+        self, table: Table, constraints: Sequence[Constraint], *, counting: bool, index: Index | None = None
+    ) -> None:
         table.parameters = dict(table.parameters)
         with self._journal.making([] if is_view(table) else [table.sd.location]) as intent:
             there = [] if is_view(table) else intent.there_before([table])
@@ -96,6 +103,8 @@ class TableService:
                 add_constraints(work, table_id, table, constraints)
                 add_privileges(work, table_id, table, self._clock())
                 add_sources(work, table_id, table)
+                if index is not None:
+                    add_index(work, table_id, index)
                 intent.settle(work)
 
     def as_created(self, database: DatabaseName, table: Table) -> Table:

@@ -50,6 +50,7 @@ _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
     "table_constraints_primary_key_idx": (InvalidObjectError, "Primary key already exists"),
     "table_constraints_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
     "table_constraints_parent_table_id_fkey": (NotFoundError, "Parent table was dropped by somebody else"),
+    "table_indexes_table_id_name_key": (AlreadyExistsError, "Index already exists"),
     "types_pkey": (AlreadyExistsError, "Type already exists"),
     "transaction_components_transaction_id_fkey": (TransactionNotFoundError, "No such transaction"),
 }

@@ -221,6 +221,8 @@ _IS_USED = Prepared(
     text("""
         SELECT EXISTS (SELECT FROM table_dependencies WHERE base_id = :table_id)
             OR EXISTS (SELECT FROM materialized_view_sources WHERE source_id = :table_id)
+            OR EXISTS (SELECT FROM table_indexes WHERE table_id = :table_id)
+            OR EXISTS (SELECT FROM table_indexes WHERE index_table_id = :table_id)
     """),
 )
 _UP = text(_REACHED_TABLES.format(of="dependent_id", to="base_id"))
@@ -234,7 +236,9 @@ class Dependencies:
         self._connection = connection
 
     def is_used(self, table_id: int) -> bool:
-        """Tells whether tables depend on this one, or once did, or materialized views are made of it."""
+        """Tells whether tables depend on this one, or once did, or materialized views are made of it, or it has an index
+        or holds one.
+        """
         return bool(_IS_USED.rows(self._connection, table_id=table_id)[0][0])
 
     def upwards(self, table_ids: Sequence[int], *, transitive: bool = False) -> list[TableEdge]:

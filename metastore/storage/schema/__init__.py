@@ -17,6 +17,7 @@ from metastore.storage.schema.descriptors import (
 from metastore.storage.schema.drops import dropped_partitions, dropped_rows, dropped_tables, drops
 from metastore.storage.schema.file_operations import file_operations
 from metastore.storage.schema.functions import functions
+from metastore.storage.schema.indexes import table_indexes
 from metastore.storage.schema.locks import lock_components, locks
 from metastore.storage.schema.materialized_views import materialized_view_rebuilds, materialized_view_sources
 from metastore.storage.schema.notifications import notification_log, notification_sequence, write_notifications
@@ -26,6 +27,7 @@ from metastore.storage.schema.partitions import partitions
 from metastore.storage.schema.privileges import privileges, privileges_version
 from metastore.storage.schema.properties import metastore_properties
 from metastore.storage.schema.roles import role_grants, roles
+from metastore.storage.schema.runtime_statistics import runtime_statistics
 from metastore.storage.schema.servers import servers
 from metastore.storage.schema.tables import skewed_locations, tables
 from metastore.storage.schema.tokens import delegation_tokens, issued_tokens, master_keys
@@ -76,6 +78,7 @@ __all__ = [
     "privileges_version",
     "role_grants",
     "roles",
+    "runtime_statistics",
     "servers",
     "skew_specifications",
     "skew_values",
@@ -84,6 +87,7 @@ __all__ = [
     "storage_formats",
     "table_constraints",
     "table_dependencies",
+    "table_indexes",
     "tables",
     "transaction_components",
     "transaction_counter",

@@ -16,6 +16,7 @@ from metastore.storage.mapping.column_statistics import statistics_row
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint, constraint_row
 from metastore.storage.mapping.databases import database_row
 from metastore.storage.mapping.functions import function_row
+from metastore.storage.mapping.indexes import index_row
 from metastore.storage.mapping.layout import closed, closed_fields
 from metastore.storage.mapping.partitions import partition_columns
 from metastore.storage.mapping.tables import table_row
@@ -28,11 +29,20 @@ from metastore.storage.schema import (
     skewed_locations,
     storage_descriptors,
     table_constraints,
+    table_indexes,
     tables,
     types,
 )
 from metastore.storage.verification.differences import Kind
-from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, Database, Function, Partition, PrincipalType, Type
+from thrift_idl.gen.hive_metastore.ttypes import (
+    ColumnStatisticsObj,
+    Database,
+    Function,
+    Index,
+    Partition,
+    PrincipalType,
+    Type,
+)
 from thrift_idl.gen.hive_metastore.ttypes import Table as HiveTable
 
 _OWNER: Final = (databases.c.catalog, databases.c.name.label("database"))
@@ -117,6 +127,10 @@ def _constraint(row: Any) -> dict[str, Any]:
     return _without_bytes(constraint_row(NamedConstraint(constraint, row.position, row.parent_table_id)))
 
 
+def _index(row: Any) -> dict[str, Any]:
+    return _without_bytes(index_row(decode_strictly(Index, closed_fields(row.encoded))))
+
+
 OBJECTS: Final = (
     Kind("databases", select(databases), lambda row: f"{row.catalog}.{row.name}", _database),
     Kind(
@@ -164,6 +178,14 @@ OBJECTS: Final = (
         ),
         lambda row: f"{row.catalog}.{row.database}.{row.table} {row.name} ({row.position})",
         _constraint,
+    ),
+    Kind(
+        "table_indexes",
+        select(table_indexes, *_OF_TABLE).select_from(
+            _TABLES.join(table_indexes, table_indexes.c.table_id == tables.c.id)
+        ),
+        lambda row: f"{row.catalog}.{row.database}.{row.table} {row.name}",
+        _index,
     ),
     Kind(
         "functions",

@@ -22,6 +22,8 @@ def statements(hive: HiveSession, folder: Path) -> None:
     _statistics(hive)
     if hive.version >= "4":
         _materialized_views(hive)
+    else:
+        _indexes(hive, database)
     hive.do("USE default", f"DROP DATABASE {database} CASCADE")
 
 
@@ -180,3 +182,24 @@ def _materialized_views(hive: HiveSession) -> None:
     hive.do("INSERT INTO TABLE w PARTITION (ds='z', hr=1) VALUES (1)", "ALTER MATERIALIZED VIEW mv REBUILD")
     hive.ask("SELECT ds, n FROM mv", "a\t2", "z\t1")
     hive.do("DROP MATERIALIZED VIEW mv")
+
+
+def _indexes(hive: HiveSession, database: str) -> None:
+    """CREATE INDEX, filled by a query of Hive's own, dropped with its table (the last one with its database)."""
+    hive.do("CREATE TABLE found (x INT, y STRING) PARTITIONED BY (ds STRING)")
+    hive.do("INSERT INTO found PARTITION (ds='1') SELECT 1, 'a'", "INSERT INTO found PARTITION (ds='2') SELECT 2, 'b'")
+    compact = "CREATE INDEX {} ON TABLE found (x) AS 'COMPACT' WITH DEFERRED REBUILD"
+    hive.do(compact.format("by_x"), "ALTER INDEX by_x ON found REBUILD")
+    hive.refuse(compact.format("by_x"), "already exists")
+    hive.do("CREATE INDEX by_y ON TABLE found (y) AS 'BITMAP' WITH DEFERRED REBUILD IDXPROPERTIES ('k'='v')")
+    hive.do("ALTER INDEX by_y ON found SET IDXPROPERTIES ('k'='w')")
+    with hive.report.attempt("statements", "SHOW INDEX ON found"):
+        shown = sorted(line.split()[0] for line in hive.run("SHOW INDEX ON found"))
+        assert shown == ["by_x", "by_y"], shown
+    hive.ask(f"SELECT x, ds FROM {database}__found_by_x__", "1\t1", "2\t2")
+    hive.ask("SHOW TABLES 'found*|*by_x*'", f"{database}__found_by_x__", "found")
+    hive.do("DROP INDEX by_x ON found", "DROP INDEX IF EXISTS by_x ON found")
+    hive.do("DROP TABLE found")
+    hive.ask(f"SHOW TABLES '{database}__found*'")
+    hive.do("CREATE TABLE left_over (x INT)")
+    hive.do("CREATE INDEX i ON TABLE left_over (x) AS 'COMPACT' WITH DEFERRED REBUILD")

@@ -47,12 +47,12 @@ TRUTH: Final[dict[str, str]] = {
         get_all_materialized_view_objects_for_rewriting get_role_names list_privileges
         get_delegation_token renew_delegation_token cancel_delegation_token
         get_active_resource_plan scheduled_query_poll update_transaction_statistics
-        get_all_resource_plans get_resource_plan get_scheduled_query get_runtime_stats
+        get_all_resource_plans get_resource_plan get_scheduled_query
         get_replication_metrics get_replayed_txns_for_policy get_properties
         get_all_stored_procedures get_stored_procedure get_all_packages find_package
         get_dataconnectors get_dataconnector_req
         get_ischema get_schema_version get_schema_latest_version get_schema_all_versions get_schemas_by_cols get_serde
-        get_file_metadata get_file_metadata_by_expr get_indexes get_index_names get_index_by_name
+        get_file_metadata get_file_metadata_by_expr
         check_lock unlock heartbeat show_locks open_txns commit_txn abort_txn abort_txns get_open_txns
         get_open_txns_info get_open_txns_req heartbeat_txn_range get_latest_txnid_in_conflict
         add_write_ids_to_min_history show_compact renew_write end_write""",
@@ -69,6 +69,7 @@ TRUTH: Final[dict[str, str]] = {
         get_primary_keys get_unique_constraints get_not_null_constraints get_default_constraints
         get_check_constraints get_all_table_constraints
         get_valid_write_ids get_max_allocated_table_write_id get_latest_committed_compaction_info
+        get_indexes get_index_names get_index_by_name
         lock get_dependencies wait_for_partition""",
     "sees the database": "get_database get_database_req get_table_objects_by_name_req get_function",
     "SELECT": """get_table_column_statistics get_partition_column_statistics get_table_statistics_req
@@ -91,14 +92,15 @@ TRUTH: Final[dict[str, str]] = {
     "DELETE or DROP": """drop_partition drop_partition_with_environment_context drop_partition_by_name
         drop_partition_by_name_with_environment_context drop_partition_req drop_partitions_req""",
     "ALTER": """rename_partition rename_partition_req drop_constraint add_primary_key add_unique_constraint
-        add_not_null_constraint add_default_constraint add_check_constraint compact compact2 clean check_files""",
+        add_not_null_constraint add_default_constraint add_check_constraint alter_index drop_index_by_name
+        compact compact2 clean check_files""",
     "ALTER and SELECT": "add_foreign_key set_dependency update_creation_metadata",
     "DROP": "drop_table drop_table_with_environment_context drop_table_req",
     "owns the table": """grant_privileges revoke_privileges grant_revoke_privileges refresh_privileges
         get_privilege_set alter_table alter_table_with_environment_context alter_table_with_cascade alter_table_req""",
     "CREATE on the database": "",
     "CREATE and SELECT": """create_table create_table_with_environment_context create_table_with_constraints
-        create_table_req translate_table_dryrun create_dependent_table""",
+        create_table_req translate_table_dryrun create_dependent_table add_index""",
     "owns the database": """dropped undrop alter_database alter_database_req drop_database drop_database_req
         alter_function drop_function""",
     "admin": """getCounters getCounter setOption getOption getOptions getCpuProfile
@@ -108,6 +110,6 @@ TRUTH: Final[dict[str, str]] = {
         add_token remove_token get_token get_all_token_identifiers add_master_key update_master_key
         remove_master_key get_master_keys cm_recycle seed_txn_id seed_write_id repl_tbl_writeid_state
         abort_Compactions find_next_compact find_next_compact2 update_compactor_state mark_cleaned mark_compacted
-        mark_failed mark_refused set_hadoop_jobid""",
+        mark_failed mark_refused set_hadoop_jobid add_runtime_stats get_runtime_stats""",
 }
 TRUTH["CREATE on the database"] = "create_function"

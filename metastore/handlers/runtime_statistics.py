@@ -1,0 +1,19 @@
+"""Runtime statistics on the wire."""
+
+from __future__ import annotations
+
+from metastore.services.entry.runtime_statistics import RuntimeStatisticsService
+from thrift_idl.gen.hive_metastore.ttypes import GetRuntimeStatsRequest, RuntimeStat
+
+
+class RuntimeStatisticsHandlers:
+    """`*_runtime_stats`."""
+
+    def __init__(self, statistics: RuntimeStatisticsService) -> None:
+        self._statistics = statistics
+
+    def add_runtime_stats(self, stat: RuntimeStat) -> None:
+        self._statistics.add(stat.weight or 0, stat.payload or b"")
+
+    def get_runtime_stats(self, request: GetRuntimeStatsRequest) -> list[RuntimeStat]:
+        return [RuntimeStat(*found) for found in self._statistics.newest(request.maxWeight, request.maxCreateTime)]

@@ -1,0 +1,97 @@
+"""Indexes of tables, as Hive 2 has them: Hive fills and reads them. `TableService` makes them, with what holds them."""
+
+from __future__ import annotations
+
+from metastore.domain import events
+from metastore.domain.names import TableName
+from metastore.encoding.binary import EncodedList
+from metastore.encoding.json import encode_json
+from metastore.encoding.redaction import kept_secrets
+from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
+from metastore.services.cascade.dropping import Keeping, drop_with_files
+from metastore.services.clock import Clock
+from metastore.services.files.journal import Journal
+from metastore.services.rules.indexes import holder_of_index, of_index, timed
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.structs import copied
+from metastore.warehouse.filesystem import Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Index
+
+
+class IndexService:
+    """Rules of indexes. Names come folded."""
+
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, keeping: Keeping) -> None:
+        self._store = store
+        self._journal = journal
+        self._warehouse = warehouse
+        self._clock = clock
+        self._keeping = keeping
+
+    def get(self, table: TableName, name: str) -> Index:
+        """Reads an index. Raises NotFoundError."""
+        with self._store.read() as work:
+            return _get(work, table, name)
+
+    def select(self, table: TableName) -> EncodedList[Index]:
+        """Lists the indexes of a table; none of one that is not there (as Hive does)."""
+        with self._store.read() as work:
+            return work.indexes.select(table)
+
+    def names(self, table: TableName) -> list[str]:
+        """Lists their names, ascending."""
+        with self._store.read() as work:
+            return work.indexes.names(table)
+
+    def alter(self, table: TableName, name: str, new: Index) -> None:
+        """Replaces the parameters of an index: nothing else of one changes, as in Hive.
+
+        Raises InvalidInputError where it is not there, InvalidOperationError where the new one is not well formed.
+        """
+        timed(new, self._clock())
+        with self._store.transaction() as work:
+            stored = work.tables.find(table, lock="change")
+            found = work.indexes.select(table, name).decode()
+            if stored is None or not found:
+                raise InvalidInputError(str(_missing(table, name)))
+            _check_changed(work, new)
+            (index,) = found
+            before = copied(index)
+            kept_secrets(new.parameters, index.parameters)
+            index.parameters = new.parameters
+            work.indexes.update(stored.ref.id, index)
+            work.record(events.alter_index(table.parent, encode_json(before), encode_json(new)))
+
+    def drop(self, table: TableName, name: str, *, delete_data: bool) -> None:
+        """Drops an index with the table that holds it. Raises NotFoundError."""
+        with self._store.transaction() as work:
+            stored = work.tables.find(table, lock="change")
+            about = work.indexes.about(stored.ref.id) if stored else []
+            holders = [index.held_in_id for index in about if (index.of, index.name) == (table, name)]
+            if not holders:
+                raise _missing(table, name)
+            (holder,) = work.tables.find_ids(holders, lock=True)
+            removing = drop_with_files(
+                work, holder, self._keeping, self._warehouse, delete_data=delete_data, with_its_index=True
+            )
+        self._journal.carry_out(removing)
+
+
+def _get(work: UnitOfWork, table: TableName, name: str) -> Index:
+    found = work.indexes.select(table, name).decode()
+    if not found:
+        raise _missing(table, name)
+    return found[0]
+
+
+def _missing(table: TableName, name: str) -> NotFoundError:
+    return NotFoundError(f"{table.database}.{table.name} index={name} not found")
+
+
+def _check_changed(work: UnitOfWork, new: Index) -> None:
+    if new.sd is None:
+        raise InvalidOperationError("Storage descriptor is not defined for index.")
+    if work.tables.reference(of_index(new)) is None:
+        raise InvalidOperationError("Original table does not exist for the given index.")
+    if work.tables.reference(holder_of_index(new)) is None:
+        raise InvalidOperationError("Underlying index table does not exist for the given index.")

@@ -1,0 +1,28 @@
+"""Runtime statistics of queries: HiveServer2's own, kept for it (Hive's ObjectStore)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from metastore.storage.repositories.runtime_statistics import RuntimeStatistic
+from metastore.storage.unit_of_work import Store
+
+_KEPT: Final = timedelta(days=3)  # as Hive's metastore.runtime.stats.max.age
+
+
+class RuntimeStatisticsService:
+    """Rules of runtime statistics."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, weight: int, payload: bytes) -> None:
+        """Keeps one for three days."""
+        with self._store.transaction() as work:
+            work.runtime_statistics.insert(weight, payload, _KEPT)
+
+    def newest(self, most: int, moment: int) -> list[RuntimeStatistic]:
+        """Returns the newest, as `RuntimeStatistics.select`."""
+        with self._store.read() as work:
+            return work.runtime_statistics.select(most, moment)

@@ -1,0 +1,87 @@
+"""What an index must be before it is stored (Hive 2's HMSHandler and ObjectStore)."""
+
+from __future__ import annotations
+
+import copy
+
+from metastore.domain import events
+from metastore.domain.names import TableName, fold, table_name
+from metastore.encoding.json import encode_json
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError
+from metastore.services.rules.tables import DDL_TIME
+from metastore.storage.mapping.descriptors import complete
+from metastore.storage.repositories.indexes import IndexRef
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import Index, Table
+
+_MAX_NAME = 128  # as Hive's schema
+_NO_TABLE = "Unable to add index because database or the orginal table do not exist"  # as Hive writes it
+
+
+def of_index(index: Index) -> TableName:
+    """Names the table that an index is of."""
+    return table_name(index.dbName, index.origTableName)
+
+
+def holder_of_index(index: Index) -> TableName:
+    """Names the table that holds an index: in the same database, but where another is written before its name."""
+    database, _, name = (index.indexTableName or "").rpartition(".")
+    return table_name(database or index.dbName, name)
+
+
+def timed(index: Index, now: int) -> Index:
+    """Says when an index was made or changed, in seconds since 1970; returns it."""
+    index.parameters = {**(index.parameters or {}), DDL_TIME: str(now)}
+    return index
+
+
+def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
+    """Raises AlreadyExistsError where the index is there, InvalidObjectError where its table is not, or `table`, which
+    is to hold it, is there or is another one.
+    """
+    _check_name(fold(index.indexName))
+    check_described(index)
+    of, holder = of_index(index), holder_of_index(index)
+    if len(work.indexes.select(of, fold(index.indexName))):
+        raise AlreadyExistsError(f"Index already exists: {fold(index.indexName)} of {of}")
+    if work.tables.reference(of) is None:
+        raise InvalidObjectError(_NO_TABLE)
+    if work.tables.reference(holder) is not None:
+        raise InvalidObjectError("Unable to add index because index table already exists")
+    if holder != TableName(table.catName, table.dbName, table.tableName):
+        raise InvalidObjectError(
+            f"Underlying index table does not exist for the given index: it names {holder}, the table is {table.dbName}"
+            f".{table.tableName}"
+        )
+
+
+def check_described(index: Index) -> None:
+    """Raises InvalidObjectError for one that does not say how its rows lie."""
+    if index.sd is None:
+        raise InvalidObjectError("Storage descriptor is not defined for index.")
+
+
+def add_index(work: UnitOfWork, table_id: int, index: Index) -> None:
+    """Stores an index that is held by the table of this id, and records its event. Raises AlreadyExistsError,
+    InvalidObjectError.
+    """
+    of = work.tables.find(of_index(index), lock="change")
+    if of is None:
+        raise InvalidObjectError(_NO_TABLE)
+    stored = copy.deepcopy(index)
+    stored.indexName, stored.sd = fold(index.indexName), complete(stored.sd)
+    stored.createTime, stored.lastAccessTime = index.createTime or 0, index.lastAccessTime or 0
+    stored.deferredRebuild = bool(index.deferredRebuild)
+    work.indexes.insert(of.ref.id, table_id, stored)
+    work.record(events.create_index(of.ref.name.parent, encode_json(index)))
+
+
+def check_no_index(held: list[IndexRef]) -> None:
+    """Raises InvalidInputError, in Hive's words, for a table that holds an index."""
+    if held:
+        raise InvalidInputError(f"The table {held[0].held_in.name} is an index table. Please do drop index instead.")
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= _MAX_NAME:
+        raise InvalidObjectError(f"The name of an index must have 1 to {_MAX_NAME} characters, this has {len(name)}")

@@ -1,0 +1,45 @@
+"""Runtime statistics of queries."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, text
+
+_INSERT: Final = text("""
+    WITH gone AS (DELETE FROM runtime_statistics WHERE created_at < now() - cast(:age AS interval))
+    INSERT INTO runtime_statistics (weight, payload) VALUES (:weight, :payload)
+""")
+# The newest first, until their weights together are enough: the one with which they are is the last.
+_SELECT: Final = text("""
+    SELECT cast(extract(epoch FROM created_at) AS integer), weight, payload FROM (
+        SELECT *, sum(weight) OVER (ORDER BY created_at DESC, id DESC) - weight AS before FROM runtime_statistics
+        WHERE :moment <= 0 OR extract(epoch FROM created_at) < :moment
+    ) AS listed
+    WHERE :most < 0 OR before < greatest(:most, 1) ORDER BY created_at DESC, id DESC
+""")
+
+
+class RuntimeStatistic(NamedTuple):
+    """What HiveServer2 sent, as bytes, and when, in seconds since 1970. `weight`: how many operators it is about."""
+
+    created: int
+    weight: int
+    payload: bytes
+
+
+class RuntimeStatistics:
+    """Queries on runtime statistics."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def insert(self, weight: int, payload: bytes, age: timedelta) -> None:
+        """Adds one, and removes those that are older than `age`."""
+        self._connection.execute(_INSERT, {"weight": weight, "payload": payload, "age": age})
+
+    def select(self, most: int, moment: int) -> list[RuntimeStatistic]:
+        """Returns the newest, up to a weight (negative: all); those before a moment in seconds (up to 0: any)."""
+        rows = self._connection.execute(_SELECT, {"most": most, "moment": moment})
+        return [RuntimeStatistic(created, weight, bytes(payload)) for created, weight, payload in rows]

@@ -1,0 +1,17 @@
+"""What HiveServer2 learns of queries while they run, for its optimiser: kept for it, never read here."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, Integer, LargeBinary, Table, text
+
+from metastore.storage.schema.base import id_column, metadata, time_column
+
+runtime_statistics = Table(
+    "runtime_statistics",
+    metadata,
+    id_column(),
+    time_column("created_at", nullable=False, default=text("now()")),
+    Column("weight", Integer, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Index("runtime_statistics_created_at_idx", "created_at"),
+)
