@@ -21,7 +21,7 @@ def index(db: str, name: str | None = "i", of: str = "t", **fields: Any) -> Inde
         "createTime": 0,
         "lastAccessTime": 0,
         "indexTableName": holder(db, name or "", of),
-        "sd": descriptor(cols=columns(("a", "int"))),
+        "sd": descriptor(cols=columns(("a", "int")), compressed=False),
         "parameters": {"k": "v"},
         "deferredRebuild": True,
     }
