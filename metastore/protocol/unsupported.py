@@ -34,7 +34,7 @@ REFUSED: dict[str, Refusal] = {
         "scheduled_query_maintenance scheduled_query_progress",
     ),
     "replication": Refusal(
-        "replication metrics and policies belong to Hive's own replication",
+        "replication metrics belong to Hive's own replication",
         "add_replication_metrics",
     ),
     "procedures": Refusal(

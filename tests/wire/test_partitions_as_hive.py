@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.wire.builders import columns, descriptor, new_table, partition
-from thrift_idl.gen.hive_metastore.ttypes import NoSuchObjectException
+from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 
 KEYS = [("ds", "string")]
 
@@ -53,3 +53,17 @@ def test_a_partition_may_have_no_columns_of_its_own(hive_client: Any) -> None:
 def test_what_is_not_there_is_named_as_it_was_asked_for(hive_client: Any) -> None:
     with pytest.raises(NoSuchObjectException, match=r"invDBName\.invTableName table not found"):
         hive_client.get_partitions_by_filter("invDBName", "invTableName", 'p1 = "p11"', -1)
+
+
+def test_a_place_without_a_scheme_is_one_below_the_table(hive_client: Any) -> None:
+    database, name = new_table(hive_client, KEYS)
+    hive_client.add_partition(partition(database, name, ["a"]))
+    changed = hive_client.get_partition(database, name, ["a"])
+    changed.sd.location = "some/where"
+    hive_client.alter_partition(database, name, changed)
+    place = f"{hive_client.get_table(database, name).sd.location}/some/where"
+    assert hive_client.get_partition(database, name, ["a"]).sd.location == place
+    changed.sd.location = "../" * 50
+    with pytest.raises(MetaException):
+        hive_client.alter_partition(database, name, changed)
+    assert hive_client.get_partition(database, name, ["a"]).sd.location == place
