@@ -236,8 +236,8 @@ class Dependencies:
         self._connection = connection
 
     def is_used(self, table_id: int) -> bool:
-        """Tells whether tables depend on this one, or once did, or materialized views are made of it, or it has an index
-        or holds one.
+        """Tells whether tables depend on this one, or once did; materialized views are made of it; it has or holds an
+        index.
         """
         return bool(_IS_USED.rows(self._connection, table_id=table_id)[0][0])
 

@@ -13,9 +13,10 @@ _INSERT: Final = text("""
 """)
 # The newest first, until their weights together are enough: the one with which they are is the last.
 _SELECT: Final = text("""
-    SELECT cast(extract(epoch FROM created_at) AS integer), weight, payload FROM (
-        SELECT *, sum(weight) OVER (ORDER BY created_at DESC, id DESC) - weight AS before FROM runtime_statistics
-        WHERE :moment <= 0 OR extract(epoch FROM created_at) < :moment
+    SELECT created, weight, payload FROM (
+        SELECT *, sum(weight) OVER (ORDER BY created_at DESC, id DESC) - weight AS before
+        FROM (SELECT *, cast(floor(extract(epoch FROM created_at)) AS integer) AS created FROM runtime_statistics) AS s
+        WHERE :moment <= 0 OR created < :moment
     ) AS listed
     WHERE :most < 0 OR before < greatest(:most, 1) ORDER BY created_at DESC, id DESC
 """)
