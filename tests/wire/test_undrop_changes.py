@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from metastore.errors import InvalidInputError, InvalidOperationError
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError
+from metastore.storage.repositories.drops import Drops
 from tests.wire.builders import descriptor, partition, table
 from tests.wire.test_file_faults import ALL, House, published, renamed, rows
+from thrift_idl.gen.hive_metastore.ttypes import Database
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, UndropRequest
 
 pytestmark = pytest.mark.slow
@@ -95,6 +97,23 @@ def test_what_stayed_where_it_was_is_there_under_another_name(house: House) -> N
     house.call("create_table", table("db", "plain"))
     with pytest.raises(InvalidOperationError, match=r"db\.db/plain has been given to another object of the catalog"):
         undrop(house, "db.again")
+
+
+def test_somebody_else_has_made_the_database_meanwhile(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    restore = Drops.restore_database
+
+    def later(drops: Drops, drop_id: int) -> None:
+        if "doomed" not in house.call("get_all_databases"):
+            house.call("create_database", Database("doomed"))
+        restore(drops, drop_id)
+
+    monkeypatch.setattr(Drops, "restore_database", later)
+    house.call("drop_database", "doomed", True, True)
+    with pytest.raises(AlreadyExistsError, match="doomed: Database already exists: drop or rename that first"):
+        undrop(house, "doomed")
+    assert house.call("get_all_tables", "doomed") == []
+    undrop(house, "doomed.t")
+    assert rows(house) == ALL
 
 
 def test_nothing_is_named(house: House) -> None:

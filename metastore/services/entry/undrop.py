@@ -95,7 +95,7 @@ class UndropService:
         except _TakenError:
             raise
         except AlreadyExistsError as error:
-            raise AlreadyExistsError(f"{wanted.table}: {error}: drop or rename that first") from None
+            raise AlreadyExistsError(f"{str(wanted.table).rstrip('.')}: {error}: drop or rename that first") from None
         self._journal.carry_out(moving)
         self._unmark(current)
         return back

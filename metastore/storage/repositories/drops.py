@@ -210,7 +210,7 @@ _ROWS_BACK = {
             SELECT row.* FROM gone, LATERAL jsonb_populate_record(NULL::{relation}, gone.content) AS row
         )
         INSERT INTO {relation} OVERRIDING SYSTEM VALUE SELECT * FROM back{condition}
-        ON CONFLICT DO NOTHING
+        {"" if relation == "databases" else "ON CONFLICT DO NOTHING"}
     """)  # noqa: S608 - only constants of this module
     for relation, condition in _RELATIONS.items()
 }
@@ -321,7 +321,10 @@ class Drops:
             self._connection.execute(statement, {"drop_id": drop_id, "database_id": database_id})
 
     def restore_database(self, drop_id: int) -> None:
-        """Brings back a database, without its tables. What is there again stays."""
+        """Brings back a database, without its tables. Of its functions and privileges, what is there again stays.
+
+        Raises AlreadyExistsError where its name is taken.
+        """
         for relation in _KEEP_DATABASE:
             self._connection.execute(_ROWS_BACK[relation], {"drop_id": drop_id, "ids": None})
 
