@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError, UnavailableError
+from metastore.services.files.journal import Journal
 from metastore.storage.postgres import clock
 from tests.wire.builders import descriptor, partition, table
 from tests.wire.test_file_faults import ALL, House, Killed, renamed, rows
@@ -102,6 +103,27 @@ def test_what_cannot_succeed_is_parked_and_says_the_mend(
     assert [problem.mended for problem in problems(house, repair=True)] == [True]
     house.call("create_table", table("db", "plain"))
     house.agrees()
+
+
+def test_what_cannot_be_undone_is_undone_later(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.die_at = "made"
+    with pytest.raises(Killed):
+        house.call("create_table", table("db", "new"))
+    house.die_at = None
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "_clear", lambda *_: fail(ConflictError("somebody is there")))
+        failed_for(house, 0)
+        house.application.journal.recover()
+    ((left, parked),) = waits(house)
+    assert 5 < left <= 15
+    assert not parked
+    assert [problem.problem for problem in problems(house)] == ["unfinished: made, it could not be undone"]
+    assert [problem.mended for problem in problems(house, repair=True)] == [True]
+    house.agrees()
+
+
+def fail(error: Exception) -> None:
+    raise error
 
 
 def test_a_move_that_could_not_be_done_is_refused(house: House) -> None:

@@ -175,9 +175,13 @@ class Journal:
         with self._store.transaction(of_call=False) as work:
             work.file_operations.forget_moves(_REMEMBERED)
             overdue = work.file_operations.overdue(failed=failed)
-        for operation in overdue:
-            if operation.kind == "make":
-                self._undo(operation.id, self._with_empty_parents(operation.places))
+        staying = {
+            operation.id: Failure("it could not be undone", parked=False)
+            for operation in overdue
+            if operation.kind == "make" and not self._undo(operation.id, self._with_empty_parents(operation.places))
+        }
+        if staying:
+            self._noted(lambda work: work.file_operations.end([], staying))
         self.carry_out([operation.id for operation in overdue if operation.kind != "make"], mine=False)
 
     def renew(self) -> None:

@@ -382,7 +382,7 @@ class FileOperations:
         `failed`: also what is to be tried again later, or is parked.
         """
         free = (_COLUMNS.lease_ends_at.is_(None)) | (_COLUMNS.lease_ends_at < now())
-        failing = (_COLUMNS.kind != MAKE) & _COLUMNS.error.is_not(None)
+        failing = _COLUMNS.failing_since.is_not(None) & _COLUMNS.error.is_not(None)
         free = free | failing if failed else free & ~_COLUMNS.parked
         query = _ALL.where(
             free,
