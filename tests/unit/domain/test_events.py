@@ -144,6 +144,16 @@ def test_constraints() -> None:
     assert (dropped["dbName"], dropped["tableName"], dropped["constraintName"]) == ("db", "t", "k")
 
 
+def test_indexes() -> None:
+    made = events.create_index(DatabaseName("hive", "db"), "{index}")
+    assert (made.type, made.database, made.table, message(made)["db"]) == ("CREATE_INDEX", "db", None, "db")
+    assert message(made)["indexObjJson"] == "{index}"
+    changed = message(events.alter_index(DatabaseName("hive", "db"), "{before}", "{after}"))
+    assert (changed["beforeIndexObjJson"], changed["afterIndexObjJson"]) == ("{before}", "{after}")
+    dropped = message(events.drop_index(TableName("hive", "db", "t"), "i", "held"))
+    assert (dropped["indexName"], dropped["origTableName"], dropped["indexTableName"]) == ("i", "t", "held")
+
+
 def test_transactions() -> None:
     opened = events.open_transactions(3, 5)
     assert (opened.catalog, opened.database, opened.table) == (None, None, None)
