@@ -73,7 +73,7 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
         return compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
 
     if versions.RULES_BEFORE_NAMES:  # else the parser applies them
-        for name in ("Reachable", "ResolveV2Writes"):
+        for name in ("CatalogNames", "Reachable", "ResolveV2Writes"):
             extensions.injectHintResolutionRule(rule(name))
     tables = rule("ResolveHiveTables")
     extensions.injectParser(rule("Parser", "|".join(first_words)))

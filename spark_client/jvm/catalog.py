@@ -197,6 +197,20 @@ def raw_columns(context: Context, table: Table) -> list[tuple[str, str]]:
     return [(str(field.name()).lower(), f"{field.toDDL()}{_generated(field.metadata())}") for field in raw.fields()]
 
 
+def change_columns(context: Context, table: Table, names: Mapping[str, str | None]) -> None:
+    """Gives data columns other names, or takes them away (None); all else of them stays. Spark's cache is not told.
+
+    `names`: by those that they have, in lower case.
+    """
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    catalog = context.spark._jsparkSession.sharedState().externalCatalog()  # noqa: SLF001 - as above
+    schema = json.loads(str(catalog.getTable(table.database, table.name).dataSchema().json()))
+    renamed = [(field, names.get(field["name"].lower(), field["name"])) for field in schema["fields"]]
+    schema["fields"] = [{**field, "name": name} for field, name in renamed if name is not None]
+    made = java_class(java, "org.apache.spark.sql.types.DataType").fromJson(json.dumps(schema))
+    catalog.alterTableDataSchema(table.database, table.name, made)
+
+
 def _generated(metadata: Any) -> str:
     """Returns what Spark leaves out of a column's definition."""
     key = "GENERATION_EXPRESSION"

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from spark_client.context import Context
 from spark_client.jvm.plans import elements, frame_of, kind
 
+CATALOG_NAME = "catalog.name"
 # The values that a PARTITION clause names, as written, by column; None: NULL.
 GivenValues = Mapping[str, str | None]
 
@@ -44,6 +45,11 @@ def identifier(context: Context, name: str) -> list[str]:
     """Returns the parts of a name as written, in lower case."""
     parts = _parser(context).parseMultipartIdentifier(name)
     return [str(part).lower() for part in elements(parts)]
+
+
+def catalog_name(context: Context) -> str:
+    """Returns what the session's own catalog may be called beside `spark_catalog` (see CatalogNames.java)."""
+    return str(context.spark.conf.get(CATALOG_NAME, "hive")).lower()
 
 
 def is_temporary(context: Context, name: str) -> bool:

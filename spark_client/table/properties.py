@@ -11,6 +11,8 @@ from spark_client.table.settings import IN_PLACE, LEASE, MAX_FILE_SIZE, MODE, VE
 from spark_client.table.skew_layout import LAYOUT, layout_problem
 
 AUTO, AUTO_COLUMNS, AUTO_SHARE = "skew.auto", "skew.auto.columns", "skew.auto.share"
+# Names that columns have had which were dropped, with commas between: files may still have them.
+DROPPED = "columns.dropped"
 _CODECS = ("plain", "none", "uncompressed", "snappy", "lz4", "lzo", "brotli", "zstd")
 # In any case of letters.
 _VALUES: Mapping[str, tuple[str, ...]] = {
@@ -31,7 +33,7 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
     "orc.compress": ("plain", "none", "uncompressed", "snappy", "zlib", "lzo", "lz4", "zstd", "brotli"),
 }
 # What these must be is said where they are read.
-_KNOWN = (*_VALUES, LAYOUT, AUTO_COLUMNS, AUTO_SHARE, MAX_VALUES, LEASE, MAX_FILE_SIZE, FUNCTION)
+_KNOWN = (*_VALUES, LAYOUT, AUTO_COLUMNS, AUTO_SHARE, MAX_VALUES, LEASE, MAX_FILE_SIZE, FUNCTION, DROPPED)
 _LIKENESS = 0.8
 
 

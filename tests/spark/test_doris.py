@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
+from spark_client.errors import InvalidStatementError
 
 
 @pytest.fixture
@@ -42,3 +43,44 @@ def test_the_statements_of_the_documentation(
     assert "Parquet" in made.storage.input_format
     (partition,) = metastore.get_partitions(database, "hive_ctas")
     assert [file.name for file in Path(partition.location.removeprefix("file:")).glob("*.zstd.parquet")]
+
+
+def test_its_statements_about_catalogs(spark: SparkSession, metastore: MetastoreClient, database: str) -> None:
+    session, uris = spark.newSession(), ",".join(map(str, metastore.addresses))
+    session.sql("SET GLOBAL enable_nereids_planner = true;")
+    assert session.conf.get("enable_nereids_planner") == "true"
+    with pytest.raises(InvalidStatementError, match=r"this session's metastore is .*, not thrift://elsewhere:1"):
+        session.sql("CREATE CATALOG lake PROPERTIES ('type'='hms', 'hive.metastore.uris' = 'thrift://elsewhere:1')")
+    session.sql(f"""CREATE CATALOG IF NOT EXISTS lake PROPERTIES (
+        "type"="hms", "hive.metastore.uris" = "{uris}", "hadoop.username" = "hadoop", );""")
+    session.sql("SWITCH lake;")
+    with pytest.raises(InvalidStatementError, match="there is no catalog hive; the session's own is lake"):
+        session.sql("SWITCH hive")
+    session.sql(f"CREATE TABLE lake.{database}.t (a INT) ENGINE=hive")
+    session.sql(f"INSERT INTO lake.{database}.t VALUES (1)")
+    session.sql("DROP CATALOG IF EXISTS lake")
+    with pytest.raises(InvalidStatementError, match="there is no catalog lake; the session's own is without a name"):
+        session.sql("DROP CATALOG lake")
+    assert spark.table(f"{database}.t").count() == 1
+
+
+def test_names_of_the_catalog(spark: SparkSession, database: str) -> None:
+    """As Doris and Trino have them: wherever a table or a database is named."""
+    named = f"hive.{database}"
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {named}")
+    spark.sql(f"CREATE TABLE {named}.t (a INT, x STRING) SKEWED BY (x) ON ('u') STORED AS DIRECTORIES")
+    spark.sql(f"INSERT INTO {named}.t VALUES (1, 'u'), (2, 'v')")
+    spark.sql(f"INSERT OVERWRITE TABLE {named}.t SELECT a + 1, x FROM {named}.t WHERE a IN (SELECT a FROM {named}.t)")
+    spark.sql(f"UPDATE {named}.t SET x = 'w' WHERE a = 3")
+    spark.table(f"{named}.t").write.insertInto(f"{named}.t")
+    spark.table(f"{named}.t").writeTo(f"{named}.t").append()
+    spark.table(f"{named}.t").write.saveAsTable(f"{named}.other")
+    spark.sql(f"CREATE VIEW {named}.seen AS WITH w AS (SELECT * FROM {named}.t) SELECT count(*) AS n FROM w")
+    assert spark.sql(f"SELECT n FROM {named}.seen").collect() == [(8,)]
+    assert spark.sql(f"DESCRIBE {named}.t").count()
+    assert "SKEWED BY" in spark.sql(f"SHOW CREATE TABLE {named}.t").collect()[0][0]
+    assert {row.tableName for row in spark.sql(f"SHOW TABLES IN {named}").collect()} == {"t", "other", "seen"}
+    spark.sql(f"DROP TABLE {named}.other")
+    spark.sql(f"ALTER TABLE {named}.t RENAME TO {named}.u")
+    spark.sql(f"TRUNCATE TABLE {named}.u")
+    assert spark.table(f"{database}.u").count() == 0

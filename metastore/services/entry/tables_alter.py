@@ -205,10 +205,12 @@ def _check_keys(old: Table, new: Table) -> None:
 
 def _check_types(old: Table, new: Table) -> None:
     """Refuses what Hive's metastore.disallow.incompatible.col.type.changes does; formats that keep their own schema are
-    left alone.
+    left alone, and columns that are merely taken away where files know them by their names.
     """
     own_schema = ("spark.sql.sources.provider", "table_type", "storage_handler")
     if is_view(new) or any(key in old.parameters or key in new.parameters for key in own_schema):
+        return
+    if _merely_drops(old, new):
         return
     changed = [
         after.name
@@ -274,3 +276,11 @@ def is_truncation(context: Mapping[str, str]) -> bool:
 def do_cascade(context: Mapping[str, str]) -> bool:
     """Returns true where the client's context asks for CASCADE."""
     return is_true(dict(context), "CASCADE")
+
+
+def _merely_drops(old: Table, new: Table) -> bool:
+    """Tells whether the columns of a table of Parquet or ORC are some of those before, in their order."""
+    if not (new.sd.inputFormat or "").endswith(("MapredParquetInputFormat", "OrcInputFormat")):
+        return False
+    before = iter(old.sd.cols)
+    return all(any((b.name, b.type) == (after.name, after.type) for b in before) for after in new.sd.cols)

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
-from spark_client.statements.grammar.tokens import Token, tokens
+from spark_client.statements.grammar.tokens import Token, parts, tokens
 
 _SUSPICIOUS = re.compile(r"\bengine\s*=|\bpartition\s+by\s+list\b|\bproperties\s*\(", re.IGNORECASE)
 _DEFAULT_FORMAT = "orc"
@@ -44,7 +44,7 @@ def _database(text: str, reader: Reader) -> DorisStatement | None:
     if reader.multipart_name() is None or not reader.take("PROPERTIES"):
         return None
     head = text[: reader.end].rstrip()[: -len("PROPERTIES")].rstrip()
-    properties = _properties(reader)
+    properties = properties_of(reader)
     reader.expect_end()
     location = properties.pop("location", None)
     place = f" LOCATION {location}" if location else ""
@@ -66,7 +66,7 @@ def _table(text: str, reader: Reader) -> DorisStatement | None:
     if not query:
         data, keys = _defined(columns, clauses.keys)
         return DorisStatement(f"{head} {data}{clauses.comment}{keys}{clauses.options}")
-    if any(len(_words(part)) > 1 for part in _parts(columns)):
+    if any(len(_words(part)) > 1 for part in parts(columns)):
         raise InvalidStatementError(f"{head}: columns before AS SELECT have names only, their types are the query's")
     keys = f" PARTITIONED BY ({', '.join(clauses.keys)})" if clauses.keys else ""
     renamed = f"SELECT * FROM ({query}) AS given{columns}" if columns else query  # noqa: S608 - the user's
@@ -96,11 +96,11 @@ def _clauses(reader: Reader) -> _Clauses | None:
             if not reader.next().says("HIVE"):
                 return None
         elif reader.take("PARTITION", "BY", "LIST"):
-            keys = _parts(reader.brackets())
+            keys = parts(reader.brackets())
             if reader.brackets() != "()":
                 raise InvalidStatementError("PARTITION BY LIST (…) takes no partitions: the rows bring them; write ()")
         elif reader.take("PROPERTIES"):
-            properties = _properties(reader)
+            properties = properties_of(reader)
         else:
             return None
     if not is_doris:
@@ -113,7 +113,7 @@ def _clauses(reader: Reader) -> _Clauses | None:
 
 def _defined(columns: str, keys: list[str]) -> tuple[str, str]:
     """Returns the data columns in brackets, and PARTITIONED BY."""
-    defined = {_words(part)[0].name: _typed(part) for part in _parts(columns)}
+    defined = {_words(part)[0].name: _typed(part) for part in parts(columns)}
     if missing := [key for key in keys if key.strip("`").lower() not in defined]:
         raise InvalidStatementError(f"PARTITION BY LIST: {missing[0]} is not among the columns")
     names = [key.strip("`").lower() for key in keys]
@@ -132,8 +132,8 @@ def _typed(part: str) -> str:
     return part[: name.end] + _DATETIME.sub("TIMESTAMP", _VARCHAR.sub("STRING", part[name.end : end])) + part[end:]
 
 
-def _properties(reader: Reader) -> dict[str, str]:
-    """Names without quotes, values as written; a comma may stand behind the last one."""
+def properties_of(reader: Reader) -> dict[str, str]:
+    """Returns what stands behind PROPERTIES: names without quotes, values as written; a comma may be the last."""
     reader.expect("(")
     found: dict[str, str] = {}
     while not reader.take(")"):
@@ -151,17 +151,6 @@ def _listed(clause: str, properties: Mapping[str, str]) -> str:
 
 def _text(literal: str) -> str:
     return literal.strip("'\"")
-
-
-def _parts(brackets: str) -> list[str]:
-    """Returns what stands between the commas of a bracket; those within MAP<…> are not its own."""
-    inner, parts, start, angles = brackets[1:-1], [], 0, 0
-    for token in tokens(inner):
-        angles += token.says("<") - token.says(">")
-        if token.says(",") and not token.depth and not angles:
-            parts.append(inner[start : token.start].strip())
-            start = token.end
-    return [part for part in (*parts, inner[start:].strip()) if part]
 
 
 def _words(text: str) -> list[Token]:

@@ -6,4 +6,16 @@ from typing import Final
 
 # In scripts, too; INSERT and the like are looked at only where they stand alone.
 IN_SCRIPTS: Final = ("ALTER", "CREATE", "DESC", "DESCRIBE", "DROP", "SHOW", "UNDROP")
-FIRST_WORDS: Final = (*IN_SCRIPTS, "BEGIN", "DELETE", "INSERT", "LOAD", "MERGE", "TRUNCATE", "UPDATE")
+# Each is a pattern.
+FIRST_WORDS: Final = (
+    *IN_SCRIPTS,
+    "BEGIN",
+    "DELETE",
+    "INSERT",
+    "LOAD",
+    "MERGE",
+    r"SET\s+GLOBAL",
+    "SWITCH",
+    "TRUNCATE",
+    "UPDATE",
+)

@@ -59,6 +59,17 @@ def tokens(text: str) -> Iterator[Token]:
             depth += match[0] == "("
 
 
+def parts(brackets: str) -> list[str]:
+    """Returns what stands between the commas of a bracket; those within MAP<…> are not its own."""
+    inner, found, start, angles = brackets[1:-1], [], 0, 0
+    for token in tokens(inner):
+        angles += token.says("<") - token.says(">")
+        if token.says(",") and not token.depth and not angles:
+            found.append(inner[start : token.start].strip())
+            start = token.end
+    return [part for part in (*found, inner[start:].strip()) if part]
+
+
 def _comment_end(text: str, position: int) -> int:
     open_comments = 1
     while open_comments:

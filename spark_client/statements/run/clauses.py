@@ -8,7 +8,7 @@ from metastore.client.structs import Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError, NoSuchTableError
-from spark_client.jvm.parser import GivenValues, clause, identifier, is_temporary
+from spark_client.jvm.parser import GivenValues, catalog_name, clause, identifier, is_temporary
 from spark_client.table.partition_spec import PartitionSpec
 from spark_client.write.rows import normalise_static
 
@@ -16,7 +16,7 @@ from spark_client.write.rows import normalise_static
 def resolve(context: Context, name: str) -> tuple[str, str]:
     """Database and table of a name as written. Raises NoSuchTableError for a name of another catalog."""
     words = identifier(context, name)
-    if len(words) == 3 and words[0] == "spark_catalog":
+    if len(words) == 3 and words[0] in ("spark_catalog", catalog_name(context)):
         words = words[1:]
     if len(words) > 2:
         raise NoSuchTableError(f"{name}: this works on tables of the session's own catalog only")

@@ -24,6 +24,7 @@ from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.statements.run.skew_rules import MARK, READ_BELOW
 from spark_client.table.bucket_rules import VERSION
 from spark_client.table.own_kind import own_provider
+from spark_client.table.properties import DROPPED
 from spark_client.table.settings import PROVIDER
 from spark_client.write.micro_batch import PREFIX
 from spark_client.write.placement import QUERY_ID, table_root
@@ -34,7 +35,7 @@ _LAST_OF_STORAGE = "Storage Properties"
 # What Spark and the metastore themselves write into a table's parameters.
 _OWN = re.compile(
     rf"spark\.sql\..*|transient_lastDdlTime|last_modified_.*|EXTERNAL|COLUMN_STATS_ACCURATE|comment|{QUERY_ID}|{MARK}"
-    rf"|{re.escape(PREFIX)}.*"
+    rf"|{re.escape(PREFIX)}.*|{re.escape(DROPPED)}"
     "|bucketing_version|(?:num|totalS|rawDataS).*"
 )
 _OWN_SERDE = ("serialization.format", READ_BELOW)
@@ -80,7 +81,9 @@ def _skew(context: Context, statement: DescribeTable, table: Table) -> Skew:
 def _without_own(context: Context, text: str) -> DataFrame:
     """Returns what Spark says of a table of its own kind, without what writes leave in its properties."""
     (shown,) = spark_sql(context, text).first() or ("",)
-    shown = re.sub(rf"\n  '(?:{QUERY_ID}|{re.escape(PREFIX)}[^']*)' = '[^']*'(?:,|(?=\)))", "", shown)
+    shown = re.sub(
+        rf"\n  '(?:{QUERY_ID}|{re.escape(DROPPED)}|{re.escape(PREFIX)}[^']*)' = '[^']*'(?:,|(?=\)))", "", shown
+    )
     shown = re.sub(r",(?=\))|\nTBLPROPERTIES \(\)", "", shown)
     return context.spark.createDataFrame([(shown,)], _STATEMENT)
 

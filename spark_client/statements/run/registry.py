@@ -10,11 +10,13 @@ from pyspark.sql import DataFrame
 
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
+from spark_client.statements.grammar import columns as read_columns
 from spark_client.statements.grammar import concatenate as read_concatenate
 from spark_client.statements.grammar import databases as read_databases
 from spark_client.statements.grammar import dependent_tables as read_dependent_tables
 from spark_client.statements.grammar import descriptions as read_descriptions
 from spark_client.statements.grammar import doris as read_doris
+from spark_client.statements.grammar import doris_catalogs as read_doris_catalogs
 from spark_client.statements.grammar import external_tables as read_external_tables
 from spark_client.statements.grammar import new_tables as read_new_tables
 from spark_client.statements.grammar import skewed_tables as read_skewed_tables
@@ -22,11 +24,13 @@ from spark_client.statements.grammar import surveys as read_surveys
 from spark_client.statements.grammar import table_properties as read_table_properties
 from spark_client.statements.grammar import undrop as read_undrop
 from spark_client.statements.run import (
+    columns,
     concatenate,
     databases,
     dependent_tables,
     descriptions,
     doris,
+    doris_catalogs,
     external_tables,
     new_tables,
     skewed_tables,
@@ -66,9 +70,11 @@ class Noun:
 # is a dependent table's is nobody else's.
 NOUNS = (
     Noun(read_doris.parse, doris.columns, doris.execute),
+    Noun(read_doris_catalogs.parse, doris_catalogs.columns, doris_catalogs.execute),
     Noun(read_table_properties.parse, check=table_properties.check),
     Noun(read_dependent_tables.parse, dependent_tables.columns, dependent_tables.execute, check=dependent_tables.check),
     Noun(read_descriptions.parse, descriptions.columns, descriptions.execute),
+    Noun(read_columns.parse, columns.columns, columns.execute, check=columns.check),
     Noun(read_concatenate.parse, concatenate.columns, concatenate.execute),
     Noun(read_skewed_tables.parse, skewed_tables.columns, skewed_tables.execute),
     Noun(read_new_tables.parse, new_tables.columns, new_tables.execute),

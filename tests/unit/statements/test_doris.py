@@ -6,6 +6,14 @@ import pytest
 
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.doris import parse
+from spark_client.statements.grammar.doris_catalogs import (
+    CatalogStatement,
+    CreateCatalog,
+    DropCatalog,
+    SetGlobal,
+    SwitchCatalog,
+)
+from spark_client.statements.grammar.doris_catalogs import parse as parse_catalogs
 
 PARTITIONED = """CREATE TABLE partition_table (
     `col1` BOOLEAN COMMENT 'col1', `m` MAP<STRING,INT>, `d` DATETIME(3) COMMENT 'a DATETIME, NOT NULL',
@@ -71,3 +79,22 @@ def test_statements_in_sparks_words(text: str, expected: str | None) -> None:
 def test_what_hive_does_not_have_is_refused(text: str, mend: str) -> None:
     with pytest.raises(InvalidStatementError, match=mend):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "set global enable_fallback_to_original_planner = false;",
+            SetGlobal("enable_fallback_to_original_planner = false"),
+        ),
+        ("SWITCH `Hive`;", SwitchCatalog("hive")),
+        ("DROP CATALOG IF EXISTS hive", DropCatalog("hive", if_exists=True)),
+        ("DROP CATALOG hive", DropCatalog("hive", if_exists=False)),
+        ('CREATE CATALOG c PROPERTIES ("type"="hms")', CreateCatalog("c", {"type": '"hms"'})),
+        ("CREATE TABLE catalog (a INT)", None),
+        ("SELECT switch FROM global", None),
+    ],
+)
+def test_statements_about_catalogs(text: str, expected: CatalogStatement | None) -> None:
+    assert parse_catalogs(text) == expected

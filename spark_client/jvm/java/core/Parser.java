@@ -47,6 +47,7 @@ public final class Parser extends SparkSqlParser {
     this.python = python;
     this.look = look;
     if (!SparkVersions.hasRulesBeforeNames()) {
+      first.add(new CatalogNames((SparkSession) session));
       first.add(new Reachable((SparkSession) session, python));
       first.add(new ResolveV2Writes((SparkSession) session));
     }
@@ -71,7 +72,7 @@ public final class Parser extends SparkSqlParser {
 
   /** Of a table that is asked for by its name: spark.table, insertInto. */
   public Seq parseMultipartIdentifier(String text) {
-    Seq name = super.parseMultipartIdentifier(text);
+    Seq name = CatalogNames.own((SparkSession) session, super.parseMultipartIdentifier(text), 3);
     before(new UnresolvedRelation(name, CaseInsensitiveStringMap.empty(), false));
     return name;
   }

@@ -1,0 +1,103 @@
+package spark_client.core;
+
+import java.util.List;
+import java.util.function.BiFunction;
+import java.util.regex.Pattern;
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.Function1;
+import scala.Product;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * A rule that is applied before names are looked up: hive.db.t, as Doris and Trino name tables of a metastore, is a table
+ * of the session's own catalog. Not where Spark has a catalog of that name.
+ */
+public final class CatalogNames extends Rule {
+  private static final String SETTING = "catalog.name";
+  private static final String DEFAULT = "hive";
+  private static final Pattern NAMES =
+      Pattern.compile("Unresolved(?:Relation|Table|View|TableOrView|Identifier|Namespace)");
+
+  private final SparkSession session;
+
+  public CatalogNames(SparkSession session) {
+    this.session = session;
+  }
+
+  /** What SparkSessionExtensions is given: it makes the rule of each session. */
+  public static final class Builder extends AbstractFunction1 {
+    public Builder(BiFunction python) {}
+
+    public Object apply(Object session) {
+      return new CatalogNames((SparkSession) session);
+    }
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    return ((LogicalPlan) plan).resolveOperatorsDown(new Named(session));
+  }
+
+  /** The parts of a name in Spark's words; the same where it is not of that catalog, or has not so many parts. */
+  static Seq own(SparkSession session, Seq parts, int size) {
+    if (parts.size() != size) return parts;
+    String first = (String) parts.apply(0);
+    if (!first.equalsIgnoreCase(session.sessionState().conf().getConfString(SETTING, DEFAULT))) return parts;
+    if (session.sessionState().conf().contains("spark.sql.catalog." + first)) return parts;
+    List<Object> names = Scala.list(parts);
+    names.set(0, "spark_catalog");
+    return Scala.seq(names);
+  }
+
+  /** Nodes with such a name, also where they are no children: targets of INSERT. */
+  private static final class Named extends AbstractPartialFunction {
+    private final SparkSession session;
+
+    Named(SparkSession session) {
+      this.session = session;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      if (node(node) != node) return true;
+      Product product = (Product) node;
+      for (int i = 0; i < product.productArity(); i++) {
+        if (part(node, product.productElement(i)) != product.productElement(i)) return true;
+      }
+      return false;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) return otherwise.apply(node);
+      if (node(node) != node) return node(node);
+      Object[] parts = new Object[((Product) node).productArity()];
+      for (int i = 0; i < parts.length; i++) parts[i] = part(node, ((Product) node).productElement(i));
+      return ((TreeNode) node).makeCopy(parts);
+    }
+
+    /** Of a node; a new name of a table has at most two parts. */
+    private Object part(Object node, Object part) {
+      if (!(part instanceof Seq) || !node.getClass().getSimpleName().equals("RenameTable")) return node(part);
+      Seq own = own(session, (Seq) part, 3);
+      return own == part ? part : Scala.seq(Scala.list(own).subList(1, 3));
+    }
+
+    /** The same where there is nothing to do. */
+    private Object node(Object node) {
+      if (!(node instanceof TreeNode) || !NAMES.matcher(node.getClass().getSimpleName()).matches()) return node;
+      TreeNode named = (TreeNode) node;
+      Object name = named.productElement(0);
+      if (!(name instanceof Seq)) return node;
+      Seq own = own(session, (Seq) name, node.getClass().getSimpleName().endsWith("Namespace") ? 2 : 3);
+      if (own == name) return node;
+      Object[] parts = new Object[named.productArity()];
+      parts[0] = own;
+      for (int i = 1; i < parts.length; i++) parts[i] = named.productElement(i);
+      return named.makeCopy(parts);
+    }
+  }
+}

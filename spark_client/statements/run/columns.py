@@ -1,0 +1,139 @@
+"""Carries out ALTER TABLE … DROP and RENAME COLUMN, where what the files say is enough to know what is in them.
+
+Parquet and ORC files know columns by their names: one that is dropped is no more looked for, but another of its name
+would have its values, and under another name there would be none. Lines of text know them by their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from metastore.client.structs import Table
+from spark_client.context import Context
+from spark_client.errors import InvalidStatementError, NoSuchTableError
+from spark_client.jvm.catalog import change_columns, refresh
+from spark_client.jvm.plans import empty_frame
+from spark_client.statements.grammar.columns import AddColumns, ColumnStatement, DropColumns, RenameColumn
+from spark_client.statements.grammar.tokens import tokens
+from spark_client.statements.run.clauses import resolve_table
+from spark_client.table.column_defaults import generated_columns
+from spark_client.table.own_kind import as_spark_declares, own_provider
+from spark_client.table.properties import DROPPED
+from spark_client.table.settings import PROVIDER
+
+_BY_NAME, _BY_ORDER = ("MapredParquetInputFormat", "OrcInputFormat"), ("TextInputFormat",)
+
+
+def check(context: Context, statement: ColumnStatement) -> bool:
+    """Tells whether it is ours. Raises InvalidStatementError for a new column that would have values of an old one."""
+    if not isinstance(statement, AddColumns):
+        return True
+    with suppress(NoSuchTableError):
+        _check_new(_table(context, statement), statement)
+    return False
+
+
+def _check_new(table: Table, statement: AddColumns) -> None:
+    if again := _dropped(table) & set(statement.names):
+        raise InvalidStatementError(
+            f"{table.full_name} has had a column {min(again)}, and its files may still have it: give the new one "
+            "another name, or make the table anew with CREATE TABLE … AS SELECT"
+        )
+
+
+def columns(context: Context, statement: ColumnStatement) -> str | None:
+    """Returns none, for there are no rows; None for a table that is left to Spark."""
+    if isinstance(statement, AddColumns):
+        return None
+    try:
+        table = _table(context, statement)
+    except NoSuchTableError:
+        return None
+    return "" if _is_of(table, _BY_NAME) or _is_of(table, _BY_ORDER) else None
+
+
+def execute(context: Context, statement: ColumnStatement, _: str) -> DataFrame:
+    """Changes the table's columns; its files stay as they are. Raises InvalidStatementError."""
+    table = _table(context, statement)
+    if isinstance(statement, RenameColumn):
+        _rename(context, table, statement)
+    elif isinstance(statement, DropColumns):
+        _drop(context, table, statement)
+    refresh(context.spark, table.database, table.name)
+    return empty_frame(context.spark)
+
+
+def _table(context: Context, statement: ColumnStatement) -> Table:
+    return as_spark_declares(context.metastore.get_table(*resolve_table(context, statement.table)))
+
+
+def _is_of(table: Table, formats: tuple[str, ...]) -> bool:
+    """Tells whether it is a table of these input formats, or of Spark's own kind, which Parquet and ORC are alone."""
+    if PROVIDER in table.parameters:
+        return own_provider(table) is not None and formats == _BY_NAME
+    return table.storage.input_format.endswith(formats)
+
+
+def _drop(context: Context, table: Table, statement: DropColumns) -> None:
+    if _is_of(table, _BY_ORDER):
+        raise InvalidStatementError(
+            f"{table.full_name}: its files know columns by their order, so none can be dropped; make the table anew "
+            "with CREATE TABLE … AS SELECT"
+        )
+    known = {column.name.lower() for column in table.columns}
+    names = [name for name in dict.fromkeys(statement.names) if name in known or not statement.if_exists]
+    for name in names:
+        _check_free(context, table, name, known)
+    if not known - set(names):
+        raise InvalidStatementError(f"{table.full_name} would have no column left: DROP TABLE it")
+    if names:
+        # First: whoever finds a column dropped finds it told.
+        there = context.metastore.get_table(table.database, table.name)
+        dropped = ",".join(sorted({*_dropped(table), *names}))
+        context.metastore.alter_table(replace(there, parameters={**there.parameters, DROPPED: dropped}))
+        change_columns(context, table, dict.fromkeys(names))
+
+
+def _rename(context: Context, table: Table, statement: RenameColumn) -> None:
+    if _is_of(table, _BY_NAME):
+        raise InvalidStatementError(
+            f"{table.full_name}: its files know columns by their names, so {statement.new} would have no values; make "
+            "the table anew with CREATE TABLE … AS SELECT, or a view with the other name"
+        )
+    known = {column.name.lower() for column in (*table.columns, *table.partition_columns)}
+    if statement.new.lower() in known:
+        raise InvalidStatementError(f"{table.full_name} has a column {statement.new} already")
+    _check_free(context, table, statement.old, known)
+    change_columns(context, table, {statement.old: statement.new})
+
+
+def _dropped(table: Table) -> set[str]:
+    return set(filter(None, table.parameters.get(DROPPED, "").split(",")))
+
+
+def _check_free(context: Context, table: Table, name: str, known: set[str]) -> None:
+    """Raises InvalidStatementError where there is no such data column, or the table needs its name."""
+    if name in {column.name for column in table.partition_columns}:
+        raise InvalidStatementError(f"{name} is a partition column of {table.full_name}: it stays")
+    if name not in known:
+        raise InvalidStatementError(f"{table.full_name} has no column {name}; it has {', '.join(sorted(known))}")
+    if use := next(_uses(context, table, name), None):
+        raise InvalidStatementError(f"{table.full_name} {use}, so column {name} stays as it is")
+
+
+def _uses(context: Context, table: Table, name: str) -> Iterator[str]:
+    if name in table.skew.columns:
+        yield f"is SKEWED BY ({', '.join(table.skew.columns)})"
+    if name in table.buckets.columns or name in {column for column, _ in table.buckets.order}:
+        yield f"is CLUSTERED BY ({', '.join(table.buckets.columns)})"
+    for generated, text in generated_columns(table).items():
+        if name in {token.name for token in tokens(text)}:
+            yield f"has {generated} GENERATED ALWAYS AS ({text})"
+    if table.partition_columns:
+        for partition in context.metastore.get_partitions(table.database, table.name):
+            if name in partition.skew.columns:
+                yield f"has partitions SKEWED BY ({', '.join(partition.skew.columns)})"
