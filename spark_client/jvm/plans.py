@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -11,6 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from spark_client.jvm import versions
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.sql_text import quote
+
+# spark.sql.defaultSizeInBytes, and less where columns are left out.
+_UNKNOWN_SIZE = 1 << 50
 
 
 def analyzed_plan(frame: DataFrame) -> Any:
@@ -46,6 +49,14 @@ def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
     rows = versions.sql_class(java, "Dataset").ofRows(spark._jsparkSession, plan)  # noqa: SLF001
     return DataFrame(rows, spark)
+
+
+def with_settings(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
+    """Returns the same rows in a session of their own, like that of the frame but for these settings."""
+    java: Any = frame.sparkSession._jsparkSession.cloneSession()  # noqa: SLF001 - PySpark has no name for it
+    for name, value in settings.items():
+        java.sessionState().conf().setConfString(name, value)
+    return frame_of(SparkSession(frame.sparkSession.sparkContext, java), analyzed_plan(frame))
 
 
 def java_frame(frame: DataFrame) -> Any:
@@ -88,6 +99,23 @@ def nodes_and_subqueries(plan: Any) -> Iterator[Any]:
         yield node
         for below in (node.subqueries(), node.children()):
             waiting.extend(reversed(list(elements(below))))
+
+
+def tasks_of(frame: DataFrame) -> int | None:
+    """Returns how many tasks make the rows; None where that turns out on the way, behind a shuffle."""
+    tasks = 0
+    for node in nodes(query_execution(frame).executedPlan()):
+        if "Exchange" in (name := kind(node)) or name == "AdaptiveSparkPlanExec":
+            return None
+        if not node.children().size():
+            tasks += int(node.execute().getNumPartitions())
+    return tasks
+
+
+def estimated_size(frame: DataFrame) -> int | None:
+    """Returns how many bytes Spark expects the rows to have; None where it has no idea."""
+    size = int(str(query_execution(frame).optimizedPlan().stats().sizeInBytes()))
+    return size if size < _UNKNOWN_SIZE else None
 
 
 def folded_constants(spark: SparkSession, columns: Iterable[Column]) -> list[Any]:

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from metastore.client.structs import Table
+from metastore.client.structs import Skew, Table
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError, first_line
 from spark_client.table.directory_names import check_distinct, directory_path
@@ -163,8 +163,8 @@ class _Running:
                 self.staged = write_buckets(context, write, self._rows, self._snapshot, *place, max_size=size)
                 self.staged = keep_buckets(context, write.table, self.staged, self._snapshot, insert.buckets, place[0])
             else:
-                by_rows = bool(self._spec.dynamic) or number is not None
-                self.staged = write_staging(write.table, self._rows, number, *place, max_size=size, by_rows=by_rows)
+                most = self._most_directories(exceptions)
+                self.staged = write_staging(write.table, self._rows, number, *place, max_size=size, most=most)
             context.on_step("staged")
             if self._spec.dynamic and insert.replaces is None:
                 check_dynamic_partitions(context.spark, self.staged)
@@ -177,6 +177,13 @@ class _Running:
         """Returns the table and the partitions that it changes."""
         required = self._write.required(self._snapshot) if self._write.overwrite else ()
         return {(self._write.table.full_name, values) for values in (*required, *(file.values for file in self.staged))}
+
+    def _most_directories(self, exceptions: Sequence[tuple[Skew, object]]) -> int | None:
+        """Returns to how many directories rows can come; None where they alone tell."""
+        if self._spec.dynamic or self._choice.skews:
+            return None
+        skews = [skew for skew in (self._write.table.skew, *(skew for skew, _ in exceptions)) if skew.is_list_bucketed]
+        return 1 + max((len(skew.values) for skew in skews), default=0)
 
     def _choose(self) -> None:
         """Chooses for a table whose loads pick their heavy values; the rows are kept, for they are read twice then."""

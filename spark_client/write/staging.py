@@ -15,13 +15,18 @@ from metastore.client.structs import Rename, Storage, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION, unescape
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.files import Files
-from spark_client.jvm.plans import analyzed_plan, rebalanced
+from spark_client.jvm.plans import analyzed_plan, estimated_size, rebalanced, tasks_of, with_settings
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import has_own_names
 from spark_client.table.file_options import file_options
 from spark_client.table.paths import parent
 
 _ROOM, _SPLITS = 0.9, 6
+# A write that makes no more files than these, and none of less than so many bytes, as Spark estimates them, need not
+# bring the rows of each directory together.
+_FEW_FILES, _SMALL_FILE = 128, 1 << 20
+# Files cost more than their bytes, so that also few bytes are written by several tasks: each directory by one of them.
+_GATHERING = {"spark.sql.adaptive.coalescePartitions.minPartitionSize": "1b"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +57,28 @@ def write_staging(
     order: Sequence[Column] = (),
     max_size: int | None = None,
     *,
-    by_rows: bool = True,
+    most: int | None = None,
 ) -> tuple[StagedFile, ...]:
     """Writes the rows, spread by partition and directory: a heavy value by several tasks, light ones together.
 
     File names begin with the query id. The directories of `location` are those of the partitions, in Hive's names, and
     in them one of each `number`; without a number, files are in the partitions' directories, where they can stay.
     Where the table names its directories in its own way, there is one for each partition, in no way to be kept.
-    Not `by_rows`, all are of one directory: they stay where the query has them, as without any directories.
+    `most`: so many directories at most, if that is known: where its tasks then make few files, they write all that
+    they have, and nothing is shuffled.
     `order` is that of the rows in each file; `max_size` of a file in bytes, if there is no order to be kept.
     """
     keys = [column.name for column in table.partition_columns]
+    is_gathered = bool(keys or number is not None) and not _is_arranged(rows) and not _makes_few_files(rows, most)
+    if is_gathered:
+        rows = with_settings(rows, _GATHERING)
     staging = _Staging(rows.sparkSession, table, location, query_id, rows.schema, len(keys))
-    arranged = _is_arranged(rows)
     helper = _free_name("skewed_directory", rows.columns)
     numbered = rows if number is None else rows.withColumn(helper, number)
     if has_own_names(table):
         numbered, keys = staging.hash_partitions(numbered, keys)
     directories = keys if number is None else [*keys, helper]
-    if not arranged and by_rows and directories:
+    if is_gathered:
         numbered = rebalanced(numbered, directories)
     if order:
         numbered = _sorted(numbered, keys, directories[len(keys) :], order)
@@ -179,6 +187,13 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def _makes_few_files(rows: DataFrame, most: int | None) -> bool:
+    if most is None or most == 1:
+        return most == 1
+    files, size = (tasks_of(rows) or _FEW_FILES) * most, estimated_size(rows)
+    return files <= _FEW_FILES and size is not None and size >= files * _SMALL_FILE
 
 
 def _is_arranged(rows: DataFrame) -> bool:

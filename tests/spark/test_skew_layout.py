@@ -18,6 +18,7 @@ from metastore.domain.skew_places import flat_prefix, flat_prefixes, is_flat
 from spark_client import Session, scan_report
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.files import MARK
+from spark_client.write import staging
 from tests.clients import list_bucketed
 from tests.spark.tables import folder
 
@@ -271,3 +272,32 @@ def test_both_sides_give_files_the_same_names(values: list[tuple[str, str]]) -> 
             other for other, same in flat if same == known
         ]
         assert not names[0].startswith(known)
+
+
+@pytest.mark.parametrize(("tasks", "shuffles"), [(3, False), (80, True)])
+def test_rows_of_few_tasks_are_not_shuffled(
+    spark: Session,
+    table_name: str,
+    metastore: MetastoreClient,
+    monkeypatch: pytest.MonkeyPatch,
+    tasks: int,
+    *,
+    shuffles: bool,
+) -> None:
+    """Into one partition: many tasks would make a file each in each directory."""
+    monkeypatch.setattr(staging, "_SMALL_FILE", 1)
+    spark.sql(
+        f"CREATE TABLE {table_name} (id BIGINT, n INT) PARTITIONED BY (ds STRING) SKEWED BY (n) ON (1, NULL) "
+        "STORED AS DIRECTORIES STORED AS PARQUET"
+    )
+    given_rows = spark.range(0, 3 * tasks, numPartitions=tasks)
+    numbered = given_rows.selectExpr("id", "CASE id % 3 WHEN 0 THEN 1 WHEN 1 THEN CAST(NULL AS INT) ELSE 2 END AS n")
+    numbered.createOrReplaceTempView("given")
+    spark.sql(f"INSERT INTO {table_name} PARTITION (ds = '1') SELECT * FROM given")
+    (partition,) = metastore.get_partitions("default", table_name)
+    assert (int(partition.parameters["numFiles"]) < 3 * tasks) == shuffles
+    found = spark.sql(f"SELECT n, count(*), min(id % 3), max(id % 3) FROM {table_name} GROUP BY n")
+    assert rows(found) == [(1, tasks, 0, 0), (2, tasks, 2, 2), (None, tasks, 1, 1)]
+    assert {len(list(folder(place).glob("*.parquet"))) for place in partition.skew.locations.values()} == (
+        {1} if shuffles else {tasks}
+    )
