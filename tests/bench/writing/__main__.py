@@ -135,17 +135,24 @@ def publishing_command(partitions: int, insert: int, hive_writer: int) -> None:
 
 @main.command("dml")
 @click.option("--steps", default=2_000, show_default=True)
+@click.option("--seconds", default=3_600, show_default=True, help="No table is begun after them.")
 @click.option("--seed", default=1, show_default=True)
-def dml_command(steps: int, seed: int) -> None:
+def dml_command(steps: int, seconds: int, seed: int) -> None:
     """Random statements beside the same on rows in memory, and beside a Spark without the library."""
     with (
         started() as (server, spark, metastore),
         answering("tests.bench.writing.plain", server.uri, server.warehouse) as plain,
     ):
-        figures = random_dml(spark, metastore, steps, seed, plain=plain)
+        figures = random_dml(
+            spark,
+            metastore,
+            steps,
+            seed,
+            seconds=seconds,
+            plain=plain,
+            tell=lambda text: click.echo(f"\n{text}", err=True),
+        )
     click.echo(f"seed {seed}: {figures}")
-    for text in figures.wrong:
-        click.echo(f"\n{text}", err=True)
     raise SystemExit(1 if figures.wrong else 0)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +14,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
-from tests.bench.writing.random_changes import STATEMENTS
+from tests.bench.writing.random_alterations import ALTERATIONS
+from tests.bench.writing.random_changes import CHANGES
 from tests.bench.writing.random_tables import (
     MARK,
     NAMES,
@@ -28,6 +31,7 @@ from tests.bench.writing.random_tables import (
 )
 
 Ask = Callable[..., Any]
+STATEMENTS = {**CHANGES, **ALTERATIONS}
 
 
 @dataclass
@@ -49,19 +53,32 @@ class Figures:
 
 
 def random_dml(
-    spark: SparkSession, metastore: MetastoreClient, steps: int, seed: int, *, each: int = 25, plain: Ask | None = None
+    spark: SparkSession,
+    metastore: MetastoreClient,
+    steps: int,
+    seed: int,
+    *,
+    each: int = 25,
+    seconds: float = float("inf"),
+    plain: Ask | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Figures:
     """`each`: how many statements a table gets. A table of which something is wrong gets no more of them.
 
-    `plain` asks a process of tests.bench.writing.plain.
+    No table is begun after so many seconds. `plain` asks a process of tests.bench.writing.plain; `tell` gets what is
+    wrong as it is found.
     """
-    chance, figures = random.Random(seed), Figures()
+    chance, figures, end = random.Random(seed), Figures(), time.monotonic() + seconds
     before = {name: spark.conf.get(name) for name in SETTINGS}
+    told = 0
     try:
-        while figures.steps.total() < steps:
+        while figures.steps.total() < steps and time.monotonic() < end:
             for name, values in SETTINGS.items():
                 spark.conf.set(name, chance.choice(values))
             _one_table(spark, metastore, chance, figures, min(each, steps - figures.steps.total()), plain)
+            for text in figures.wrong[told:]:
+                tell(text)
+            told = len(figures.wrong)
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
@@ -118,6 +135,7 @@ def _by_path(spark: SparkSession, metastore: MetastoreClient, case: Case) -> str
     format_ = "orc" if "orc" in case.kind else "parquet"
     schema = SCHEMA.format(p=case.key_type)
     schema = schema if case.is_sparks else schema.replace("B ", "b ")  # as files of Hive's layout have it
+    schema = re.sub(r"(?:VAR)?CHAR\(\d\)", "STRING", schema)
     try:
         spark.read.schema(schema).format(format_).load(location).createOrReplaceTempView("by_path")
         found = read(spark, f"SELECT {', '.join(name.split()[0] for name in schema.split(', '))} FROM by_path")

@@ -17,7 +17,18 @@ SCHEMA = "a INT, B STRING, t TIMESTAMP, f DOUBLE, p {p}, q STRING"
 NAMES = ("a", "B", "t", "f", "p", "q")
 A, B, T, F, P, Q = range(len(NAMES))
 MARK = "_newer_rows_are_in__versions"  # of the file that tells readers by path
-KEYS = {"INT": [0, 1, 2, None], "STRING": ["x", "y z", "é=%", None], "DATE": ["2024-01-01", "2024-12-31", None]}
+EXTRA = "e"  # a column that some tables get later
+KEYS = {
+    "INT": [0, 1, 2, None],
+    "STRING": ["x", "y z", "é=%", None],
+    "DATE": ["2024-01-01", "2024-12-31", None],
+    "DECIMAL(4,2)": ["1.50", "0.00", "-2.00", None],
+    "VARCHAR(4)": ["x", "Y z", None],
+    "CHAR(3)": ["x  ", "y z", None],
+    "TIMESTAMP": ["2024-07-01 12:30:00", "1999-12-31 23:59:59", None],
+    "BOOLEAN": ["true", "false", None],
+    "DOUBLE": ["1.5", "0.0", "-2.0", None],
+}
 KINDS = [
     "parquet",
     "orc",
@@ -55,6 +66,8 @@ class Case:
     directories: bool  # of heavy values
     made: str = ""
     rows: list[Row] = field(default_factory=list)
+    extra: bool = False  # has EXTRA
+    reordered: bool = False  # its columns: see `columns`
 
     @property
     def is_sparks(self) -> bool:
@@ -65,6 +78,18 @@ class Case:
     def has_versions(self) -> bool:
         """Others, too, read it by its path, and are told that newer rows are elsewhere."""
         return self.kind.startswith("EXTERNAL versions")
+
+    @property
+    def provider(self) -> str:
+        return self.kind.split()[-1] if self.is_sparks else "hive"
+
+    @property
+    def columns(self) -> list[str]:
+        """All of them, in the table's order; one that was saved anew had them the other way round."""
+        own, keys = NAMES[: len(NAMES) - self.keys], NAMES[len(NAMES) - self.keys :]
+        if self.reordered:
+            own = own[::-1]
+        return [*own, *([EXTRA] if self.extra else []), *keys]
 
     def partition(self, row: Row) -> Row:
         return row[len(NAMES) - self.keys :] if self.keys else ()
@@ -126,16 +151,16 @@ def give(spark: SparkSession, case: Case, rows: Sequence[Row]) -> None:
     texts = [tuple(None if value is None else str(value) for value in row) for row in rows]
     frame = spark.createDataFrame(texts, "a STRING, B STRING, t STRING, f STRING, p STRING, q STRING")
     types = SCHEMA.format(p=case.key_type).split(", ")
-    frame.selectExpr(*("CAST({0} AS {1}) AS {0}".format(*type_.split()) for type_ in types)).createOrReplaceTempView(
-        "given"
-    )
+    typed = frame.selectExpr(*("CAST({0} AS {1}) AS {0}".format(*type_.split()) for type_ in types), f"5 AS {EXTRA}")
+    typed.select(*case.columns).createOrReplaceTempView("given")
 
 
-def random_condition(chance: random.Random) -> tuple[str, Callable[[Row], bool]]:
+def random_condition(chance: random.Random, *, subqueries: bool = True) -> tuple[str, Callable[[Row], bool]]:
     """In SQL, and as a function that is true where the condition is."""
     number, text = chance.randrange(4), chance.choice(["u", "v", ""])
     return chance.choice(
         [
+            *([(f"a IN (SELECT {number})", lambda row: row[A] == number)] if subqueries else []),
             (f"a = {number}", lambda row: row[A] == number),
             (f"a < {number} AND b <> '{text}'", lambda row: None not in row[:2] and row[A] < number and row[B] != text),
             (f"b = '{text}' OR a IS NULL", lambda row: row[B] == text or row[A] is None),
@@ -144,7 +169,8 @@ def random_condition(chance: random.Random) -> tuple[str, Callable[[Row], bool]]
             ("p IS NULL", lambda row: row[P] is None),
             ("f = 0.0", lambda row: row[F] == 0),
             ("f <= 0.0 OR f = 1.5", lambda row: row[F] is not None),
-            (f"a IN (SELECT {number})", lambda row: row[A] == number),
+            (f"a <=> {number} OR q <=> 'k'", lambda row: row[A] == number or row[Q] == "k"),
+            (f"NOT (a = {number})", lambda row: row[A] is not None and row[A] != number),
             ("t < TIMESTAMP'2000-01-01 00:00:00'", lambda row: row[T] is not None and row[T].year < 2000),
         ]
     )
