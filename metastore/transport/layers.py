@@ -46,11 +46,12 @@ class Wire:
     def flush(self) -> None:
         waiting = self._waiting
         while waiting:
-            sent = self._send(waiting[0])
-            if sent == len(waiting[0]):
-                waiting.pop(0)
+            first = waiting[0]
+            sent = self._send(first)
+            if sent == len(first):
+                del waiting[0]
             else:
-                waiting[0] = memoryview(waiting[0])[sent:]
+                waiting[0] = memoryview(first)[sent:]
 
 
 class LayeredWriter(ReplyWriter):
@@ -88,6 +89,9 @@ class LayeredWriter(ReplyWriter):
     def _take(self) -> bytes | memoryview:
         """Returns the next piece: small chunks together, of a large one a part."""
         chunks, size, count = self._chunks, 0, 0
+        if self.pending <= _PIECE:
+            self._chunks = []
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
         while count < len(chunks) and size + len(chunks[count]) <= _PIECE:
             size += len(chunks[count])
             count += 1

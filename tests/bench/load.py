@@ -6,6 +6,7 @@ Each request is followed by a `getName` on the same connection: its reply, which
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -45,9 +46,11 @@ def encode(name: str, *arguments: Any, sequence: int = 1) -> bytes:
 class Connection:
     """One connection, one call after another."""
 
-    def __init__(self, server: Address) -> None:
+    def __init__(self, server: Address, tls: ssl.SSLContext | None = None) -> None:
         self._socket = socket.create_connection((server.host, server.port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            self._socket = tls.wrap_socket(self._socket, server_hostname="localhost")
         self._mark = encode("getName", sequence=_MARK)
         self._socket.sendall(self._mark)
         # Version, name and sequence id are 19 bytes, the field's header 3, the length of its text 4.
@@ -136,8 +139,20 @@ class Load:
     `before` is called before each request, and not timed.
     """
 
-    def __init__(self, server: Address, request: bytes, connections: int, before: bytes | None = None) -> None:
-        self._connections = [Connection(server) for _ in range(connections)]
+    def __init__(
+        self,
+        server: Address,
+        request: bytes,
+        connections: int,
+        before: bytes | None = None,
+        *,
+        tls: ssl.SSLContext | None = None,
+        first: bytes | None = None,
+    ) -> None:
+        """`first`: a call with which each connection begins."""
+        self._connections = [Connection(server, tls) for _ in range(connections)]
+        for connection in self._connections if first else ():
+            connection.call(first or b"")
         self._request = request
         self._before = before
         self._latencies: list[float] = []
@@ -166,6 +181,11 @@ class Load:
             self._latencies += latencies
             waited = sum(latencies) / len(self._connections)
             self._elapsed += time.perf_counter() - start if self._before is None else waited
+
+    @property
+    def calls(self) -> int:
+        """So many have been made, and counted."""
+        return len(self._latencies)
 
     def result(self) -> Timing:
         """Of all rounds. Closes the connections."""

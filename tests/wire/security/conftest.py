@@ -117,9 +117,9 @@ def free_ports() -> int:
     raise OSError("no ten free ports for a KDC")
 
 
-@pytest.fixture(scope="module")
-def realm() -> Iterator[Any]:
-    """A KDC on free ports, with the server's key in a keytab."""
+@contextmanager
+def running_realm() -> Iterator[Any]:
+    """A KDC on free ports, with the server's key in a keytab. Skips where something for it is missing."""
     if MISSING:
         pytest.skip(f"no {', '.join(MISSING)}: Debian's krb5-kdc, krb5-admin-server and krb5-user have them")
     pytest.importorskip("gssapi", reason="gssapi is not installed: pip install '.[kerberos]' needs libkrb5-dev")
@@ -134,6 +134,13 @@ def realm() -> Iterator[Any]:
     finally:
         found.stop()
         del found
+
+
+@pytest.fixture(scope="module")
+def realm() -> Iterator[Any]:
+    """A KDC of a module's own."""
+    with running_realm() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

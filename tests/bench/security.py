@@ -1,0 +1,263 @@
+"""What TLS, rights and Kerberos cost: python -m tests.bench.security [--seconds 0.5] [--partitions 10000].
+
+Servers of one database in turn; processor time is that of their processes, which other work on the machine changes
+little.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from statistics import median
+
+import click
+import pytest
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from metastore.client.sasl import Gssapi, SaslTransport
+from tests.bench.load import Connection, Load, encode
+from tests.bench.servers import Postgres, Side, ours, postgres
+from tests.bench.workload import Workload
+from tests.wire.security.conftest import Authority, running_realm, ticket_of
+
+PLAIN, TLS, RIGHTS = "plain", "TLS", "rights on"
+WHO = encode("set_ugi", "bench", [])
+ROUNDS = 12
+REPLIES = 5
+HANDSHAKES = 1_000  # a second
+_PIECE = 2**18  # bytes that the server wraps at once
+_SMALL = 2**10
+
+
+@click.group(invoke_without_command=True)
+@click.option("--seconds", default=0.5, show_default=True, help="Of each round, of which there are 12.")
+@click.option("--partitions", default=10_000, show_default=True, help="Of the large reply, of 40 columns each.")
+@click.pass_context
+def main(context: click.Context, seconds: float, partitions: int) -> None:
+    """Measures all of it."""
+    if context.invoked_subcommand:
+        return
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        folder.chmod(0o755)  # PostgreSQL may run as another user
+        authority = Authority(folder / "pki")
+        pem = authority.issue("localhost")
+        options = {
+            PLAIN: (),
+            TLS: ("--tls", "required", "--tls-certificate", str(pem.chain), "--tls-key", str(pem.key)),
+            RIGHTS: ("--authorization", "grants", "--admins", "root"),
+        }
+        database = stack.enter_context(postgres(folder / "postgres"))
+        sides = {
+            kind: stack.enter_context(ours(database, folder / kind.split()[0], "ours", *more))
+            for kind, more in options.items()
+        }
+        workload = Workload(f"file:{folder}/wide", partitions, 40, 1_000, shared_directories=True)
+        _fill(workload, sides[PLAIN])
+        request, _ = workload.reads()["get_table, 16 connections"]
+        _busy(sides, request, _trusting(authority), seconds)
+        everything = encode("get_partitions", workload.database, workload.table, -1)
+        _large(sides, everything, _trusting(authority))
+        _beside_handshakes(sides[TLS], request, authority, 4 * seconds)
+        _kerberos(database, folder, everything)
+
+
+@main.command()
+@click.argument("host")
+@click.argument("port", type=int)
+@click.argument("authority", type=click.Path(path_type=Path))
+def handshakes(host: str, port: int, authority: Path) -> None:
+    """Resumes a session again and again until standard input ends; tells how often a second."""
+    context = ssl.create_default_context(cafile=str(authority))
+    with context.wrap_socket(socket.create_connection((host, port)), server_hostname="localhost") as first:
+        first.sendall(encode("getName"))
+        first.recv(4096)
+        session = first.session
+    click.echo("ready")
+    count, resumed, begun = 0, 0, time.perf_counter()
+    with suppress(BrokenPipeError):
+        while not _ended():
+            if count > HANDSHAKES * (time.perf_counter() - begun):
+                time.sleep(0.0005)
+                continue
+            bare = socket.create_connection((host, port))
+            with context.wrap_socket(bare, server_hostname="localhost", session=session) as again:
+                resumed += bool(again.session_reused)
+            count += 1
+    elapsed = time.perf_counter() - begun
+    click.echo(f"{count / elapsed:.0f} handshakes a second, {resumed / max(1, count):.0%} of them resumed")
+
+
+def _ended() -> bool:
+    return bool(select.select([sys.stdin], [], [], 0)[0])
+
+
+def _trusting(authority: Authority) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(authority.pem))
+
+
+def _fill(workload: Workload, side: Side) -> None:
+    with closing(Connection(side)) as connection:
+        connection.call(WHO)
+        for request in (*workload.create(), *workload.add()):
+            connection.call(request)
+
+
+def _busy(sides: Mapping[str, Side], request: bytes, tls: ssl.SSLContext, seconds: float) -> None:
+    """Tells what a call costs over 16 connections, and over one."""
+    for connections in (16, 1):
+        loads = {
+            kind: Load(side, request, connections, tls=tls if kind == TLS else None, first=WHO)
+            for kind, side in sides.items()
+        }
+        cpu: dict[str, list[float]] = {kind: [] for kind in sides}
+        rates: dict[str, list[float]] = {kind: [] for kind in sides}
+        for number in range(ROUNDS + 1):
+            for kind in list(sides) if number % 2 else reversed(list(sides)):
+                used, rate = _round(sides[kind], loads[kind], seconds)
+                if number:
+                    cpu[kind].append(used)
+                    rates[kind].append(rate)
+        click.echo(f"get_table, {connections} connections: processor time of a call (us), calls a second; × plain")
+        for kind in sides:
+            costs = median(a / b for a, b in zip(cpu[kind], cpu[PLAIN], strict=True))
+            speed = median(a / b for a, b in zip(rates[kind], rates[PLAIN], strict=True))
+            figures = f"{1e6 * median(cpu[kind]):8.0f} {median(rates[kind]):8.0f}"
+            click.echo(f"    {kind:12} {figures}   × {costs:.2f}   × {speed:.2f}")
+
+
+def _round(side: Side, load: Load, seconds: float) -> tuple[float, float]:
+    """Returns the processor time of a call, s, and calls a second."""
+    begun, before, done = time.perf_counter(), _cpu(side), load.calls
+    load.round(seconds)
+    calls = load.calls - done
+    return (_cpu(side) - before) / calls, calls / (time.perf_counter() - begun)
+
+
+def _cpu(side: Side) -> float:
+    """Seconds of processor time, to the nanosecond (Linux: the clock of a process by its number)."""
+    return sum(time.clock_gettime((~each.pid) << 3 | 2) for each in side.workers())
+
+
+def _large(sides: Mapping[str, Side], request: bytes, tls: ssl.SSLContext) -> None:
+    """Tells how long the large reply takes."""
+    took: dict[str, list[float]] = {PLAIN: [], TLS: []}
+    for number in range(REPLIES + 1):
+        for kind in took if number % 2 else reversed(list(took)):
+            with closing(Connection(sides[kind], tls if kind == TLS else None)) as connection:
+                connection.call(WHO)
+                begun = time.perf_counter()
+                size = connection.call(request)
+                if number:
+                    took[kind].append(time.perf_counter() - begun)
+    ratio = median(a / b for a, b in zip(took[TLS], took[PLAIN], strict=True))
+    figures = ", ".join(f"{kind} {1000 * median(each):.0f} ms" for kind, each in took.items())
+    click.echo(f"a reply of {size / 1e6:.1f} MB: {figures}; × {ratio:.2f}")
+
+
+def _beside_handshakes(side: Side, request: bytes, authority: Authority, seconds: float) -> None:
+    """Tells how much slower 16 busy connections are beside resumed handshakes."""
+    load = Load(side, request, 16, tls=_trusting(authority), first=WHO)
+    load.round(seconds / 2, counts=False)
+    rates: dict[bool, list[float]] = {False: [], True: []}
+    command = [sys.executable, "-m", "tests.bench.security", "handshakes", side.host, str(side.port)]
+    told = ""
+    for number in range(6):
+        beside = number % 2 == 1
+        with ExitStack() as stack:
+            if beside:
+                asked = stack.enter_context(_running([*command, str(authority.pem)]))
+            rates[beside].append(_round(side, load, seconds)[1])
+            if beside:
+                told = asked.communicate("\n")[0].strip()
+    alone, crowded = median(rates[False]), median(rates[True])
+    click.echo(f"16 busy connections: {alone:.0f} calls a second; × {crowded / alone:.2f} beside {told}")
+
+
+@contextmanager
+def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout
+        process.stdout.readline()  # it is at work
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _kerberos(database: Postgres, folder: Path, request: bytes) -> None:
+    """Tells how fast the large reply comes wrapped, beside what wrapping alone takes."""
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(running_realm())
+        except pytest.skip.Exception as reason:
+            click.echo(f"Kerberos was not measured: {reason}")
+            return
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for name, value in found.env.items():
+            if name.startswith("KRB5"):
+                patch.setenv(name, value)
+        options = ("--authentication", "kerberos", "--kerberos-keytab", found.keytab)
+        side = stack.enter_context(ours(database, folder / "kerberos", "ours", *options))
+        stack.enter_context(ticket_of(found, "alice"))
+        rates = [_wrapped(side, request) for _ in range(REPLIES)]
+        alone = _wrapping(found.keytab)
+        click.echo(
+            f"auth-conf: the reply comes at {median(rates):.0f} MB/s, the GSS library alone wraps {alone:.0f} MB/s; "
+            f"× {median(rates) / alone:.2f}"
+        )
+
+
+def _wrapped(side: Side, request: bytes) -> float:
+    """Takes the large reply as it is sent, wrapped; returns MB a second."""
+    bare = TBufferedTransport(TSocket("localhost", side.port), _PIECE)
+    bare.open()
+    sasl = SaslTransport(bare, Gssapi("hive@localhost"))
+    try:
+        sasl.open()
+        sasl.write(request + encode("getName"))
+        begun, size, piece = time.perf_counter(), 0, _PIECE
+        sasl.flush()
+        while piece > _SMALL or size < _PIECE:  # the answer to the second call ends the first's
+            piece = int.from_bytes(bare.readAll(4), "big")
+            size += len(bare.readAll(piece))
+        return size / 1e6 / (time.perf_counter() - begun)
+    finally:
+        bare.close()
+
+
+def _wrapping(keytab: str) -> float:
+    """Wraps as much with the library alone, in pieces of the same size; returns MB a second."""
+    import gssapi
+
+    name = gssapi.Name("hive@localhost", gssapi.NameType.hostbased_service)
+    ours = gssapi.SecurityContext(
+        creds=gssapi.Credentials(usage="accept", store={"keytab": keytab, "rcache": "none:"}), usage="accept"
+    )
+    theirs = gssapi.SecurityContext(name=name, usage="initiate")
+    token = theirs.step()
+    while token and not (ours.complete and theirs.complete):
+        answer = ours.step(token)
+        token = theirs.step(answer) if answer else None
+    data, count = bytes(range(256)) * (_PIECE // 256), 80
+    best = 0.0
+    for _ in range(REPLIES):
+        begun = time.perf_counter()
+        for _ in range(count):
+            ours.wrap(data, encrypt=True)
+        best = max(best, count * len(data) / 1e6 / (time.perf_counter() - begun))
+    return best
+
+
+if __name__ == "__main__":
+    main()
