@@ -16,9 +16,9 @@ from metastore.errors import ConflictError, InvalidInputError, InvalidOperationE
 from metastore.services.files.journal import Journal
 from metastore.storage.postgres import clock
 from tests.wire.builders import descriptor, partition, table
-from tests.wire.test_file_faults import ALL, House, Killed, renamed, rows
+from tests.wire.test_file_faults import ALL, House, Killed, published, renamed, rows
 from thrift_idl.gen.hive_metastore.ttypes import Database
-from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, FileProblem
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest, FileProblem
 
 pytestmark = pytest.mark.slow
 
@@ -168,6 +168,20 @@ def test_what_is_dropped_before_it_has_moved_is_gone(house: House, drop: str) ->
     house.recover()
     house.agrees()
     assert rows(house) == {"db.db/plain", "doomed.db/t"} | ({"db.db/days/ds=2"} if drop == "partition" else set())
+
+
+@pytest.mark.usefixtures("followed")
+def test_what_was_replaced_moves_before_it_is_cleaned(house: House) -> None:
+    published(house)
+    house.die_at = "committed"
+    with pytest.raises(Killed):
+        renamed(house, "db", "weeks")
+    house.die_at = None
+    house.call("clean", CleanRequest(graceMillis=0))
+    house.recover()
+    house.recover()
+    house.agrees()
+    assert rows(house) == {"db.db/plain", "db.db/days/ds=2", "doomed.db/t", "new"}
 
 
 @pytest.mark.usefixtures("followed")

@@ -122,7 +122,8 @@ _CLAIMED = """
     id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND kind IN ('move', 'remove')
     AND (drop_id IS NULL OR origin IS NULL)
     AND NOT (kind = 'remove' AND EXISTS (
-        SELECT FROM file_operations AS moving WHERE moving.kind = 'move' AND moving.id < known.id AND (
+        SELECT FROM file_operations AS moving WHERE moving.kind = 'move'
+            AND (moving.id < known.id OR moving.decided_at < known.decided_at) AND (
             moving.target = known.location OR starts_with(moving.target, known.location || '/')
             OR starts_with(known.location, moving.target || '/') OR starts_with(moving.location, known.location || '/')
         )
