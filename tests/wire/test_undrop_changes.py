@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError
+from metastore.storage.postgres import clock
 from metastore.storage.repositories.drops import Drops
 from tests.wire.builders import descriptor, partition, table
-from tests.wire.test_file_faults import ALL, House, published, renamed, rows
+from tests.wire.test_file_faults import ALL, House, Killed, published, renamed, rows
 from thrift_idl.gen.hive_metastore.ttypes import Database
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, UndropRequest
 
@@ -113,6 +116,26 @@ def test_somebody_else_has_made_the_database_meanwhile(house: House, monkeypatch
         undrop(house, "doomed")
     assert house.call("get_all_tables", "doomed") == []
     undrop(house, "doomed.t")
+    assert rows(house) == ALL
+
+
+@pytest.mark.parametrize(
+    "first", [("drop_partition", "db", "days", ["1"], True), ("truncate_table", "db", "days", ["ds=1"])]
+)
+def test_what_was_in_a_dropped_table_goes_before_it(first: str, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever dropped or truncated a partition has died: its files do not come back with the table."""
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
+    house.die_at = "committed"
+    with pytest.raises(Killed):
+        house.call(*first)
+    house.die_at = None
+    house.call("drop_table", "db", "days", True)
+    for _ in range(3):
+        house.application.journal.recover()
+    assert not (house.warehouse / "db.db/days").exists()
+    undrop(house, "db.days")
+    assert rows(house) == ALL - {"db.db/days/ds=1"}
+    undrop(house, "db.days")
     assert rows(house) == ALL
 
 

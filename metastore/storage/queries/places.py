@@ -28,6 +28,16 @@ MADE_BY_OTHERS: Final = text("""
     )
 """)
 
+# What comes to a place before anything is removed there, or leaves it, or goes of it: what was decided earlier.
+EARLIER: Final = f"""
+    SELECT FROM (SELECT * FROM file_operations WHERE {IN_THE_WAY}) AS earlier
+    WHERE (earlier.id < known.id OR earlier.decided_at < known.decided_at) AND (
+        starts_with(earlier.location, known.location || '/')
+        OR earlier.target = known.location OR starts_with(earlier.target, known.location || '/')
+        OR starts_with(known.location, earlier.target || '/')
+    )
+"""  # noqa: S608 - only constants of the schema
+
 
 def in_the_way(places: str) -> str:
     """Writes the query for what is put away, moved or made in the way of places (an array): there, below or above."""

@@ -14,7 +14,7 @@ from metastore.storage.postgres import clock
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
-from metastore.storage.queries.places import ALONE, MADE_BY_OTHERS, MOVES, SHARE, in_the_way
+from metastore.storage.queries.places import ALONE, EARLIER, MADE_BY_OTHERS, MOVES, SHARE, in_the_way
 from metastore.storage.schema import drops, file_operations
 
 MAKE: Final = "make"
@@ -117,17 +117,9 @@ _SPOIL = """
             AND (made.place = claimed.location OR starts_with(made.place, claimed.location || '/'))
     )
 """
-# What was renamed before comes, or has gone, before anything is removed there.
-_CLAIMED = """
+_CLAIMED = f"""
     id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND kind IN ('move', 'remove')
-    AND (drop_id IS NULL OR origin IS NULL)
-    AND NOT (kind = 'remove' AND EXISTS (
-        SELECT FROM file_operations AS moving WHERE moving.kind = 'move'
-            AND (moving.id < known.id OR moving.decided_at < known.decided_at) AND (
-            moving.target = known.location OR starts_with(moving.target, known.location || '/')
-            OR starts_with(known.location, moving.target || '/') OR starts_with(moving.location, known.location || '/')
-        )
-    ))
+    AND (drop_id IS NULL OR origin IS NULL) AND NOT (kind = 'remove' AND EXISTS ({EARLIER}))
 """
 _READ = ", ".join(FileOperation._fields)
 # Who refers to a place has seen what is decided, or has committed before the lock is free.
