@@ -122,7 +122,9 @@ def test_somebody_else_has_made_the_database_meanwhile(house: House, monkeypatch
 @pytest.mark.parametrize(
     "first", [("drop_partition", "db", "days", ["1"], True), ("truncate_table", "db", "days", ["ds=1"])]
 )
-def test_what_was_in_a_dropped_table_goes_before_it(first: str, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_in_a_dropped_table_goes_before_it(
+    first: tuple[Any, ...], house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever dropped or truncated a partition has died: its files do not come back with the table."""
     monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
     house.die_at = "committed"
