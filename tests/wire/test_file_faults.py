@@ -11,7 +11,7 @@ from typing import Any
 import psycopg2  # type: ignore[import-untyped] # it has no types
 import pytest
 from psycopg2.extensions import cursor
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from metastore.app import Application
 from metastore.encoding.binary import EncodedList, EncodedStruct
@@ -19,7 +19,7 @@ from metastore.errors import ConnectionLostError
 from metastore.settings import Settings
 from metastore.storage.postgres import clock
 from metastore.storage.repositories.file_operations import UNHURRIED
-from tests.fixtures.application import called
+from tests.fixtures.application import called, cursors
 from tests.wire.builders import descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import (
     Catalog,
@@ -337,22 +337,8 @@ def lost_commit(house: House, number: int, *, before: bool) -> Iterator[list[str
                     raise psycopg2.OperationalError("server closed the connection unexpectedly")
             super().execute(statement, *given)
 
-    def cut(connection: Any, *_: Any) -> None:
-        connection.cursor_factory = Cutting
-
-    def forget(connection: Any, *_: Any) -> None:
-        if connection is not None and not connection.closed:
-            connection.cursor_factory = cursor
-
-    engine = house.application._store._engine
-    listeners = {"checkout": cut, "checkin": forget}
-    for kind, listener in listeners.items():
-        event.listen(engine, kind, listener)
-    try:
+    with cursors(house.application, Cutting):
         yield seen
-    finally:
-        for kind, listener in listeners.items():
-            event.remove(engine, kind, listener)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
