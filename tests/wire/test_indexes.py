@@ -50,12 +50,16 @@ def test_a_dropped_index_comes_back_with_its_table(metastore_client: Any, hive_c
     assert hive_client.get_index_names(db, "t", -1) == ["i"]
 
 
-def test_a_database_goes_with_its_indexes(hive_client: Any, db: str) -> None:
+def test_a_database_goes_and_comes_back_with_its_indexes(metastore_client: Any, hive_client: Any, db: str) -> None:
     place = Path(hive_client.get_table(db, holder(db)).sd.location.removeprefix("file:"))
     assert place.is_dir()
     hive_client.drop_database(db, True, True)
     with pytest.raises(NoSuchObjectException, match=f"{db}.t index=i not found"):
         hive_client.get_index_by_name(db, "t", "i")
+    assert not place.exists()
+    metastore_client.undrop(UndropRequest(dbName=db))
+    assert hive_client.get_index_names(db, "t", -1) == ["i"]
+    assert place.is_dir()
 
 
 def test_an_index_follows_its_tables_into_other_databases(hive_client: Any, db: str) -> None:
