@@ -21,7 +21,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 
-from spark_client.errors import UnsupportedSparkError
+from spark_client.errors import SessionError, UnsupportedSparkError
 from spark_client.jvm.objects import java_class
 
 TRIED = ("3.5", "4.0", "4.1", "4.2", "4.3")
@@ -82,7 +82,7 @@ def check_java(version: str) -> None:
 
 @contextmanager
 def java_is_checked() -> Iterator[None]:
-    """Raises UnsupportedSparkError where Spark does not start, and the Java that it finds is why."""
+    """Raises UnsupportedSparkError where Spark does not start, and the Java that it finds is why; else SessionError."""
     try:
         yield
     except (PySparkException, Py4JError):
@@ -96,7 +96,10 @@ def java_is_checked() -> Iterator[None]:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
         if found := re.search(r'version "([\d.]+)', said):
             check_java(found[1])
-        raise
+        raise SessionError(
+            "Spark does not start: Java ended before it answered, and has written why to stderr; look at master, "
+            "memory and what else conf has for the driver"
+        ) from None
 
 
 def java_source(text: str) -> str:
