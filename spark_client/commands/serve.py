@@ -8,9 +8,11 @@ import sys
 import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
 
+from py4j.protocol import Py4JNetworkError  # noqa: E402
 from pyspark.errors import PySparkException  # noqa: E402
 
 from spark_client.errors import SparkClientError, first_line  # noqa: E402
@@ -51,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write(f"spark is ready on {served}, metastore {options.uri}\n")
     sys.stdout.flush()
     stop.wait()
-    doors.stop()
+    with suppress(Py4JNetworkError, ConnectionError):  # a signal to all processes of a service has ended Java before
+        doors.stop()
     return 0
 
 

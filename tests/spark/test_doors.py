@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from spark_client.errors import SessionError
@@ -163,6 +164,29 @@ def test_who_comes_second_to_a_port_is_told_in_one_line() -> None:
     said = r"^cannot listen on 127.0.0.1:77: Address already in use; choose another port$"
     with pytest.raises(SessionError, match=said), listening("127.0.0.1", 77):
         raise BoundError
+
+
+def test_a_signal_that_has_ended_java_before_ends_the_doors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the stop of a service does, which tells all of its processes."""
+    command = import_module("spark_client.commands.serve")
+
+    class Ended:
+        connect, thrift = "sc://here:1", None
+
+        def stop(self) -> None:
+            raise Py4JNetworkError("Error while sending or receiving")
+
+    def served(*_: object, **__: object) -> Ended:
+        signal.raise_signal(signal.SIGTERM)
+        return Ended()
+
+    monkeypatch.setattr(command, "serve", served)
+    before = [(each, signal.getsignal(each)) for each in (signal.SIGTERM, signal.SIGINT)]
+    try:
+        assert command.main(["--uri", "thrift://127.0.0.1:1", "--connect", "1"]) == 0
+    finally:
+        for each, handler in before:
+            signal.signal(each, handler)
 
 
 def test_missing_jars_are_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
