@@ -210,11 +210,11 @@ def _kerberos(database: Postgres, folder: Path, request: bytes) -> None:
         options = ("--authentication", "kerberos", "--kerberos-keytab", found.keytab)
         side = stack.enter_context(ours(database, folder / "kerberos", "ours", *options))
         stack.enter_context(ticket_of(found, "alice"))
-        rates = [_wrapped(side, request) for _ in range(REPLIES)]
+        best = max(_wrapped(side, request) for _ in range(REPLIES))
         alone = _wrapping(found.keytab)
         click.echo(
-            f"auth-conf: the reply comes at {median(rates):.0f} MB/s, the GSS library alone wraps {alone:.0f} MB/s; "
-            f"× {median(rates) / alone:.2f}"
+            f"auth-conf, best of {REPLIES}: the reply comes at {best:.0f} MB/s, the GSS library alone wraps "
+            f"{alone:.0f} MB/s; × {best / alone:.2f}"
         )
 
 

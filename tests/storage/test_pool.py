@@ -82,6 +82,23 @@ def test_where_postgresql_has_no_further_connection_one_that_is_there_is_waited_
     execute(database_url, f"DROP ROLE {role}")
 
 
+def test_a_connection_is_lent_again_until_the_engine_is_new(database_url: str) -> None:
+    with engine_of(database_url) as engine:
+        pool = ConnectionPool(engine, 2, timeout=1)
+
+        def backend() -> int:
+            with pool.connection() as connection:
+                return int(connection.scalar(text("SELECT pg_backend_pid()")) or 0)
+
+        first = backend()
+        assert backend() == first
+        with pool.connection() as out:  # while it is out, too
+            engine.dispose()
+            assert backend() != first
+            assert not out.invalidated
+        assert backend() != first
+
+
 def test_who_waits_in_vain_is_told_what_to_raise(database_url: str) -> None:
     with engine_of(database_url) as engine:
         pool = ConnectionPool(engine, 1, timeout=0.05)
