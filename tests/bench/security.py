@@ -6,15 +6,15 @@ little.
 
 from __future__ import annotations
 
-import select
 import socket
 import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -34,6 +34,7 @@ WHO = encode("set_ugi", "bench", [])
 ROUNDS = 12
 REPLIES = 5
 HANDSHAKES = 1_000  # a second
+AT_ONCE = 16
 _PIECE = 2**18  # bytes that the server wraps at once
 _SMALL = 2**10
 
@@ -83,22 +84,27 @@ def handshakes(host: str, port: int, authority: Path) -> None:
         first.recv(4096)
         session = first.session
     click.echo("ready")
-    count, resumed, begun = 0, 0, time.perf_counter()
-    with suppress(BrokenPipeError):
-        while not _ended():
-            if count > HANDSHAKES * (time.perf_counter() - begun):
-                time.sleep(0.0005)
-                continue
+    resumed: list[bool] = []
+    ended = threading.Event()
+
+    def work() -> None:
+        mine, begun = 0, time.perf_counter()
+        while not ended.wait(max(0.0, mine * AT_ONCE / HANDSHAKES - (time.perf_counter() - begun))):
             bare = socket.create_connection((host, port))
             with context.wrap_socket(bare, server_hostname="localhost", session=session) as again:
-                resumed += bool(again.session_reused)
-            count += 1
-    elapsed = time.perf_counter() - begun
-    click.echo(f"{count / elapsed:.0f} handshakes a second, {resumed / max(1, count):.0%} of them resumed")
+                resumed.append(bool(again.session_reused))
+            mine += 1
 
-
-def _ended() -> bool:
-    return bool(select.select([sys.stdin], [], [], 0)[0])
+    begun = time.perf_counter()
+    threads = [threading.Thread(target=work) for _ in range(AT_ONCE)]
+    for thread in threads:
+        thread.start()
+    sys.stdin.readline()
+    ended.set()
+    elapsed, count = time.perf_counter() - begun, len(resumed)
+    for thread in threads:
+        thread.join()
+    click.echo(f"{count / elapsed:.0f} handshakes a second, {sum(resumed) / max(1, len(resumed)):.0%} of them resumed")
 
 
 def _trusting(authority: Authority) -> ssl.SSLContext:
@@ -151,17 +157,20 @@ def _cpu(side: Side) -> float:
 def _large(sides: Mapping[str, Side], request: bytes, tls: ssl.SSLContext) -> None:
     """Tells how long the large reply takes."""
     took: dict[str, list[float]] = {PLAIN: [], TLS: []}
+    used: dict[str, list[float]] = {PLAIN: [], TLS: []}
     for number in range(REPLIES + 1):
         for kind in took if number % 2 else reversed(list(took)):
             with closing(Connection(sides[kind], tls if kind == TLS else None)) as connection:
                 connection.call(WHO)
-                begun = time.perf_counter()
+                begun, before = time.perf_counter(), _cpu(sides[kind])
                 size = connection.call(request)
                 if number:
                     took[kind].append(time.perf_counter() - begun)
-    ratio = median(a / b for a, b in zip(took[TLS], took[PLAIN], strict=True))
-    figures = ", ".join(f"{kind} {1000 * median(each):.0f} ms" for kind, each in took.items())
-    click.echo(f"a reply of {size / 1e6:.1f} MB: {figures}; × {ratio:.2f}")
+                    used[kind].append(_cpu(sides[kind]) - before)
+    for what, times in (("took", took), ("processor time", used)):
+        ratio = median(a / b for a, b in zip(times[TLS], times[PLAIN], strict=True))
+        figures = ", ".join(f"{kind} {1000 * median(each):.0f} ms" for kind, each in times.items())
+        click.echo(f"a reply of {size / 1e6:.1f} MB, {what}: {figures}; × {ratio:.2f}")
 
 
 def _beside_handshakes(side: Side, request: bytes, authority: Authority, seconds: float) -> None:
