@@ -372,6 +372,10 @@ def test_changing_partitions_counts_files_anew_where_counts_are_missing(hive_cli
     (folder(same.sd.location) / "another").write_text("1")
     hive_client.alter_partition(database, name, counted)  # it says what it said before: taken for true
     assert hive_client.get_partition(database, name, ["a"]).parameters["numFiles"] == "1"
+    counted.parameters["numFiles"] = "7"
+    hive_client.alter_partition(database, name, counted)
+    counted = hive_client.get_partition(database, name, ["a"])
+    assert (counted.parameters["numFiles"], counted.parameters["totalSize"]) == ("2", "6")
 
 
 @pytest.mark.parametrize("names", [(None, "t"), ("@hive#", "t"), ("db", None)])

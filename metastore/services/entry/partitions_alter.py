@@ -59,15 +59,24 @@ class PartitionAlterService:
 
         Raises InvalidOperationError when one is missing, InvalidInputError for wrong values or one partition twice.
         """
-        counted = self._count(table, new) if updates_statistics(context or {}) else {}
-        self._journal.attempt(lambda _: self._alter(table, new, context or {}, counted))
+        properties = context or {}
+        counted: dict[str, DirectoryStatistics | None] = {}
+        if updates_statistics(properties):
+            self._count(counted, _places([partition for partition in new if not _says_statistics(partition)]))
+        while True:
+            try:
+                self._journal.attempt(lambda _: self._alter(table, new, properties, counted))
+            except _UncountedError as found:
+                self._count(counted, found.places)
+            else:
+                return
 
     def _alter(
         self,
         table: TableName,
         new: Sequence[Partition],
         context: Mapping[str, str],
-        counted: Mapping[str, DirectoryStatistics],
+        counted: Mapping[str, DirectoryStatistics | None],
     ) -> None:
         with self._store.transaction() as work:
             stored = get_table(work, table)
@@ -93,7 +102,7 @@ class PartitionAlterService:
             both = [(there[after.name], after) for after in changed]
             kept = leaves_data([(before.partition, after.partition) for before, after in both], context)
             if updates_statistics(context):
-                self._recount(both, counted)
+                _recount(both, counted)
             forget_columns_of_partitions(work, stored.ref, both)
             if kept:
                 keep_fresh(work, stored.ref, [before.id for before in there.values()])
@@ -162,29 +171,9 @@ class PartitionAlterService:
         relocate(new.partition.sd, move)
         return move
 
-    def _count(self, table: TableName, new: Sequence[Partition]) -> dict[str, DirectoryStatistics]:
-        """Returns the files of those whose statistics are missing, or differ: nothing is locked while they are asked
-        for."""
-        placed = [partition for partition in new if partition.sd and paths.absolute([partition.sd.location])]
-        told = [partition for partition in placed if has_statistics(partition.parameters or {})]
-        same: list[Partition] = []
-        if told:
-            with self._store.read() as work:
-                stored = get_table(work, table)
-                rules = PartitionRules(stored.encoded.decode())
-                names = {rules.name(partition.values): partition for partition in told}
-                there = work.partitions.select_stored(stored.ref, named(list(names)))
-            same = [names[old.name] for old in there if not _differ(names[old.name], old.partition)]
-        known = set(map(id, same))
-        return self._warehouse.statistics(
-            sorted({paths.normalise(partition.sd.location) for partition in placed if id(partition) not in known})
-        )
-
-    def _recount(
-        self, changed: Sequence[tuple[StoredPartition, NamedPartition]], counted: Mapping[str, DirectoryStatistics]
-    ) -> None:
-        """Counts anew where basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats)."""
-        fill_statistics([new.partition for old, new in changed if _differ(new.partition, old.partition)], counted)
+    def _count(self, counted: dict[str, DirectoryStatistics | None], places: Sequence[str]) -> None:
+        """Adds the files of these places: nothing is locked while they are asked for."""
+        counted |= dict.fromkeys(places) | self._warehouse.statistics(places)
 
     def _successor(
         self,
@@ -208,10 +197,11 @@ class PartitionAlterService:
         new.sd.skewedInfo = new.sd.skewedInfo and copied(new.sd.skewedInfo)
         if new.sd.cols is None:
             new.sd.cols = old.partition.sd.cols
-        if new.sd.location and paths.is_relative(new.sd.location) and rules.table.sd.location:
-            new.sd.location = paths.join(rules.table.sd.location, new.sd.location)
-        if not new.sd.location or paths.same(follow(new.sd.location, moves), old.partition.sd.location or "/"):
-            new.sd.location = old.partition.sd.location
+        if new.sd.location != old.partition.sd.location:
+            if new.sd.location and paths.is_relative(new.sd.location) and rules.table.sd.location:
+                new.sd.location = paths.join(rules.table.sd.location, new.sd.location)
+            if not new.sd.location or paths.same(follow(new.sd.location, moves), old.partition.sd.location or "/"):
+                new.sd.location = old.partition.sd.location
         keep_partition_skew(old.partition, new)
         keep_partition_buckets(rules.table, old.partition, new)
         changed = rules.complete(new, old.id, name)
@@ -222,6 +212,37 @@ class PartitionAlterService:
         if new.parameters.get(DDL_TIME, "0") == "0":
             new.parameters[DDL_TIME] = str(self._clock())
         return changed
+
+
+class _UncountedError(Exception):
+    """Statistics are to be counted, and these places have not been."""
+
+    def __init__(self, places: Sequence[str]) -> None:
+        super().__init__(places)
+        self.places = places
+
+
+def _recount(
+    changed: Sequence[tuple[StoredPartition, NamedPartition]], counted: Mapping[str, DirectoryStatistics | None]
+) -> None:
+    """Fills in what was counted where basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats).
+
+    Raises _UncountedError where that is more than what was counted.
+    """
+    differing = [new.partition for old, new in changed if _differ(new.partition, old.partition)]
+    if uncounted := [place for place in _places(differing) if place not in counted]:
+        raise _UncountedError(uncounted)
+    fill_statistics(differing, counted)
+
+
+def _places(partitions: Sequence[Partition]) -> list[str]:
+    """Lists where partitions lie, each place once."""
+    said = paths.absolute([partition.sd.location for partition in partitions if partition.sd])
+    return sorted(set(map(paths.normalise, said)))
+
+
+def _says_statistics(partition: Partition) -> bool:
+    return has_statistics(partition.parameters or {})
 
 
 def _differ(new: Partition, old: Partition) -> bool:

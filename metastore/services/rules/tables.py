@@ -138,7 +138,7 @@ def count(owners: Iterable[Table | Partition], warehouse: Warehouse) -> dict[str
     return warehouse.statistics(list(dict.fromkeys(owner.sd.location for owner in owners if owner.sd.location)))
 
 
-def fill_statistics(owners: Iterable[Table | Partition], counted: Mapping[str, DirectoryStatistics]) -> None:
+def fill_statistics(owners: Iterable[Table | Partition], counted: Mapping[str, DirectoryStatistics | None]) -> None:
     """Gives tables and partitions whose directories are there Hive's basic statistics: files, and bytes in them."""
     for owner in owners:
         if (statistics := counted.get(owner.sd.location)) is not None:
