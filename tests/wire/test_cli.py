@@ -142,7 +142,8 @@ def test_what_is_no_metastore_is_named(one_line: Callable[..., str]) -> None:
 
 @pytest.mark.parametrize("package", ["click", "sqlalchemy", "rich"])
 def test_a_bare_installation_says_what_to_install(package: str) -> None:
-    code = f"import sys; sys.modules[{package!r}] = None; from metastore.cli import main; main()"
+    terminal = "sys.stdout.isatty = lambda: True"
+    code = f"import sys; {terminal}; sys.modules[{package!r}] = None; from metastore.cli import main; main()"
     result = subprocess.run(
         [sys.executable, "-c", code, *SHORTEST[package]], capture_output=True, text=True, check=False
     )
@@ -152,7 +153,7 @@ def test_a_bare_installation_says_what_to_install(package: str) -> None:
     )
 
 
-SHORTEST = {"click": [], "sqlalchemy": ["db", "current"], "rich": ["databases"]}
+SHORTEST = {"click": [], "sqlalchemy": ["db", "current"], "rich": ["methods"]}
 
 
 # ---- The demo cannot start
