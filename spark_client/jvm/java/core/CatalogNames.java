@@ -39,6 +39,11 @@ public final class CatalogNames extends Rule {
     }
   }
 
+  /** The plan of a statement that comes when such rules have been applied, with Spark's words for its names. */
+  static LogicalPlan resolve(Object session, LogicalPlan plan) {
+    return (LogicalPlan) new CatalogNames((SparkSession) session).apply(plan);
+  }
+
   public TreeNode apply(TreeNode plan) {
     return ((LogicalPlan) plan).resolveOperatorsDown(new Named(session));
   }

@@ -81,10 +81,7 @@ public final class Statement extends Command.Work {
     String text = text(values);
     JsonNode answer = python.ask("resolve", null, request(text), session);
     try {
-      if (!answer.has("columns")) {
-        CatalogNames names = new CatalogNames((org.apache.spark.sql.classic.SparkSession) session);
-        return (LogicalPlan) names.apply(delegate.parsePlan(text));
-      }
+      if (!answer.has("columns")) return CatalogNames.resolve(session, delegate.parsePlan(text));
     } catch (Exception failure) {
       Platform.throwException(failure);
     }
