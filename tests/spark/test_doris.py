@@ -79,7 +79,8 @@ def test_names_of_the_catalog(spark: SparkSession, database: str) -> None:
     assert spark.sql(f"SELECT n FROM {named}.seen").collect() == [(8,)]
     assert spark.sql(f"DESCRIBE {named}.t").count()
     assert "SKEWED BY" in spark.sql(f"SHOW CREATE TABLE {named}.t").collect()[0][0]
-    assert {row.tableName for row in spark.sql(f"SHOW TABLES IN {named}").collect()} == {"t", "other", "seen"}
+    shown = spark.sql(f"SHOW TABLES IN {named}").where("NOT isTemporary").collect()
+    assert {row.tableName for row in shown} == {"t", "other", "seen"}
     spark.sql(f"DROP TABLE {named}.other")
     spark.sql(f"ALTER TABLE {named}.t RENAME TO {named}.u")
     spark.sql(f"TRUNCATE TABLE {named}.u")

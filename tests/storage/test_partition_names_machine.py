@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -30,9 +30,9 @@ def names(application: Application, name: str) -> list[str]:
 class Names(RuleBasedStateMachine):
     """Everything that changes partitions, by either of two servers, beside a dictionary of what must be there."""
 
-    def __init__(self, servers: Sequence[Application], folder: Path) -> None:
+    def __init__(self, servers: Sequence[Application]) -> None:
         super().__init__()
-        self.servers, self.folder = servers, folder
+        self.servers = servers
         self.tables: dict[str, set[str]] = {}
         for name in called(servers[0], "get_all_tables", "db"):
             called(servers[0], "drop_table", "db", name, True)
@@ -43,7 +43,8 @@ class Names(RuleBasedStateMachine):
         """Whether the call was not refused."""
         try:
             called(self.servers[server], name, *arguments)
-        except MetastoreError:
+        except MetastoreError as error:
+            note(f"{name}: {error}")
             return False
         return True
 
@@ -85,8 +86,9 @@ class Names(RuleBasedStateMachine):
 
     @rule(server=SERVERS, name=TABLES, value=VALUES)
     def publish(self, server: int, name: str, value: str) -> None:
-        place = f"file:{self.folder}/published/{name}/{value}"
-        entry = PublishPartition([value], PublishMode.OVERWRITE, place, [])
+        place = f"{called(self.servers[server], 'get_table', 'db', name).decode().sd.location}/ds={value}"
+        Path(place.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+        entry = PublishPartition([value], PublishMode.OVERWRITE, place, [])  # what lies elsewhere is not exchanged
         assert self.done(server, "publish", PublishRequest("db", name, "q", [entry]))
         self.tables[name].add(value)
 
@@ -127,7 +129,7 @@ def test_everything_that_changes_names(database_url: str, tmp_path: Path) -> Non
         suppress_health_check=[HealthCheck.too_slow],
     )
     try:
-        run_state_machine_as_test(lambda: Names(servers, tmp_path), settings=few)
+        run_state_machine_as_test(lambda: Names(servers), settings=few)
     finally:
         for server in servers:
             server.close()
