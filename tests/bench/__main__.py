@@ -116,7 +116,7 @@ def _of_servers(
 
 def _scraped(plain: Side, database: Postgres, folder: Path, seconds: float) -> Iterator[Fact]:
     """A second server of the same database, with pages."""
-    workload = Workload(f"file:{folder}/seen", 2, COLUMNS, 1)
+    workload = Workload(f"file:{folder}/seen", 3, COLUMNS, 1)  # a size that no rehearsal has
     with closing(Connection(plain)) as connection:
         for request in workload.create():
             connection.call(request)
