@@ -15,7 +15,9 @@ down_revision = "0018"
 branch_labels = None
 depends_on = None
 
-FINISH = ("ALTER TABLE partitions DROP CONSTRAINT IF EXISTS partitions_table_id_fkey",)
+# Both tables are locked in the order in which writers use them: the other way round, each would wait for the other.
+_LOCKED = "LOCK TABLE tables, partitions IN ACCESS EXCLUSIVE MODE"
+FINISH = (f"{_LOCKED}; ALTER TABLE partitions DROP CONSTRAINT IF EXISTS partitions_table_id_fkey",)
 
 
 def upgrade() -> None:
