@@ -154,7 +154,10 @@ class Journal:
         except MetastoreError as error:
             log.warning("left to the background: %s", error)
             failed[0] = Failure(str(error), parked=False)
-        return failed
+            return failed
+        # What lies around others goes after them.
+        behind = [number for number in ids if number not in {operation.id for operation in claimed}]
+        return failed | self.carry_out(behind, mine=mine) if done and behind else failed
 
     def overdue(self, table_ids: Sequence[int] | None) -> list[FileOperation]:
         """Returns what was dropped or truncated, of these tables or of all, whose files are there and nobody is at."""
