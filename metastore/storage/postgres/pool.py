@@ -137,20 +137,26 @@ class ConnectionPool:
         return self._size - self._any.qsize()
 
     def _lent(self) -> _Lent:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            losses = self._losses  # one that is lost while this is connected may be of the same kind
-            return _Lent(self._engine.connect(), time.monotonic() + LIFE, losses)
+        while self._idle:
+            with suppress(IndexError):  # another thread has taken the last one
+                lent = self._idle.pop()
+                if self._is_good(lent):
+                    return lent
+                lent.connection.close()
+        losses = self._losses  # one that is lost while this is connected may be of the same kind
+        return _Lent(self._engine.connect(), time.monotonic() + LIFE, losses)
+
+    def _is_good(self, lent: _Lent) -> bool:
+        return lent.losses == self._losses and time.monotonic() < lent.until
 
     def _give_back(self, lent: _Lent) -> None:
         connection = lent.connection
         if connection.in_transaction():
             connection.rollback()
-        if lent.losses != self._losses or time.monotonic() > lent.until:
-            connection.close()
-        else:
+        if self._is_good(lent):
             self._idle.append(lent)
+        else:
+            connection.close()
 
     def _forget(self, *_: Any) -> None:
         """Has the engine's connections made anew: one was lost, so that others may be, or all are to be closed."""
