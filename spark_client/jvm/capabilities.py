@@ -1,14 +1,16 @@
 """A few small Java classes, compiled in the driver's JVM by the Janino that Spark ships: no jar is needed.
 
 They lie in `java/`, in a directory for each capability. A capability is compiled when it is first used, so that one
-whose classes do not compile on some Spark fails alone.
+whose classes do not compile on some Spark fails alone; what was compiled is kept for the next start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache, wraps
 from importlib import resources
+from pathlib import Path
 from threading import Lock, RLock
 from typing import Any
 
@@ -16,6 +18,7 @@ import pyspark
 from py4j.protocol import Py4JJavaError
 
 from spark_client.errors import UnsupportedSparkError
+from spark_client.jvm import class_cache
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.versions import TRIED, java_source
 
@@ -25,6 +28,7 @@ CAPABILITIES = {
     "buckets": "tables with CLUSTERED BY",
     "joins": "by_bucket and SKEW_JOIN",
 }
+_RESOURCES = "org.codehaus.commons.compiler.util"
 
 
 def made_once(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -45,6 +49,7 @@ class Capabilities:
     def __init__(self, jvm: Any) -> None:
         self._jvm = jvm
         self._loaders: dict[str, Any] = {}
+        self._kept_as: dict[str, str] = {}
         self._constructors: dict[tuple[str, str], Any] = {}
         self._loading = RLock()
 
@@ -55,7 +60,7 @@ class Capabilities:
         """
         with self._loading:
             if capability not in self._loaders:
-                self._loaders[capability] = self._compile(capability)
+                self._loaders[capability] = self._load(capability)
             return self._loaders[capability]
 
     def constructor(self, capability: str, name: str) -> Any:
@@ -66,31 +71,64 @@ class Capabilities:
             self._constructors[key] = found.getConstructors()[0]
         return self._constructors[key]
 
-    def _compile(self, capability: str) -> Any:
+    def _load(self, capability: str) -> Any:
+        """Loads what was kept, or compiles it anew."""
         below = list(CAPABILITIES)[: list(CAPABILITIES).index(capability)]
-        parent = (
-            self.loader(below[-1])
-            if below
-            else java_class(self._jvm, "java.lang.Thread").currentThread().getContextClassLoader()
-        )
-        sources = java_class(self._jvm, "java.util.HashMap")()
-        directory = resources.files(__package__) / "java" / capability
-        names = sorted(file.name.removesuffix(".java") for file in directory.iterdir() if file.name.endswith(".java"))
-        for name in names:
-            text = (directory / f"{name}.java").read_text("utf-8")
-            sources[f"spark_client/{capability}/{name}.java"] = java_source(text).encode()
-        finder = java_class(self._jvm, "org.codehaus.commons.compiler.util.resource.MapResourceFinder")(sources)
-        loader = java_class(self._jvm, "org.codehaus.janino.JavaSourceClassLoader")(parent, finder, "UTF-8")
-        for name in names:
-            try:
-                loader.loadClass(f"spark_client.{capability}.{name}")
-            except Py4JJavaError as error:
-                reason = str(error.java_exception.getMessage()).splitlines()[0]
-                raise UnsupportedSparkError(
-                    f"{CAPABILITIES[capability]} ({capability}) needs Spark {TRIED[0]} to {TRIED[-1]}, "
-                    f"and does not work on {pyspark.__version__}: {reason}"
-                ) from error
+        thread = java_class(self._jvm, "java.lang.Thread")
+        parent = self.loader(below[-1]) if below else thread.currentThread().getContextClassLoader()
+        sources = _sources(capability)
+        beneath = [self._kept_as[each] for each in below]
+        name = f"{capability}-{class_cache.digest([*self._spark(), *beneath, *sources.values()])}"
+        self._kept_as[capability] = name
+        if (jar := class_cache.find(name)) is not None:
+            with suppress(Py4JJavaError):  # a jar that Java cannot read is made again
+                return _loaded(self._from_jar(jar, parent), sources)
+        classes = java_class(self._jvm, f"{_RESOURCES}.resource.MapResourceCreator")()
+        try:
+            loader = _loaded(self._compiler(sources, parent, classes), sources)
+        except Py4JJavaError as error:
+            reason = str(error.java_exception.getMessage()).splitlines()[0]
+            raise UnsupportedSparkError(
+                f"{CAPABILITIES[capability]} ({capability}) needs Spark {TRIED[0]} to {TRIED[-1]}, "
+                f"and does not work on {pyspark.__version__}: {reason}"
+            ) from error
+        class_cache.keep(name, dict(classes.getMap()))
         return loader
+
+    def _spark(self) -> list[str]:
+        """What was compiled for one of these may not fit another, be it one that somebody has built himself."""
+        spark = getattr(java_class(self._jvm, "org.apache.spark.package$"), "MODULE$")
+        java = java_class(self._jvm, "java.lang.System").getProperty("java.version")
+        return [str(each) for each in (spark.SPARK_VERSION(), spark.SPARK_REVISION(), spark.SPARK_BUILD_DATE(), java)]
+
+    def _from_jar(self, jar: Path, parent: Any) -> Any:
+        opened = java_class(self._jvm, "java.util.zip.ZipFile")(str(jar))
+        found = java_class(self._jvm, f"{_RESOURCES}.resource.ZipFileResourceFinder")(opened)
+        return java_class(self._jvm, f"{_RESOURCES}.ResourceFinderClassLoader")(found, parent)
+
+    def _compiler(self, sources: Mapping[str, str], parent: Any, classes: Any) -> Any:
+        """Returns a loader that compiles what it is asked for, and puts it into `classes`, too."""
+        texts = java_class(self._jvm, "java.util.HashMap")()
+        for name, text in sources.items():
+            texts[f"{name.replace('.', '/')}.java"] = text.encode()
+        found = java_class(self._jvm, f"{_RESOURCES}.resource.MapResourceFinder")(texts)
+        none = java_class(self._jvm, f"{_RESOURCES}.resource.ResourceFinder").EMPTY_RESOURCE_FINDER
+        compiler = java_class(self._jvm, "org.codehaus.janino.CachingJavaSourceClassLoader")
+        return compiler(parent, found, "UTF-8", none, classes)
+
+
+def _loaded(loader: Any, names: Iterable[str]) -> Any:
+    for name in names:
+        loader.loadClass(name)
+    return loader
+
+
+def _sources(capability: str) -> dict[str, str]:
+    """Returns the text of each class by its full name."""
+    directory = resources.files(__package__) / "java" / capability
+    files = sorted((file for file in directory.iterdir() if file.name.endswith(".java")), key=lambda file: file.name)
+    named = {file.name.removesuffix(".java"): file.read_text("utf-8") for file in files}
+    return {f"spark_client.{capability}.{name}": java_source(text) for name, text in named.items()}
 
 
 @made_once

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from spark_client.errors import SessionError
-from spark_client.jvm.doors import listening, start_connect, start_thrift
+from spark_client.jvm.doors import start_connect, start_thrift
 from spark_client.serve import serve
-from tests.fixtures.doors import IS_SPARK_4, Doors, serving
+from tests.fixtures.doors import IS_SPARK_4, Doors, connect_settings, serving
 from tests.fixtures.server import Server
 from tests.fixtures.sparks import python_of_client
 from tests.spark.since import since
@@ -152,18 +152,34 @@ def test_a_host_that_is_not_this_machine_s_is_one_line(host: str) -> None:
         serve("thrift://127.0.0.1:1", connect=0, host=host)
 
 
-def test_who_comes_second_to_a_port_is_told_in_one_line() -> None:
-    """Both were looking whether it is free, and it was."""
+# A second server that was looking for free ports when the first was, too; and what becomes of it then.
+SECOND = """
+import sys
+from importlib import import_module
+from spark_client.errors import SessionError
 
-    class BoundError(Py4JJavaError):
-        def __init__(self) -> None: ...
+module = import_module("spark_client.serve")
+module._check_free = lambda host, port: None
+uri, connect, thrift, *conf = sys.argv[1:]
+settings = {"spark.ui.enabled": False, **dict(pair.split("=") for pair in conf)}
+for doors in ({"connect": int(connect)}, {"thrift": int(thrift)}):
+    try:
+        module.serve(uri, **doors, master="local[1]", conf=settings)
+    except SessionError as error:
+        print(error)
+"""
 
-        def __str__(self) -> str:
-            return "io.grpc: Failed to bind\nCaused by: java.net.BindException: Address already in use"
 
-    said = r"^cannot listen on 127.0.0.1:77: Address already in use; choose another port$"
-    with pytest.raises(SessionError, match=said), listening("127.0.0.1", 77):
-        raise BoundError
+@pytest.mark.slow
+def test_of_two_that_serve_on_one_port_the_second_is_told_in_one_line(
+    doors: Doors, metastore_server: Server, tmp_path: Path
+) -> None:
+    ports = [address.rpartition(":")[2] for address in (doors.connect, doors.thrift)]
+    command = [sys.executable, "-W", "ignore", "-c", SECOND, metastore_server.uri, *ports, *connect_settings()]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    taken = "cannot listen on 127.0.0.1:{}: Address already in use; choose another port"
+    assert ran.stdout.splitlines() == [taken.format(port) for port in ports]
 
 
 def test_a_signal_that_has_ended_java_before_ends_the_doors(monkeypatch: pytest.MonkeyPatch) -> None:

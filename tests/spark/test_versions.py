@@ -140,3 +140,30 @@ def test_a_capability_that_does_not_compile_fails_alone(spark: SparkSession, mon
     (line,) = str(refused.value).splitlines()
     assert line.startswith("by_bucket and SKEW_JOIN (joins) needs Spark 3.5 to 4.3, and does not work on ")
     assert "NoSuchClass" in line
+
+
+def test_what_was_compiled_is_kept_for_the_next_start(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiled: list[str] = []
+    compiler = Capabilities._compiler
+
+    def counted(self: Capabilities, sources: dict[str, str], *more: Any) -> Any:
+        compiled.append(next(iter(sources)).split(".")[1])
+        return compiler(self, sources, *more)
+
+    monkeypatch.setattr(Capabilities, "_compiler", counted)
+
+    def start() -> None:
+        loader = Capabilities(spark._jvm).loader("buckets")
+        nested = [each.getName() for each in loader.loadClass("spark_client.core.CatalogNames").getDeclaredClasses()]
+        assert sorted(nested) == ["spark_client.core.CatalogNames$Builder", "spark_client.core.CatalogNames$Named"]
+
+    start()
+    start()
+    assert compiled == ["core", "buckets"]
+    for jar in tmp_path.rglob("buckets-*.jar"):
+        jar.write_bytes(jar.read_bytes()[:100])
+    start()
+    assert compiled == ["core", "buckets", "buckets"]

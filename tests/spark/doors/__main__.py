@@ -3,7 +3,7 @@
     python -m tests.spark.doors [--spark 3.5]
 
 Then it counts writes: each must be done once, whatever is asked of its DataFrame, and over a line that is cut.
-Takes some minutes; the status is 1 where two doors differ.
+What cannot be on a version is listed with its reason. Takes some minutes; the status is 1 where two doors differ.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,12 +27,14 @@ import pyspark  # noqa: E402
 import spark_client  # noqa: E402
 from spark_client.jvm.versions import TRIED  # noqa: E402
 from tests.bench.servers import ours, postgres  # noqa: E402
-from tests.fixtures.doors import IS_SPARK_4, connect_settings  # noqa: E402
+from tests.fixtures.doors import connect_settings  # noqa: E402
 from tests.fixtures.real_hive import free_port  # noqa: E402
 from tests.fixtures.sparks import python_of  # noqa: E402
+from tests.interop.maven import UnavailableError  # noqa: E402
 from tests.spark.doors import client  # noqa: E402
 from tests.spark.doors.cutting import cutting  # noqa: E402
 from tests.spark.doors.statements import statements  # noqa: E402
+from tests.spark.since import is_there  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 SETTINGS = {
@@ -59,13 +62,18 @@ def main() -> int:
 
 def compare(uri: str, folder: Path) -> int:
     connect, thrift = free_port(), free_port()
-    packages = dict(pair.split("=") for pair in connect_settings())
+    packages, missing = _connect()
     doors = spark_client.serve(
-        uri, connect=connect, thrift=thrift, warehouse=str(folder / "warehouse"), conf={**SETTINGS, **packages}
+        uri,
+        connect=None if missing else connect,
+        thrift=thrift,
+        warehouse=str(folder / "warehouse"),
+        conf={**SETTINGS, **packages},
     )
     spark = doors.session
     spark.sparkContext.setLogLevel("OFF")
-    told = [statement.told() for statement in statements(scripts=IS_SPARK_4)]
+    every = statements()
+    told = [statement.told() for statement in every if is_there(statement.since[0])]
     for door in DOORS:
         spark.sql(f"CREATE DATABASE {door} LOCATION '{folder / door}'")
     found: dict[str, list[Any]] = {}
@@ -74,15 +82,28 @@ def compare(uri: str, folder: Path) -> int:
         session.sql(f"USE {door}")
         found[door] = client.answers(session, told, parameters=door == "parameters")
     counts = {"classic": client.counted(session, changes=True)}
-    with cutting(connect) as cut:
-        remote = _remote(
-            f"sc://127.0.0.1:{connect}", {"statements": told, "changes": True, "cut": f"sc://127.0.0.1:{cut}"}
-        )
-    found["connect"] = remote["answers"]
-    counts |= {"connect": remote["counted"], "connect, cut": remote["retried"]}
+    if not missing:
+        with cutting(connect) as cut:
+            remote = _remote(
+                f"sc://127.0.0.1:{connect}", {"statements": told, "changes": True, "cut": f"sc://127.0.0.1:{cut}"}
+            )
+        found["connect"] = remote["answers"]
+        counts |= {"connect": remote["counted"], "connect, cut": remote["retried"]}
     found["jdbc"], counts["jdbc"] = _jdbc(spark, thrift, told)
     doors.stop()
+    left_out = Counter(statement.since for statement in every if not is_there(statement.since[0]))
+    missing += [f"{what} came with Spark {version} ({n} statements)" for (version, what), n in left_out.items()]
+    for line in missing:
+        _write(f"not here: {line}")
     return _told(told, found, counts)
+
+
+def _connect() -> tuple[dict[str, str], list[str]]:
+    """What Spark Connect needs; and why it cannot be here, where it cannot."""
+    try:
+        return dict(pair.split("=") for pair in connect_settings()), []
+    except UnavailableError as error:
+        return {}, [f"Spark Connect: {error}"]
 
 
 def _remote(address: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +161,7 @@ def _told(told: list[dict[str, Any]], found: dict[str, list[Any]], counts: dict[
     wrong = 0
     for number, statement in enumerate(told):
         expected = found["classic"][number]
-        others = {door: found[door][number] for door in DOORS[1:] if found[door][number] != expected}
+        others = {door: answers[number] for door, answers in found.items() if answers[number] != expected}
         if others or isinstance(expected, str):
             wrong += 1
             _write(f"{statement['plain']}\n  classic: {expected}")
@@ -151,7 +172,7 @@ def _told(told: list[dict[str, Any]], found: dict[str, list[Any]], counts: dict[
         wrong += len(twice)
         _write(f"{door}: {len(each)} writes, {f'not once: {twice}' if twice else 'each once'}")
     rows = sum(len(answer) for answer in found["classic"] if not isinstance(answer, str))
-    summary = f"{len(told)} statements with {rows} rows by {len(DOORS)} doors; {wrong or 'none'} differ"
+    summary = f"{len(told)} statements with {rows} rows by {len(found)} doors; {wrong or 'none'} differ"
     _write(f"Spark {pyspark.__version__}: {summary}")
     return 1 if wrong else 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 SKEW = "SKEWED BY (x) ON ('a', 'b') STORED AS DIRECTORIES"
@@ -11,11 +11,15 @@ SKEW = "SKEWED BY (x) ON ('a', 'b') STORED AS DIRECTORIES"
 
 @dataclass(frozen=True)
 class Statement:
-    """A text with {markers} of its values. `columns`: of the rows those that are the same each time; None: all."""
+    """A text with {markers} of its values. `columns`: of the rows those that are the same each time; None: all.
+
+    `since`: a version of Spark, and what came with it.
+    """
 
     text: str
     values: dict[str, Any] = field(default_factory=dict)
     columns: tuple[int, ...] | None = None
+    since: tuple[str, str] = ("3.5", "")
 
     def plain(self) -> str:
         """The text with its values as constants."""
@@ -31,10 +35,13 @@ def _literal(value: object) -> str:
     return "'" + value.replace("'", "\\'") + "'" if isinstance(value, str) else str(value)
 
 
-def statements(*, scripts: bool) -> list[Statement]:
-    """All of them; `scripts`: with those of SQL scripts and EXECUTE IMMEDIATE."""
-    found = [*_skewed("parquet"), *_skewed("orc"), *_writes("parquet"), *_writes("orc")]
-    found += [
+def statements() -> list[Statement]:
+    """All of them, in their order."""
+    return [
+        *_skewed("parquet"),
+        *_skewed("orc"),
+        *_writes("parquet"),
+        *_writes("orc"),
         *_buckets("parquet"),
         *_buckets("orc"),
         *_changes("parquet"),
@@ -42,10 +49,8 @@ def statements(*, scripts: bool) -> list[Statement]:
         *_dependents(),
         *_sparks(),
         *_others(),
+        *(replace(each, since=("4.0", "SQL scripts and EXECUTE IMMEDIATE")) for each in _scripts()),
     ]
-    if scripts:
-        found += [*_scripts()]
-    return found
 
 
 def _rows(*tables: str) -> Iterator[Statement]:

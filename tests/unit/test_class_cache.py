@@ -1,0 +1,50 @@
+"""What is kept of compiled classes, and where nothing is."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from spark_client.jvm import class_cache
+
+CLASSES = {"a/B.class": b"\xca\xfe", "a/B$C.class": b""}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache/spark_client"
+
+
+def test_what_is_kept_is_found_by_its_name_alone(cache: Path) -> None:
+    assert class_cache.find("core-1") is None
+    for _ in range(2):  # of two that make the same one, both succeed
+        class_cache.keep("core-1", CLASSES)
+    assert class_cache.find("core-2") is None
+    found = class_cache.find("core-1")
+    assert found is not None
+    with zipfile.ZipFile(found) as jar:
+        assert {name: jar.read(name) for name in jar.namelist()} == CLASSES
+    assert [each.name for each in cache.iterdir()] == ["core-1.jar"]
+    assert cache.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_directory_into_which_others_may_write_is_not_used(cache: Path) -> None:
+    class_cache.keep("core-1", CLASSES)
+    cache.chmod(0o770)
+    assert class_cache.find("core-1") is None
+    class_cache.keep("core-2", CLASSES)
+    assert [each.name for each in cache.iterdir()] == ["core-1.jar"]
+
+
+def test_where_there_can_be_no_directory_nothing_is_kept(cache: Path) -> None:
+    cache.parent.write_text("a file")
+    class_cache.keep("core-1", CLASSES)
+    assert class_cache.find("core-1") is None
+
+
+def test_a_digest_knows_where_a_text_ends() -> None:
+    assert class_cache.digest(["ab", "c"]) == class_cache.digest(["ab", "c"])
+    assert len({class_cache.digest(parts) for parts in (["ab", "c"], ["a", "bc"], ["abc"], ["c", "ab"])}) == 4
