@@ -68,15 +68,18 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     answers = Answers({**handlers, requests.LoadCapability: load})
     extensions = java_session.extensions()
 
-    def rule(name: str, *more: str) -> Any:
-        arguments = java_class(gateway.jvm, "java.util.List").of(answers, *more).toArray()
-        return compiled.constructor("core", f"{name}$Builder").newInstance(arguments)
+    def builder(name: str, *given: Any) -> Any:
+        arguments = java_class(gateway.jvm, "java.util.List").of(*given).toArray()
+        return compiled.constructor("core", name).newInstance(arguments)
+
+    def rule(name: str) -> Any:
+        return builder("RuleBuilder", compiled.loader("core").loadClass(f"spark_client.core.{name}"), answers)
 
     if versions.RULES_BEFORE_NAMES:  # else the parser applies them
         for name in ("CatalogNames", "Reachable", "ResolveV2Writes"):
             extensions.injectHintResolutionRule(rule(name))
     tables = rule("ResolveHiveTables")
-    extensions.injectParser(rule("Parser", "|".join(first_words)))
+    extensions.injectParser(builder("Parser$Builder", answers, "|".join(first_words)))
     extensions.injectResolutionRule(rule("Statement$Resolve"))
     extensions.injectResolutionRule(tables)
     extensions.injectPostHocResolutionRule(rule("Explain$Resolve"))

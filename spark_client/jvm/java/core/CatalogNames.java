@@ -1,7 +1,6 @@
 package spark_client.core;
 
 import java.util.List;
-import java.util.function.BiFunction;
 import java.util.regex.Pattern;
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -11,7 +10,6 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.Function1;
 import scala.Product;
 import scala.collection.immutable.Seq;
-import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -28,15 +26,6 @@ public final class CatalogNames extends Rule {
 
   public CatalogNames(SparkSession session) {
     this.session = session;
-  }
-
-  /** What SparkSessionExtensions is given: it makes the rule of each session. */
-  public static final class Builder extends AbstractFunction1 {
-    public Builder(BiFunction python) {}
-
-    public Object apply(Object session) {
-      return new CatalogNames((SparkSession) session);
-    }
   }
 
   /** The plan of a statement that comes when such rules have been applied, with Spark's words for its names. */

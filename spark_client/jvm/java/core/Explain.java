@@ -3,7 +3,6 @@ package spark_client.core;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.function.BiFunction;
 
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
@@ -15,7 +14,6 @@ import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.command.ExplainCommand;
 import scala.Function1;
 import scala.collection.immutable.Seq;
-import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /** EXPLAIN: what Spark says, and behind it what Python knows of the scans of our tables, and of our commands' queries. */
@@ -59,19 +57,6 @@ public final class Explain extends Command.Work {
     public TreeNode apply(TreeNode plan) {
       LogicalPlan whole = (LogicalPlan) plan;
       return whole.containsPattern(TreePattern.COMMAND()) ? whole.resolveOperatorsUp(new Commands()) : plan;
-    }
-
-    /** What SparkSessionExtensions is given: it makes the rule of each session. */
-    public static final class Builder extends AbstractFunction1 {
-      private final Python python;
-
-      public Builder(BiFunction python) {
-        this.python = new Python(python);
-      }
-
-      public Object apply(Object session) {
-        return new Resolve(python);
-      }
     }
 
     private final class Commands extends AbstractPartialFunction {

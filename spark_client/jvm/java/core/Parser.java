@@ -59,15 +59,36 @@ public final class Parser extends SparkSqlParser {
   }
 
   public LogicalPlan parsePlan(String text) {
+    return plan(text, null);
+  }
+
+  // since 4.1 {
+  public LogicalPlan parsePlanWithParameters(
+      String text, org.apache.spark.sql.catalyst.parser.ParameterContext given) {
+    return plan(text, given);
+  }
+  // }
+
+  /** `given`: what Spark 4.1 and newer put into a text; others bind it afterwards. */
+  private LogicalPlan plan(String text, Object given) {
     JsonNode read = read(text);
-    if (read.has("pieces")) return command(read, new ArrayList<>());
+    if (read.has("pieces")) return command(read, values(given, read.get("markers")));
     try {
-      if (!read.has("script")) return before(delegate.parsePlan(text));
-      return script(delegate.parsePlan(read.get("script").asText()), read);
+      if (!read.has("script")) return before(planned(text, given));
+      return script(planned(read.get("script").asText(), given), read);
     } catch (Exception failure) {
       Platform.throwException(failure);
       return null;
     }
+  }
+
+  private LogicalPlan planned(String text, Object given) throws Exception {
+    // since 4.1 {
+    if (given != null) {
+      return delegate.parsePlanWithParameters(text, (org.apache.spark.sql.catalyst.parser.ParameterContext) given);
+    }
+    // }
+    return delegate.parsePlan(text);
   }
 
   /** Of a table that is asked for by its name: spark.table, insertInto. */
@@ -88,51 +109,38 @@ public final class Parser extends SparkSqlParser {
     return plan;
   }
 
-  // since 4.1 {
-  public LogicalPlan parsePlanWithParameters(
-      String text, org.apache.spark.sql.catalyst.parser.ParameterContext given) {
-    JsonNode read = read(text);
-    if (read.has("pieces")) return command(read, Given.to(given, read.get("markers")));
-    try {
-      if (!read.has("script")) return delegate.parsePlanWithParameters(text, given);
-      return script(delegate.parsePlanWithParameters(read.get("script").asText(), given), read);
-    } catch (Exception failure) {
-      Platform.throwException(failure);
-      return null;
+  /** The values of markers, as far as they have come with the text. */
+  private static List values(Object given, JsonNode markers) {
+    List<Object> values = new ArrayList<>();
+    // since 4.1 {
+    for (int i = 0; given != null && i < markers.size(); i++) {
+      JsonNode marker = (JsonNode) markers.get(i);
+      values.add(marker.isNull() ? positional(given, values.size()) : named(given, marker.asText()));
     }
+    // }
+    return values;
   }
 
-  /** The values that come with a text: Spark 4.1 and newer put them into it, others bind them afterwards. */
-  private static final class Given {
-    static List to(Object given, JsonNode markers) {
-      List<Object> values = new ArrayList<>();
-      for (int i = 0; i < markers.size(); i++) {
-        JsonNode marker = (JsonNode) markers.get(i);
-        values.add(marker.isNull() ? positional(given, values.size()) : named(given, marker.asText()));
-      }
-      return values;
+  // since 4.1 {
+  private static Object named(Object given, String name) {
+    if (given instanceof org.apache.spark.sql.catalyst.parser.NamedParameterContext) {
+      Option value = ((org.apache.spark.sql.catalyst.parser.NamedParameterContext) given).params().get(name);
+      return value.isDefined() ? value.get() : null;
     }
+    if (!(given instanceof org.apache.spark.sql.catalyst.parser.HybridParameterContext)) return null;
+    org.apache.spark.sql.catalyst.parser.HybridParameterContext both =
+        (org.apache.spark.sql.catalyst.parser.HybridParameterContext) given;
+    int index = Scala.list(both.paramNames()).indexOf(name);
+    return index < 0 ? null : both.args().apply(index);
+  }
 
-    private static Object named(Object given, String name) {
-      if (given instanceof org.apache.spark.sql.catalyst.parser.NamedParameterContext) {
-        Option value = ((org.apache.spark.sql.catalyst.parser.NamedParameterContext) given).params().get(name);
-        return value.isDefined() ? value.get() : null;
-      }
-      if (!(given instanceof org.apache.spark.sql.catalyst.parser.HybridParameterContext)) return null;
-      org.apache.spark.sql.catalyst.parser.HybridParameterContext both =
-          (org.apache.spark.sql.catalyst.parser.HybridParameterContext) given;
-      int index = Scala.list(both.paramNames()).indexOf(name);
-      return index < 0 ? null : both.args().apply(index);
-    }
-
-    private static Object positional(Object given, int index) {
-      if (given instanceof org.apache.spark.sql.catalyst.parser.NamedParameterContext) return null;
-      scala.collection.immutable.Seq values =
-          given instanceof org.apache.spark.sql.catalyst.parser.HybridParameterContext
-              ? ((org.apache.spark.sql.catalyst.parser.HybridParameterContext) given).args()
-              : ((org.apache.spark.sql.catalyst.parser.PositionalParameterContext) given).params();
-      return index < values.size() ? values.apply(index) : null;
-    }
+  private static Object positional(Object given, int index) {
+    if (given instanceof org.apache.spark.sql.catalyst.parser.NamedParameterContext) return null;
+    scala.collection.immutable.Seq values =
+        given instanceof org.apache.spark.sql.catalyst.parser.HybridParameterContext
+            ? ((org.apache.spark.sql.catalyst.parser.HybridParameterContext) given).args()
+            : ((org.apache.spark.sql.catalyst.parser.PositionalParameterContext) given).params();
+    return index < values.size() ? values.apply(index) : null;
   }
   // }
 

@@ -1,7 +1,6 @@
 package spark_client.core;
 
 import java.util.HashMap;
-import java.util.function.BiFunction;
 import java.util.regex.Pattern;
 
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
@@ -40,19 +39,6 @@ public final class Reachable extends Rule {
     python.ask("reach", null, new HashMap<>(), null);
     answered = System.nanoTime();
     return plan;
-  }
-
-  /** What SparkSessionExtensions is given: it makes the rule of each session. */
-  public static final class Builder extends AbstractFunction1 {
-    private final Python python;
-
-    public Builder(BiFunction python) {
-      this.python = new Python(python);
-    }
-
-    public Object apply(Object session) {
-      return new Reachable((SparkSession) session, python);
-    }
   }
 
   /** Nodes with a name that is neither that of a temporary view, nor of a table in another catalog. */

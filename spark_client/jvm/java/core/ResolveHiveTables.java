@@ -5,7 +5,6 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BiFunction;
 
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -32,7 +31,6 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.Option;
-import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -48,19 +46,6 @@ public final class ResolveHiveTables extends Rule {
 
   public TreeNode apply(TreeNode plan) {
     return ((LogicalPlan) plan).resolveOperatorsUp(replacement);
-  }
-
-  /** What SparkSessionExtensions is given: it makes the rule of each session. */
-  public static final class Builder extends AbstractFunction1 {
-    private final Python python;
-
-    public Builder(BiFunction python) {
-      this.python = new Python(python);
-    }
-
-    public Object apply(Object session) {
-      return new ResolveHiveTables((SparkSession) session, python);
-    }
   }
 
   private static final class Replacement extends AbstractPartialFunction {
@@ -220,18 +205,21 @@ public final class ResolveHiveTables extends Rule {
         python.ask("plain", table.identifier(), request, null);
         return plan;
       }
-      HadoopFsRelation relation = new HadoopFsRelation(
-          new HiveTableIndex(session, table, python, null), table.partitionSchema(), table.dataSchema(), Option.empty(),
-          format, table.storage().properties(), session);
-      return (LogicalPlan) SparkVersions.make(LogicalRelation.class, relation, plan.output(), Option.apply(table), false);
+      HiveTableIndex index = new HiveTableIndex(session, table, python, null);
+      return scan(table, index, table.partitionSchema(), table.dataSchema(), format, table.storage().properties(), plan);
     }
 
     private LogicalPlan scan(LogicalRelation plan, CatalogTable table) {
       HadoopFsRelation own = (HadoopFsRelation) plan.relation();
+      HiveTableIndex index = new HiveTableIndex(session, table, python, own.location());
       FileFormat format = own.fileFormat() instanceof ParquetFileFormat ? parquet : orc;
-      HadoopFsRelation relation = new HadoopFsRelation(
-          new HiveTableIndex(session, table, python, own.location()), own.partitionSchema(), own.dataSchema(),
-          Option.empty(), format, own.options(), session);
+      return scan(table, index, own.partitionSchema(), own.dataSchema(), format, own.options(), plan);
+    }
+
+    private LogicalPlan scan(
+        CatalogTable table, HiveTableIndex index, StructType partitions, StructType data, FileFormat format,
+        scala.collection.immutable.Map options, LogicalPlan plan) {
+      HadoopFsRelation relation = new HadoopFsRelation(index, partitions, data, Option.empty(), format, options, session);
       return (LogicalPlan) SparkVersions.make(LogicalRelation.class, relation, plan.output(), Option.apply(table), false);
     }
 

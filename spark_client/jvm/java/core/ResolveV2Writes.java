@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BiFunction;
 
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
@@ -50,15 +49,6 @@ public final class ResolveV2Writes extends Rule {
 
   public ResolveV2Writes(SparkSession session) {
     this.session = session;
-  }
-
-  /** What SparkSessionExtensions is given: it makes the rule of each session. */
-  public static final class Builder extends AbstractFunction1 {
-    public Builder(BiFunction python) {}
-
-    public Object apply(Object session) {
-      return new ResolveV2Writes((SparkSession) session);
-    }
   }
 
   public TreeNode apply(TreeNode plan) {

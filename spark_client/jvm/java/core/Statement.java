@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BiFunction;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.spark.sql.Dataset;
@@ -20,7 +19,6 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import scala.Function1;
 import scala.collection.immutable.Seq;
-import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -106,15 +104,6 @@ public final class Statement extends Command.Work {
     public TreeNode apply(TreeNode plan) {
       LogicalPlan whole = (LogicalPlan) plan;
       return whole.containsPattern(TreePattern.COMMAND()) ? whole.resolveOperatorsUp(new Unresolved()) : plan;
-    }
-
-    /** What SparkSessionExtensions is given: it makes the rule of each session. */
-    public static final class Builder extends AbstractFunction1 {
-      public Builder(BiFunction python) {}
-
-      public Object apply(Object session) {
-        return new Resolve(session);
-      }
     }
 
     /** A command whose parameters are known, if it has any. */
