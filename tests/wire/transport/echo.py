@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -95,6 +96,7 @@ class BrokenApplication(EchoApplication):
 
 def main() -> int:
     """Serves with the options given as JSON; `broken` lists how often in a row a worker cannot start."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     given = json.loads(sys.argv[1])
     broken = given.pop("broken", None)
