@@ -30,6 +30,7 @@ T = TypeVar("T")
 _AT_ONCE: Final = 16  # requests to a remote file system
 _TRIES: Final = 10
 _FILLED_OR_GONE: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
+_ABSTRACT: Final = ("fsspec.spec", "fsspec.asyn")
 _IMPOSSIBLE: Final = (errno.ENAMETOOLONG, errno.ELOOP)
 TRASH: Final = ".metastore_trash"
 
@@ -71,7 +72,9 @@ class Warehouse:
         scheme = paths.parse(self.root).scheme
         try:
             with _translated(self.root):
-                fsspec.get_filesystem_class(paths.parse(self.root).identity[0])
+                files = fsspec.get_filesystem_class(paths.parse(self.root).identity[0])
+            if not _deletes(files):
+                raise UnavailableError(f"{self.root}: nothing can be deleted there")
             if scheme == "file":
                 self.make_directory(self.root)
                 probe = paths.join(self.root, ".writable")
@@ -285,6 +288,12 @@ def _is_there(files: Any, path: str) -> bool:
             return False
         raise
     return True
+
+
+def _deletes(files: type[Any]) -> bool:
+    """Tells whether a kind of file system can delete: `http:`, for one, is only for reading."""
+    names = ("rm", "rm_file", "_rm", "_rm_file")
+    return any(name in vars(kind) for kind in files.__mro__ if kind.__module__ not in _ABSTRACT for name in names)
 
 
 def _tells_of_nothing(error: OSError) -> bool:

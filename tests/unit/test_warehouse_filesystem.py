@@ -123,6 +123,12 @@ def test_an_unusable_warehouse_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("location", ["http://127.0.0.1:1/warehouse", "https://example.org/w"])
+def test_a_warehouse_in_which_nothing_can_be_deleted_is_one_line(location: str) -> None:
+    with pytest.raises(ConfigurationError, match="nothing can be deleted there; choose another with --warehouse"):
+        Warehouse(location).check()
+
+
 def test_files_at_any_depth(warehouse: Warehouse) -> None:
     location = paths.join(warehouse.root, "t")
     for name in ("a", "k=1/b", "_versions/q/k=2/c", ".hidden"):
