@@ -28,9 +28,9 @@ def redacted_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
 
 def kept_secrets(new: dict[str, str] | None, old: Mapping[str, str] | None) -> None:
     """Gives back what its reader did not see: who sends parameters as he got them leaves their secrets as they are."""
-    for name, value in (new or {}).items():
-        if value == REDACTED and new is not None and old and name in old:
-            new[name] = old[name]
+    if not new or not old or REDACTED not in new.values():
+        return
+    new |= {name: old[name] for name, value in new.items() if value == REDACTED and name in old}
 
 
 def may_hold_secrets(encoded: bytes) -> bool:

@@ -6,7 +6,9 @@ Places are compared as what they are: spellings are one (`paths.canonical`), lin
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from string import ascii_letters, digits
 from typing import Final
 
@@ -32,6 +34,7 @@ class Roots:
     def add(self, locations: Iterable[str]) -> None:
         """More roots."""
         self._resolved = list(dict.fromkeys([*self._resolved, *map(_Resolver().canonical, locations)]))
+        self._inside = tuple(f"{text.rstrip('/')}/" for text in self._resolved)
         self._schemes = {*SERVED, *(paths.parse(text).identity[0] for text in self._resolved)}
 
     def add_outside(self, locations: Sequence[str]) -> None:
@@ -101,7 +104,7 @@ class Roots:
         return normal
 
     def _holds(self, place: str) -> bool:
-        return any(place == text or place.startswith(text.rstrip("/") + "/") for text in self._resolved)
+        return place.startswith(self._inside) or place in self._resolved
 
     def _lying_in(self, place: str) -> list[str]:
         return [text for text in self._resolved if place == text or paths.is_below(text, place)]
@@ -118,6 +121,7 @@ class _Resolver:
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {"/": "/", "": ""}
+        self._missing: set[str] = set()
 
     def canonical(self, location: str) -> str:
         """Returns the canonical text of where a location leads."""
@@ -135,6 +139,14 @@ class _Resolver:
         real = self._known[path]
         for path in reversed(ahead):
             inside = f"{real.rstrip('/')}/{path.rpartition('/')[2]}"
-            real = os.path.realpath(inside) if os.path.islink(inside) else inside  # noqa: PTH114
+            real = os.path.realpath(inside) if self._is_link(inside, real) else inside
             self._known[path] = real
         return real
+
+    def _is_link(self, place: str, above: str) -> bool:
+        """In what is not there, nothing is."""
+        if above not in self._missing:
+            with suppress(OSError, ValueError):
+                return stat.S_ISLNK(os.lstat(place).st_mode)
+        self._missing.add(place)
+        return False

@@ -35,9 +35,14 @@ def forget_columns_of_partitions(
 ) -> None:
     """Deletes, before partitions are replaced, statistics of the columns that they no longer have."""
     forgotten: list[tuple[int, str]] = []
+    last: tuple[object, object] = (None, None)  # the lists of the pair before, which are mostly these, too
+    changed: list[str] = []
     for old, new in pairs:
-        before, after = _columns(old.partition.sd), _columns(new.partition.sd)
-        if before != after and (changed := _changed(before, after)):
+        before, after = old.partition.sd, new.partition.sd
+        if before.cols is not last[0] or after.cols is not last[1]:
+            last = before.cols, after.cols
+            changed = _changed(_columns(before), _columns(after))
+        if changed:
             new.partition.parameters = without_accurate(new.partition.parameters, changed)
             forgotten += [(old.id, name) for name in changed]
     work.column_statistics.delete_pairs(table.id, forgotten)

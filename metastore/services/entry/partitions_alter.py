@@ -93,8 +93,10 @@ class PartitionAlterService:
             for before in there.values():
                 check_version(f"{table} partition {before.name}", before.version, context)
             old = befores(list(there.values()))
-            pairs = zip(names, new, strict=True)
-            moves = [(one.location, one.target or "") for one in work.file_operations.moved(stored.ref.id)]
+            pairs = list(zip(names, new, strict=True))
+            elsewhere = any(one.sd and one.sd.location != there[name].partition.sd.location for name, one in pairs)
+            moved = work.file_operations.moved(stored.ref.id) if elsewhere else []
+            moves = [(one.location, one.target or "") for one in moved]
             changed = [self._successor(rules, there[name], partition, name, moves) for name, partition in pairs]
             check_distinct(changed)
             staying = {place for before in there.values() for place in places_of(before.partition.sd)}

@@ -56,8 +56,9 @@ class Intent:
 
     def there_before(self, owners: Iterable[Owner]) -> list[Owner]:
         """Returns those of tables or partitions whose directories were not made for them: there may be files."""
-        made = set(map(paths.canonical, self.made))
-        return [owner for owner in owners if owner.sd.location and paths.canonical(owner.sd.location) not in made]
+        located = [owner for owner in owners if owner.sd.location]
+        made = set(map(paths.canonical, self.made)) if located else ()
+        return [owner for owner in located if paths.canonical(owner.sd.location) not in made]
 
     def settle(self, work: UnitOfWork) -> None:
         """Gives them to the catalog with this transaction, of which this is the last. Raises InTheWayError."""
@@ -106,11 +107,10 @@ class Journal:
     @contextmanager
     def making(self, places: Sequence[str]) -> Iterator[Intent]:
         """Makes directories for the transaction inside; what was not there before goes if that is not committed."""
-        canonical = self._warehouse.roots.holding(dict.fromkeys(places))
+        canonical = [paths.canonical(text) for text in self._warehouse.roots.holding(dict.fromkeys(places))]
         if not canonical:
             yield Intent(None, [])
             return
-        canonical = [paths.canonical(text) for text in canonical]
         number = -1 - randbits(62)
         if not self._noted(lambda work: work.file_operations.intend(number, canonical)):
             with self._store.read() as work:

@@ -36,25 +36,30 @@ def objects(partitions: Sequence[NamedPartition]) -> Objects:
         return Objects([])
     first = partitions[0]
     marked = _common(first.partition.sd)
-    commons = {first.shared.digest: MARK}
+    commons = {_shape(first): MARK}
     return Objects((_object(partition, commons) for partition in partitions), marked)
 
 
-def _object(partition: NamedPartition, commons: dict[bytes, str]) -> str:
-    """Writes a partition. `commons`: by digest, what partitions have in common, to which those are added that are not
+def _object(partition: NamedPartition, commons: dict[tuple[bytes, bool], str]) -> str:
+    """Writes a partition. `commons`: by shape, what partitions have in common, to which those are added that are not
     there.
     """
-    sd, digest = partition.partition.sd, partition.shared.digest
-    if digest not in commons:
-        commons[digest] = _common(sd)
-    places = encode_json(StorageDescriptor(location=sd.location, skewedInfo=sd.skewedInfo))
-    return encode_json(partition.partition, sd=f"{{{commons[digest]},{places[1:]}")
+    sd, shape = partition.partition.sd, _shape(partition)
+    if shape not in commons:
+        commons[shape] = _common(sd)
+    places = encode_json(StorageDescriptor(location=sd.location, skewedInfo=sd.skewedInfo if shape[1] else None))
+    return encode_json(partition.partition, sd=f"{{{commons[shape]}{',' if len(places) > 2 else ''}{places[1:]}")
+
+
+def _shape(partition: NamedPartition) -> tuple[bytes, bool]:
+    """Returns what the rest of its descriptor is known by, and whether its skewed info holds places."""
+    return partition.shared.digest, bool(partition.partition.sd.skewedInfo.skewedColValueLocationMaps)
 
 
 def _common(sd: StorageDescriptor) -> str:
     """Returns the fields of a descriptor that hold no places."""
     bare = without_places(sd)
-    bare.skewedInfo = None
+    bare.skewedInfo = None if sd.skewedInfo.skewedColValueLocationMaps else sd.skewedInfo
     return encode_json(bare)[1:-1]
 
 

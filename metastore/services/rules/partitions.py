@@ -12,10 +12,10 @@ from metastore.errors import ConflictError, InvalidInputError, InvalidObjectErro
 from metastore.services.rules.tables import DDL_TIME, check_descriptor, check_names, is_view
 from metastore.storage.mapping.descriptors import (
     Descriptor,
-    Shape,
+    column_texts,
     complete,
+    format_and_skew,
     placed,
-    shape_of,
     shared_part,
     without_places,
 )
@@ -33,9 +33,10 @@ class PartitionRules:
             raise InvalidInputError(f"{table.dbName}.{table.tableName} is not a partitioned table")
         self.table = table
         self.keys = [key.name for key in table.partitionKeys]
-        # Partitions mostly have one shape, that of the one before: it is completed, checked and digested once.
+        # Partitions mostly have one shape, that of the one before, whose list of columns they share
+        # (`protocol.reading`): it is completed, checked and digested once.
         self._shapes: dict[Hashable, tuple[StorageDescriptor, Descriptor]] = {}
-        self._last: tuple[Shape, tuple[StorageDescriptor, Descriptor]] | None = None
+        self._last: tuple[list[FieldSchema] | None, bytes, tuple[StorageDescriptor, Descriptor]] | None = None
 
     def name(self, values: Sequence[str]) -> str:
         """Returns the name of the partition with these values. Raises InvalidInputError, InvalidObjectError."""
@@ -82,14 +83,13 @@ class PartitionRules:
 
     def _shape(self, sd: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
         """Returns what other partitions may have in common with that of this name."""
-        sent = shape_of(sd)
-        if self._last is None or self._last[0] != sent:
-            columns, rest = sent
-            key = None if columns is None else tuple(columns), rest
+        columns, rest = sd.cols, format_and_skew(sd)
+        if self._last is None or columns is not self._last[0] or rest != self._last[1]:
+            key = column_texts(sd), rest
             if key not in self._shapes:
                 self._shapes[key] = self._checked(without_places(sd), name)
-            self._last = sent, self._shapes[key]
-        return self._last[1]
+            self._last = columns, rest, self._shapes[key]
+        return self._last[2]
 
     def _checked(self, shape: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
         """Completes and checks it. As in Hive, it may have no columns of its own: then the table's hold."""
@@ -114,6 +114,8 @@ class PartitionRules:
 
 def check_belongs(table: Table, partition: Partition) -> None:
     """Raises InvalidInputError for a partition that names another table or database; one may be left out."""
+    if (partition.dbName, partition.tableName) == (table.dbName, table.tableName):
+        return  # as mostly
     database = split_database(partition.dbName)[1] or table.dbName
     name = fold(partition.tableName) or table.tableName
     if (database, name) != (table.dbName, table.tableName):

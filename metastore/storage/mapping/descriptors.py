@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from metastore.encoding.binary import fields_of
 from metastore.storage.mapping.layout import Fields, Tail, join_tail, some_fields
@@ -29,8 +29,6 @@ _FORMAT = fields_of(
 _FORMAT_AND_SKEW = (*_FORMAT, *fields_of(StorageDescriptor, skewedInfo=_SKEW))
 
 B = TypeVar("B", Fields, Tail)
-Shape: TypeAlias = tuple[list[tuple[str, str, str | None]] | None, Fields]
-"""Name, type and comment of the columns (None: a partition without its own), and the rest but for its places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +85,14 @@ def shared_part(sd: StorageDescriptor) -> Descriptor:
     )
 
 
-def shape_of(sd: StorageDescriptor) -> Shape:
-    """Returns what is equal of descriptors that differ in their places only: their content, which nobody changes."""
-    columns = None if sd.cols is None else [(column.name, column.type, column.comment) for column in sd.cols]
-    return columns, some_fields(sd, _FORMAT_AND_SKEW)
+def column_texts(sd: StorageDescriptor) -> tuple[tuple[str, str, str | None], ...] | None:
+    """Returns name, type and comment of the columns; None: a partition without its own."""
+    return None if sd.cols is None else tuple((column.name, column.type, column.comment) for column in sd.cols)
+
+
+def format_and_skew(sd: StorageDescriptor) -> Fields:
+    """Returns the rest of a descriptor, but for its places."""
+    return some_fields(sd, _FORMAT_AND_SKEW)
 
 
 def without_places(sd: StorageDescriptor) -> StorageDescriptor:

@@ -56,7 +56,8 @@ class ConnectionPool:
         self._asking = threading.Lock()
         self._asked = float("-inf")
         self._answered = True
-        self._idle: list[_Lent] = []  # what was used last has most in its caches, and is taken first
+        # What calls used last has most prepared, and is taken first; timers take, and give back, at the other end.
+        self._idle: list[_Lent] = []
         self._losses = 0
         self._attempts = _Attempts()
         self._attempts.watch(engine)
@@ -139,7 +140,7 @@ class ConnectionPool:
     def _lent(self) -> _Lent:
         while self._idle:
             with suppress(IndexError):  # another thread has taken the last one
-                lent = self._idle.pop()
+                lent = self._idle.pop(-1 if caller.get() else 0)
                 if self._is_good(lent):
                     return lent
                 lent.connection.close()
@@ -154,7 +155,7 @@ class ConnectionPool:
         if connection.in_transaction():
             connection.rollback()
         if self._is_good(lent):
-            self._idle.append(lent)
+            self._idle.insert(len(self._idle) if caller.get() else 0, lent)
         else:
             connection.close()
 

@@ -6,12 +6,11 @@ Rows travel as one value per column and are unnested by PostgreSQL.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, any_, cast, delete, literal, select, text
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import Connection, select, text
 
 from metastore.encoding.binary import EncodedList
 from metastore.errors import NotFoundError
@@ -24,10 +23,7 @@ from metastore.storage.postgres.listener import CHANNEL
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.queries.owner import owner
 from metastore.storage.references import TableRef
-from metastore.storage.schema import (
-    partitions,
-    skewed_locations,
-)
+from metastore.storage.schema import partitions
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 # A column travels as one value, which PostgreSQL reads several times as fast as an expression of that many constants:
@@ -101,6 +97,7 @@ _INSERT = f"""
 """  # noqa: S608 - only constants of this module
 
 _UPDATE = f"""
+    WITH places AS (DELETE FROM skewed_locations WHERE partition_id = ANY (cast(%(id)s AS bigint[])))
     UPDATE partitions AS old
     SET name = new.name, "values" = new."values"::text[], keys = new.keys::text[], location = new.location,
         create_time = new.create_time, last_access_time = new.last_access_time, parameters = new.parameters,
@@ -171,7 +168,6 @@ class PartitionsWrite:
         self._listed.add(table.id)
         run(self._connection, _UPDATE, **self._arrays(table, changed))
         by_id = {partition.id: partition.partition for partition in changed if partition.id is not None}
-        self._delete_locations(by_id)
         self._insert_locations(table, by_id)
 
     def delete(self, table: TableRef, names: Sequence[str], drop_id: int | None = None) -> DeletedPartitions:
@@ -250,7 +246,3 @@ class PartitionsWrite:
         """)
         arrays = {"table_id": table.id, "ids": ids, "values": values, "locations": locations}
         self._connection.execute(statement, arrays)
-
-    def _delete_locations(self, ids: Iterable[int]) -> None:
-        chosen = any_(cast(literal(number_array_literal(ids)), ARRAY(BigInteger)))
-        self._connection.execute(delete(skewed_locations).where(skewed_locations.c.partition_id == chosen))
