@@ -154,15 +154,17 @@ class Application:
         self._listener = Listener(database_url)
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.journal = Journal(self._store, warehouse, on_step)
-        self._keeping = Keeping(timedelta(seconds=settings.undrop))
-        self.databases = DatabaseService(self._store, self.journal, warehouse, _now, self._keeping)
+        keeping = Keeping(timedelta(seconds=settings.undrop))
+        files = self._store, self.journal, warehouse
+        self._changing = *files, _now, keeping
+        self.databases = DatabaseService(*self._changing)
         rights = self._rights = _authorization(settings, self._store, warehouse)
-        self.tables = TableService(self._store, self.journal, warehouse, _now, self._keeping, rights)
-        self._indexes = IndexService(self._store, self.journal, warehouse, _now, self._keeping)
-        self.undrop = UndropService(self._store, self.journal, warehouse)
+        self.tables = TableService(*self._changing, rights)
+        self._indexes = IndexService(*self._changing)
+        self.undrop = UndropService(*files)
         self.partitions = PartitionReadService(self._store)
         self.notifications = NotificationService(self._store, settings.event_time_to_live, rights)
-        self.cleaning = CleaningService(self._store, self.journal, warehouse, timedelta(seconds=settings.clean_grace))
+        self.cleaning = CleaningService(*files, timedelta(seconds=settings.clean_grace))
         timeout = timedelta(seconds=settings.txn_timeout)
         self._audit = _audit(settings, self._store)
         self._timers = self._background(settings, timeout)
@@ -250,11 +252,12 @@ class Application:
 
     def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
         """Makes the handlers, by domain, as in `protocol.methods`."""
-        partitions_write = PartitionWriteService(self._store, self.journal, warehouse, _now, self._keeping)
+        files = self._store, self.journal, warehouse
+        partitions_write = PartitionWriteService(*self._changing)
         expressions, values = PartitionExpressionService(self._store), PartitionValueService(self._store)
         follow = settings.dependencies_schema_change == "propagate"
-        alter = TableAlterService(self._store, self.journal, warehouse, _now, self._keeping, follow_columns=follow)
-        publishing = PublishingService(self._store, self.journal, warehouse.roots, _now, self._keeping)
+        alter = TableAlterService(*self._changing, follow_columns=follow)
+        publishing = PublishingService(*self._changing)
         waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))
         return {
             "config": ConfigHandlers(ConfigService(settings), CallerService(self._groups, self._proxies)),
@@ -264,9 +267,9 @@ class Application:
             "partitions_read": PartitionReadHandlers(self.partitions),
             "partition_names": PartitionNameHandlers(self.partitions),
             "partitions_write": PartitionWriteHandlers(
-                partitions_write, PartitionAlterService(self._store, self.journal, warehouse, _now), expressions
+                partitions_write, PartitionAlterService(*self._changing), expressions
             ),
-            "catalogs": CatalogHandlers(CatalogService(self._store, self.journal, warehouse, _now)),
+            "catalogs": CatalogHandlers(CatalogService(*self._changing)),
             "types": TypeHandlers(TypeService(self._store)),
             "functions": FunctionHandlers(FunctionService(self._store, _now)),
             "column_statistics": ColumnStatisticsHandlers(
@@ -277,10 +280,8 @@ class Application:
             "notifications": NotificationHandlers(self.notifications),
             "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
             "partition_expressions": PartitionExpressionHandlers(expressions, values),
-            "truncation": TruncationHandlers(TruncationService(self._store, self.journal, warehouse, self._keeping)),
-            "partition_exchange": PartitionExchangeHandlers(
-                PartitionExchangeService(self._store, self.journal, warehouse)
-            ),
+            "truncation": TruncationHandlers(TruncationService(*self._changing)),
+            "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(*files)),
             "roles": RoleHandlers(RoleService(self._store, _now)),
             "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
             "tokens": TokenHandlers(TokenService(self._store), self._delegation),
@@ -294,7 +295,7 @@ class Application:
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
             "runtime_statistics": RuntimeStatisticsHandlers(RuntimeStatisticsService(self._store)),
             "scans": ScanHandlers(ScanService(self._store), values),
-            "cleaning": CleaningHandlers(self.cleaning, FileCheckService(self._store, self.journal, warehouse)),
+            "cleaning": CleaningHandlers(self.cleaning, FileCheckService(*files)),
             "undrop": UndropHandlers(self.undrop),
             "writes": WriteHandlers(WriteService(self._store), publishing),
         }

@@ -151,6 +151,7 @@ class House:
         self.application.journal.recover()
 
     def left(self) -> dict[str, int]:
+        self.application.undrop.purge()
         tables = ["drops", "dropped_tables", "dropped_partitions", "dropped_rows"]
         with self.application._store.read() as work:
             return {

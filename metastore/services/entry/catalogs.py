@@ -14,26 +14,18 @@ from metastore.errors import (
     InvalidOperationError,
     NotFoundError,
 )
-from metastore.services.clock import Clock
+from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import decide_removal
-from metastore.services.files.journal import Journal
 from metastore.services.files.operations import UNDONE
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database
 
 
-class CatalogService:
+class CatalogService(ChangingService):
     """Rules of catalogs (Hive's HMSHandler). Names come folded."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
-        self._clock = clock
 
     def create(self, catalog: Catalog) -> None:
         """Makes the catalog with its default database, and its directory. Without a location it lies in the warehouse.

@@ -11,6 +11,7 @@ from metastore.errors import InvalidInputError
 from metastore.services.files.dead_writes import DeadWriteCleaning
 from metastore.services.files.journal import Journal
 from metastore.services.files.retired import RetiredCleaning
+from metastore.services.files.service import FileService
 from metastore.services.files.unregistered import UnregisteredCleaning
 from metastore.services.rules.lookup import get_database, get_table_ref
 from metastore.storage.unit_of_work import Store
@@ -20,14 +21,12 @@ from thrift_idl.gen.metastore.ttypes import CleanedLocation, CleanResult
 log = logging.getLogger("metastore.cleaning")
 
 
-class CleaningService:
+class CleaningService(FileService):
     """Rules of cleaning. Several may clean at once, on any server: each thing is removed by one of them."""
 
     def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, grace: timedelta) -> None:
         """`grace`: how long files stay to which nothing refers any more."""
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
+        super().__init__(store, journal, warehouse)
         self._grace = grace
         self._dead = DeadWriteCleaning(store, journal, warehouse)
         self._retired = RetiredCleaning(store, journal, warehouse)

@@ -17,33 +17,24 @@ from metastore.errors import (
 )
 from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
-from metastore.services.cascade.dropping import Keeping, drop_table
-from metastore.services.clock import Clock
+from metastore.services.cascade.dropping import drop_table
+from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import decide_removal
-from metastore.services.files.journal import Journal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_database, missing_database
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of, places_of_table, spared
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, PrincipalType
 
 NOT_EMPTY = "Database {} is not empty. One or more {} exist."
 
 
-class DatabaseService:
+class DatabaseService(ChangingService):
     """Rules of databases. Catalog and database names come folded."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, keeping: Keeping) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
-        self._clock = clock
-        self._keeping = keeping
 
     def bootstrap(self) -> None:
         """Makes the default catalog and database where they are missing; learns where databases lie."""

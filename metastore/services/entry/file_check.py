@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.skew_places import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
-from metastore.services.files.journal import Journal
 from metastore.services.files.retired import is_visible
+from metastore.services.files.service import FileService
 from metastore.services.files.uses import unused
 from metastore.services.rules.locations import places_of
 from metastore.services.rules.lookup import get_database, get_table
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
-from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import TRASH, FoundFile, Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
@@ -28,13 +27,8 @@ MISSING, UNOWNED, REMAINS, UNFINISHED = (
 )
 
 
-class FileCheckService:
+class FileCheckService(FileService):
     """Compares table by table. Nothing is locked: what seems wrong is looked at again before it is told."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
 
     def check(self, name: TableName, *, repair: bool) -> CheckFilesResult:
         """Checks one table, one database (no table) or everything (no database), within the roots.

@@ -8,25 +8,16 @@ from metastore.encoding.binary import EncodedList
 from metastore.encoding.json import encode_json
 from metastore.encoding.redaction import kept_secrets
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
-from metastore.services.cascade.dropping import Keeping, drop_with_files
-from metastore.services.clock import Clock
-from metastore.services.files.journal import Journal
+from metastore.services.cascade.dropping import drop_with_files
+from metastore.services.entry.changing import ChangingService
 from metastore.services.rules.indexes import holder_of_index, of_index, timed
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import copied
-from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Index
 
 
-class IndexService:
+class IndexService(ChangingService):
     """Rules of indexes. Names come folded."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, keeping: Keeping) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
-        self._clock = clock
-        self._keeping = keeping
 
     def get(self, table: TableName, name: str) -> Index:
         """Reads an index. Raises NotFoundError."""

@@ -10,26 +10,20 @@ from metastore.domain.names import TableName, fold
 from metastore.errors import AlreadyExistsError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.decisions import Looked, decide_moves
-from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
+from metastore.services.files.service import FileService
 from metastore.services.rules.events import objects, table_text
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import values_condition
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions_write import NamedPartition
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, Table
 
 
-class PartitionExchangeService:
+class PartitionExchangeService(FileService):
     """Rules of EXCHANGE PARTITION (Hive's HMSHandler)."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
 
     def exchange(self, source: TableName, target: TableName, values: Mapping[str, str] | None) -> list[Partition]:
         """Moves the partitions of these values (by column; of the first columns) to the target; returns them.

@@ -12,9 +12,8 @@ from metastore.services.cascade.columns import forget_columns_of_partitions
 from metastore.services.cascade.dependencies import follow_renamed
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
-from metastore.services.clock import Clock
+from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import Looked, decide_moves, refer
-from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_directory
 from metastore.services.rules.events import alter_partitions, befores, table_text
@@ -33,21 +32,15 @@ from metastore.services.rules.tables import BASIC, DDL_TIME, MANAGED, fill_stati
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import copied
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
+from metastore.warehouse.filesystem import DirectoryStatistics
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
 
-class PartitionAlterService:
+class PartitionAlterService(ChangingService):
     """Rules of ALTER PARTITION (Hive's HMSHandler). Names of their table come folded."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
-        self._clock = clock
 
     def alter(
         self,

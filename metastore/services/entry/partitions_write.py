@@ -11,10 +11,8 @@ from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.cascade.dependencies import follow_added, follow_dropped, is_dependent
-from metastore.services.cascade.dropping import Keeping
-from metastore.services.clock import Clock
+from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import InTheWayError, decide_removal
-from metastore.services.files.journal import Journal
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.retirement import replaced_by
 from metastore.services.rules.events import objects, table_text
@@ -27,20 +25,12 @@ from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
-from metastore.storage.unit_of_work import Store, UnitOfWork
-from metastore.warehouse.filesystem import Warehouse
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 
-class PartitionWriteService:
+class PartitionWriteService(ChangingService):
     """Rules of adding and dropping partitions (Hive's HMSHandler). Names of their table come folded."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, keeping: Keeping) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
-        self._clock = clock
-        self._keeping = keeping
 
     def add(
         self,

@@ -11,10 +11,8 @@ from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
-from metastore.services.cascade.dropping import Keeping
-from metastore.services.clock import Clock
+from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import refer
-from metastore.services.files.journal import Journal
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import befores, table_text, write_partitions
@@ -27,9 +25,8 @@ from metastore.storage.repositories.drops import OVERWRITTEN
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition, first_version
 from metastore.storage.schema import TABLE_ITSELF
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import FileLayout, PublishMode, PublishPartition, PublishResult
 
@@ -51,15 +48,8 @@ class Publication(NamedTuple):
     layout: FileLayout | None
 
 
-class PublishingService:
+class PublishingService(ChangingService):
     """One call, one transaction (law 2 of the house: data first, catalog last)."""
-
-    def __init__(self, store: Store, journal: Journal, roots: Roots, clock: Clock, keeping: Keeping) -> None:
-        self._store = store
-        self._journal = journal
-        self._roots = roots
-        self._clock = clock
-        self._keeping = keeping
 
     def publish(self, publications: Sequence[Publication]) -> list[PublishResult]:
         """Makes all of these writes visible, or nothing of them, and ends them; those of one table in their order.
@@ -99,7 +89,7 @@ class PublishingService:
         else:
             result, drop_id = self._publish_table(work, get_table(work, table, lock="change"), entries)
         places = [*result.replaced, *retired]
-        result.replaced = retire(work, stored, query_id, places, _places(entries), self._roots, drop_id)
+        result.replaced = retire(work, stored, query_id, places, _places(entries), self._warehouse.roots, drop_id)
         return result
 
     def _keep(self, work: UnitOfWork, stored: StoredTable, overwritten: Sequence[int] | None) -> int | None:
@@ -132,7 +122,7 @@ class PublishingService:
                 overwritten.append(old.id)
                 replaced += replaced_places(old.partition.sd, published[-1].partition.sd)
         check_distinct(published)
-        admit_descriptors(self._roots, table, [partition.partition.sd for partition in published], kept)
+        admit_descriptors(self._warehouse.roots, table, [partition.partition.sd for partition in published], kept)
         new = sorted(partition.name for partition in published if partition.id is None)
         ids = work.partitions_write.insert(stored.ref, [partition for partition in published if partition.id is None])
         versions = {name: first_version(own_id) for name, own_id in zip(new, ids, strict=True)}
@@ -175,7 +165,7 @@ class PublishingService:
             table.parameters |= entry.parameters or {}
             _place(table.sd, entry)
             work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
-        admit_descriptors(self._roots, table, [table.sd], places_of(old))
+        admit_descriptors(self._warehouse.roots, table, [table.sd], places_of(old))
         table.parameters[DDL_TIME] = str(self._clock())
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         after = table_text(table)

@@ -14,6 +14,7 @@ from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dependencies import check_unmarked
 from metastore.services.cascade.dropping import Keeping, drop_with_files
 from metastore.services.clock import Clock
+from metastore.services.entry.changing import ChangingService
 from metastore.services.files.journal import Journal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
@@ -37,7 +38,7 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Index, Table
 
 
-class TableService:
+class TableService(ChangingService):
     """Rules of tables. Catalog and database names come folded."""
 
     def __init__(
@@ -50,12 +51,8 @@ class TableService:
         rights: Authorization | None = None,
     ) -> None:
         """With `rights`, `get` reads only what its caller may see."""
+        super().__init__(store, journal, warehouse, clock, keeping)
         self._rights = rights
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
-        self._clock = clock
-        self._keeping = keeping
 
     def create(
         self,

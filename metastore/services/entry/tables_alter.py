@@ -26,10 +26,11 @@ from metastore.services.cascade.dropping import Keeping, drop_with_files
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.clock import Clock
+from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import Looked, decide_moves, refer
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
-from metastore.services.files.open_writes import follow_move
+from metastore.services.files.open_writes import follow_move, rewrite_partitions
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.meta_confs import disallows_type_changes
@@ -37,7 +38,6 @@ from metastore.services.rules.partitions import check_version, updates_statistic
 from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill_statistics, is_true, is_view, normalise
 from metastore.services.rules.transactional import check_changed
 from metastore.storage.references import StoredTable, TableRef
-from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
@@ -46,7 +46,7 @@ from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor,
 EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
 
 
-class TableAlterService:
+class TableAlterService(ChangingService):
     """Rules of ALTER TABLE. Catalog and database names come folded."""
 
     def __init__(
@@ -60,11 +60,7 @@ class TableAlterService:
         follow_columns: bool = True,
     ) -> None:
         """`follow_columns`: dependent tables follow a change of columns, which is refused otherwise."""
-        self._keeping = keeping
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
-        self._clock = clock
+        super().__init__(store, journal, warehouse, clock, keeping)
         self._propagate = follow_columns
 
     def alter(self, name: TableName, new: Table, *, context: Mapping[str, str], cascade: bool = False) -> None:
@@ -254,13 +250,8 @@ def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Mov
     if not (move or retyped) or not new.partitionKeys:
         return
     # Locations are part of what is stored encoded, and sort keys depend on the type: such rows are written anew.
-    changed = []
-    for partition in work.partitions.select_stored(table, lock=True):
-        if move:
-            relocate(partition.partition.sd, move)
-        changed.append(NamedPartition(partition.name, partition.partition, partition.id))
     keep_fresh(work, table)
-    work.partitions_write.update(typed, changed)
+    rewrite_partitions(work, typed, None, [move] if move else [])
 
 
 def _columns(sd: StorageDescriptor) -> list[tuple[str, str, str | None]]:

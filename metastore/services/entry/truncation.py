@@ -10,10 +10,9 @@ from metastore.domain.column_statistics import ACCURATE, COUNTS
 from metastore.domain.events import Event
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError, UnavailableError
-from metastore.services.cascade.dropping import Keeping
+from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import decide_truncation
 from metastore.services.files.emptied import OWN_DIRECTORIES
-from metastore.services.files.journal import Journal
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.table_data import check_unprotected, directories, owns_data
@@ -22,20 +21,13 @@ from metastore.storage.repositories.drops import TRUNCATED
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.schema import TABLE_ITSELF
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
 
-class TruncationService:
+class TruncationService(ChangingService):
     """Rules of TRUNCATE (Hive's HMSHandler and, for what is refused, its TruncateTableAnalyzer)."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, keeping: Keeping) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
-        self._keeping = keeping
 
     def truncate(
         self, name: TableName, partitions: Sequence[str] | None, *, delete_data: bool = True, purge: bool = False

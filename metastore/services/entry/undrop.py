@@ -19,18 +19,17 @@ from metastore.errors import (
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import follow_return, forget_hidden
 from metastore.services.files.decisions import Looked, decide_return
-from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, follow, relocate
-from metastore.services.files.open_writes import follow_move, relocate_partitions
+from metastore.services.files.open_writes import follow_move, rewrite_partitions
 from metastore.services.files.put_back import moves_since, only, put_back
+from metastore.services.files.service import FileService
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.table_data import data_of, places_of_partition
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE, PARTITIONS, TABLE, Drop
 from metastore.storage.repositories.partitions import named
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 log = logging.getLogger("metastore.files")
@@ -60,13 +59,8 @@ class _TakenError(AlreadyExistsError):
     """Says what to do about it."""
 
 
-class UndropService:
+class UndropService(FileService):
     """Rules of undrop. Names come folded, but those of partitions."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
 
     def dropped(self, catalog: str, database: str | None) -> list[tuple[Drop, int, int]]:
         """Lists what can be taken back, the newest first, with the files and bytes that are kept for it."""
@@ -226,7 +220,8 @@ class UndropService:
             relocate(table.sd, move)
             follow_move(work, stored.ref.id, move.source, move.target)
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
-        relocate_partitions(work, stored.ref, None, moves)
+        if moves:
+            rewrite_partitions(work, stored.ref, None, moves)
 
     def _check_alone(self, work: UnitOfWork, places: Sequence[str], table_id: int) -> None:
         """Raises InvalidOperationError where another object of the catalog has been given the place of a table."""
@@ -239,7 +234,8 @@ class UndropService:
         moves = moves_since(work, drop, live)
         moved = work.drops.partition_names(drop.id) if names is None and moves else names or ()
         work.drops.restore_partitions(drop.id, live.ref.id, names)
-        relocate_partitions(work, live.ref, named(moved), moves)
+        if moves:
+            rewrite_partitions(work, live.ref, named(moved), moves)
         work.list_anew([live.ref.id])
         table = live.encoded.decode()
         if is_dependent(table):

@@ -13,13 +13,12 @@ from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidOperationError, MetastoreError, UnavailableError
 from metastore.services.files.decisions import decide_cleaning
 from metastore.services.files.emptied import OWN_DIRECTORIES, with_empty_parents
-from metastore.services.files.journal import Journal
 from metastore.services.files.operations import DROPPED
+from metastore.services.files.service import FileService
 from metastore.storage.repositories.dead_writes import DeadWrite
 from metastore.storage.repositories.file_operations import NewOperation
-from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import FoundFile, Warehouse
+from metastore.warehouse.filesystem import FoundFile
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 _LEFT = "dead writer"
@@ -34,13 +33,8 @@ class Remains(NamedTuple):
     files: dict[str, list[FoundFile]]
 
 
-class DeadWriteCleaning:
+class DeadWriteCleaning(FileService):
     """Has the journal clean up after dead writers, one at a time."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
 
     def shown(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
         """Returns what `removed` would say now."""

@@ -36,9 +36,10 @@ def follow_directory(work: UnitOfWork, table_id: int, source: str, target: str) 
     work.retired_locations.move(table_id, old, new)
 
 
-def relocate_partitions(work: UnitOfWork, table: TableRef, chosen: Condition | None, moves: Sequence[Move]) -> None:
-    """Rewrites the locations of partitions (None: all of the table) that lie in what moves."""
-    partitions = work.partitions.select_stored(table, chosen, lock=True) if moves else []
+def rewrite_partitions(work: UnitOfWork, table: TableRef, chosen: Condition | None, moves: Sequence[Move]) -> None:
+    """Writes partitions (None: all of the table) anew, with the sort keys of its types and the locations of what
+    moves."""
+    partitions = work.partitions.select_stored(table, chosen, lock=True)
     for stored in partitions:
         for move in moves:
             relocate(stored.partition.sd, move)

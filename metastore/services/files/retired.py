@@ -10,14 +10,14 @@ from metastore.domain.query_ids import holds_token, token_of
 from metastore.errors import MetastoreError
 from metastore.services.files.decisions import decide_dooms
 from metastore.services.files.emptied import with_empty_parents
-from metastore.services.files.journal import Journal
 from metastore.services.files.operations import DROPPED, TRUNCATED
+from metastore.services.files.service import FileService
 from metastore.services.files.uses import unused
 from metastore.storage.repositories.locations import UNUSED, Use
 from metastore.storage.repositories.retired_locations import Doom, RetiredLocation
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import FoundFile, Warehouse
+from metastore.warehouse.filesystem import FoundFile
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 _AT_ONCE: Final = 20  # locations that are looked at before they go
@@ -38,13 +38,8 @@ class Doomed(NamedTuple):
         return self.whole or bool(self.places)
 
 
-class RetiredCleaning:
+class RetiredCleaning(FileService):
     """Has the journal remove retired locations, some of a table at once."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
 
     def clean(self, due: Iterable[RetiredLocation], *, dry_run: bool) -> list[CleanedLocation]:
         """Returns what was, or would be, removed; nothing of what is in use, or that another cleaner is at."""

@@ -10,24 +10,18 @@ from metastore.domain.query_ids import is_registered_form
 from metastore.errors import MetastoreError, UnavailableError
 from metastore.services.files.decisions import decide_removal
 from metastore.services.files.emptied import STAGING, with_empty_parents
-from metastore.services.files.journal import Journal
+from metastore.services.files.service import FileService
 from metastore.services.files.uses import unused, uses
 from metastore.services.rules.tables import is_view
-from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import FoundFile, Warehouse
+from metastore.warehouse.filesystem import FoundFile
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 _REASON = "registered nowhere"
 
 
-class UnregisteredCleaning:
+class UnregisteredCleaning(FileService):
     """Looks for them, table by table. Only the file system knows how old they are, so its clock counts."""
-
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
-        self._store = store
-        self._journal = journal
-        self._warehouse = warehouse
 
     def clean(self, table_id: int, grace: timedelta, *, dry_run: bool) -> list[CleanedLocation]:
         """Returns what was, or would be, removed of one table."""

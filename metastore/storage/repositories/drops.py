@@ -69,7 +69,7 @@ _FIND = text(f"""
     ORDER BY id DESC
 """)  # noqa: S608 - only constants of this module
 _OVER = text("SELECT id FROM drops WHERE kept_until <= now() ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED")
-_LOCK = text("SELECT id FROM drops WHERE id = :id FOR UPDATE")
+_LOCK = text("SELECT id FROM drops WHERE id = :id AND kept_until > now() FOR UPDATE")
 
 # Its database is what all queries find a table by. Writes under way are of no use any more: their files are removed
 # when the table is back, or gone.
@@ -167,14 +167,17 @@ _PURGE = tuple(
 # In no order, which would be sorted on disk: the table is locked, so that nobody else adds the same names.
 _CHOSEN = """drop_id = :drop_id AND (cast(:names AS text[]) IS NULL OR name = ANY (cast(:names AS text[])))"""
 _RESTORE = text(f"""
-    WITH owner AS MATERIALIZED ({owner(":table_id")}), stored AS (
-        INSERT INTO partitions (table_id, id, name, {_OWN}) OVERRIDING SYSTEM VALUE
-        SELECT table_id, id, name, {_OWN} FROM owner, dropped_partitions WHERE {_CHOSEN}
-        RETURNING id
-    )
-    SELECT array_agg(id), pg_notify('{CHANNEL}', '') FROM stored
+    WITH owner AS MATERIALIZED ({owner(":table_id")})
+    INSERT INTO partitions (table_id, id, name, {_OWN}) OVERRIDING SYSTEM VALUE
+    SELECT table_id, id, name, {_OWN} FROM owner, dropped_partitions WHERE {_CHOSEN};
+    SELECT pg_notify('{CHANNEL}', '')
 """)  # noqa: S608 - only constants of this module
-_RESTORED = text(f"DELETE FROM dropped_partitions WHERE {_CHOSEN}")  # noqa: S608 - only constants of this module
+_RESTORED = text(f"DELETE FROM dropped_partitions WHERE {_CHOSEN} RETURNING id")  # noqa: S608 - constants
+# Its rows, which may be many, go when it is purged. Files of it that have not come back are nobody's.
+_END = text("""
+    UPDATE file_operations SET drop_id = NULL WHERE drop_id = :id;
+    UPDATE drops SET kept_until = '-infinity' WHERE id = :id
+""")
 _VALUES = text("""
     SELECT drop_id, p.id, "values" FROM dropped_partitions AS p JOIN drops ON drops.id = drop_id
     WHERE table_id = :table_id
@@ -338,11 +341,10 @@ class Drops:
         Raises AlreadyExistsError where one of the names is taken.
         """
         given = {"drop_id": drop_id, "table_id": table_id, "names": None if names is None else array_literal(names)}
-        ids = self._connection.execute(_RESTORE, given).scalar_one()
-        if names is not None:
-            self._connection.execute(_RESTORED, given)
+        self._connection.execute(_RESTORE, given)
+        ids = None if names is None else self._connection.execute(_RESTORED, given).scalars()
+        only = None if ids is None else number_array_literal(ids)
         for relation in ("skewed_locations", "column_statistics", "privileges", "partition_dependencies"):
-            only = None if names is None else number_array_literal(ids or ())
             self._connection.execute(_ROWS_BACK[relation], {"drop_id": drop_id, "ids": only})
 
     def retype(self, table: TableRef) -> None:
@@ -359,5 +361,4 @@ class Drops:
 
     def end(self, drop_id: int) -> None:
         """Ends the drop: all of it is back."""
-        for rows, column in (("dropped_partitions", "drop_id"), ("dropped_rows", "drop_id"), ("drops", "id")):
-            self._connection.execute(text(f"DELETE FROM {rows} WHERE {column} = :id"), {"id": drop_id})  # noqa: S608
+        self._connection.execute(_END, {"id": drop_id})

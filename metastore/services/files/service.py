@@ -1,0 +1,16 @@
+"""What all have that decide, and have the journal do, something with files."""
+
+from __future__ import annotations
+
+from metastore.services.files.journal import Journal
+from metastore.storage.unit_of_work import Store
+from metastore.warehouse.filesystem import Warehouse
+
+
+class FileService:
+    """The catalog, the journal and the directories."""
+
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
+        self._store = store
+        self._journal = journal
+        self._warehouse = warehouse
