@@ -14,7 +14,7 @@ from metastore.errors import (
     InvalidOperationError,
     NotFoundError,
 )
-from metastore.services.entry.changing import ChangingService
+from metastore.services.cascade.changing import ChangingService
 from metastore.services.files.decisions import decide_removal
 from metastore.services.files.operations import UNDONE
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database

@@ -16,9 +16,9 @@ from metastore.errors import (
     NotFoundError,
 )
 from metastore.services.cascade.acid_tables import forget_dropped_database
+from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.dropping import drop_table
-from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import decide_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text

@@ -8,8 +8,8 @@ from metastore.encoding.binary import EncodedList
 from metastore.encoding.json import encode_json
 from metastore.encoding.redaction import kept_secrets
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
+from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.dropping import drop_with_files
-from metastore.services.entry.changing import ChangingService
 from metastore.services.rules.indexes import holder_of_index, of_index, timed
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import copied

@@ -8,11 +8,11 @@ from metastore.domain.names import TableName
 from metastore.encoding.redaction import kept_secrets
 from metastore.errors import AlreadyExistsError, InvalidOperationError
 from metastore.services.cascade.buckets import keep_partition_buckets
+from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.columns import forget_columns_of_partitions
 from metastore.services.cascade.dependencies import follow_renamed
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
-from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import Looked, decide_moves, refer
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_directory

@@ -10,8 +10,8 @@ from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
+from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.dependencies import follow_added, follow_dropped, is_dependent
-from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import InTheWayError, decide_removal
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.retirement import replaced_by

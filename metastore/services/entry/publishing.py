@@ -10,8 +10,8 @@ from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
+from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.dependencies import check_writable
-from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import refer
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.retirement import replaced_places, retire

@@ -20,13 +20,13 @@ from metastore.errors import (
 )
 from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.buckets import check_bucketing_columns, keep_table_order
+from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.columns import forget_columns_of_table
 from metastore.services.cascade.dependencies import check_alter, follow_altered
 from metastore.services.cascade.dropping import Keeping, drop_with_files
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.clock import Clock
-from metastore.services.entry.changing import ChangingService
 from metastore.services.files.decisions import Looked, decide_moves, refer
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate

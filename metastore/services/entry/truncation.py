@@ -10,7 +10,7 @@ from metastore.domain.column_statistics import ACCURATE, COUNTS
 from metastore.domain.events import Event
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError, UnavailableError
-from metastore.services.entry.changing import ChangingService
+from metastore.services.cascade.changing import ChangingService
 from metastore.services.files.decisions import decide_truncation
 from metastore.services.files.emptied import OWN_DIRECTORIES
 from metastore.services.rules.events import alter_partitions, befores, table_text
