@@ -133,7 +133,7 @@ class Partitions:
 
 
 def named(names: Sequence[str]) -> Condition:
-    """Returns the partitions of these names. In a sub-select, PostgreSQL does not ask its statistics for each of them."""
+    """Returns the partitions of these names, in a sub-select: else PostgreSQL asks its statistics for each of them."""
     return Sql("partitions.name = ANY ((SELECT cast(%s AS text[]))::text[])", (array_literal(names),))
 
 
