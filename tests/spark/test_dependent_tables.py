@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -23,24 +24,49 @@ from spark_client.scan.lineage import DependentScan
 HOURS = range(1, 25)
 
 
+@contextmanager
+def current(spark: Session, name: str) -> Iterator[str]:
+    """Makes a database the current one."""
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {name}")
+    spark.sql(f"USE {name}")
+    yield name
+    spark.sql("USE default")
+
+
 @pytest.fixture
 def database(spark: Session, table_name: str) -> Iterator[str]:
     """The current one: empty, and dropped afterwards."""
-    spark.sql(f"CREATE DATABASE {table_name}")
-    spark.sql(f"USE {table_name}")
-    yield table_name
-    spark.sql("USE default")
+    with current(spark, table_name):
+        yield table_name
     spark.sql(f"DROP DATABASE {table_name} CASCADE")
 
 
-@pytest.fixture
-def seed(spark: Session, database: str) -> str:
-    """T as in the seed, with a row in each hour of the days 1 and 2; Tdep depends on it."""
+def make_seed(spark: Session) -> None:
+    """T as in the seed, without rows; Tdep depends on it."""
     spark.sql("create table T (key string, value string) partitioned by (ds string, hr string) stored as parquet")
+    spark.sql("create dependent table Tdep partitioned by (ds string) depends on table T")
+
+
+@pytest.fixture
+def empty_seed(spark: Session, database: str) -> str:
+    make_seed(spark)
+    return database
+
+
+@pytest.fixture(scope="module")
+def refusing(spark: Session) -> str:
+    """As the seed without rows; for tests that leave it so."""
+    with current(spark, "dependent_refusals") as name:
+        make_seed(spark)
+    return name
+
+
+@pytest.fixture
+def seed(spark: Session, empty_seed: str) -> str:
+    """With a row in each hour of the days 1 and 2."""
     values = ", ".join(f"('k{hour % 3}', 'v', '{day}', '{hour}')" for day in (1, 2) for hour in HOURS)
     spark.sql(f"insert into T values {values}")
-    spark.sql("create dependent table Tdep partitioned by (ds string) depends on table T")
-    return database
+    return empty_seed
 
 
 def count(spark: Session, table: str, condition: str = "true") -> int:
@@ -218,20 +244,20 @@ def test_a_database_goes_whole_or_not_at_all(spark: Session, seed: str) -> None:
     spark.sql(f"create database {seed}")
 
 
-def test_the_statement_that_made_it(spark: Session, seed: str) -> None:
+def test_the_statement_that_made_it(spark: Session, empty_seed: str) -> None:
     spark.sql(
         "create dependent table Second comment 'it\\'s' partitioned by (DS) depends on T tblproperties ('b'='\\\\')"
     )
     made = spark.sql("show create table Second").collect()[0][0]
     assert made == (
-        f"CREATE DEPENDENT TABLE {seed}.second\nCOMMENT 'it\\'s'\nPARTITIONED BY (ds STRING)\n"
-        f"DEPENDS ON TABLE {seed}.t\nTBLPROPERTIES (\n  'b' = '\\\\')\n"
+        f"CREATE DEPENDENT TABLE {empty_seed}.second\nCOMMENT 'it\\'s'\nPARTITIONED BY (ds STRING)\n"
+        f"DEPENDS ON TABLE {empty_seed}.t\nTBLPROPERTIES (\n  'b' = '\\\\')\n"
     )
     spark.sql("drop table Second")
     spark.sql(made)
     assert spark.sql("show create table Second").collect()[0][0] == made
     text = spark.sql("show create table T").collect()[0][0].replace("`", "")
-    assert text.startswith(f"CREATE TABLE {seed}.t")
+    assert text.startswith(f"CREATE TABLE {empty_seed}.t")
 
 
 @pytest.mark.parametrize(
@@ -286,20 +312,21 @@ def test_values_of_all_types(spark: Session, database: str, values: list[str], k
         ("describe extended Tdep partition (ds='9')", NoSuchPartitionError, r"no partition \(ds=9\)"),
     ],
 )
-def test_what_is_refused(spark: Session, seed: str, statement: str, error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        spark.sql(statement)
-    assert partitions(spark, "Tdep") == []
+def test_what_is_refused(spark: Session, refusing: str, statement: str, error: type[Exception], text: str) -> None:
+    with current(spark, refusing):
+        with pytest.raises(error, match=text):
+            spark.sql(statement)
+        assert partitions(spark, "Tdep") == []
 
 
-def test_twice(spark: Session, seed: str) -> None:
+def test_twice(spark: Session, empty_seed: str) -> None:
     spark.sql("alter table Tdep add partition (ds='1')")
     with pytest.raises(PartitionExistsError, match="ds=1"):
         spark.sql("alter table Tdep add partition (ds='1')")
     spark.sql("create dependent table if not exists Tdep partitioned by (ds) depends on T")
 
 
-def test_a_temporary_view_of_that_name_is_meant(spark: Session, seed: str) -> None:
+def test_a_temporary_view_of_that_name_is_meant(spark: Session, empty_seed: str) -> None:
     spark.range(3).createOrReplaceTempView("Tdep")
     try:
         described: list[Any] = spark.sql("describe extended Tdep").collect()
