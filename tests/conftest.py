@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from hypothesis import HealthCheck, settings
+
+from tests.fixtures.java_options import set_java_options
 
 # On a busy machine an example may take any time, and drawing one, too: nothing is decided by it.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-# Spark's settings for every process that a test starts.
-os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "fixtures" / "spark")
+set_java_options()
 
 # A plugin comes after those that it imports: pytest rewrites their assertions first.
 pytest_plugins = [

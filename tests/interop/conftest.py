@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ from tests.wire.security.conftest import (  # noqa: F401 - fixtures
     start,
     tls_options,
 )
+
+os.environ.pop("JDK_JAVA_OPTIONS", None)  # Trino and Flink have their own, which exclude some of these
 
 REPORTS = pytest.StashKey[list[Report]]()
 
