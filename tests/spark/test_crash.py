@@ -18,7 +18,7 @@ def test_killed_writers_leave_the_old_state_or_the_new(
     spark: SparkSession, metastore: MetastoreClient, table_name: str, in_place: bool
 ) -> None:
     make_table(metastore, table_name, "id bigint, k int", "p int")
-    figures = crash(spark, metastore, table_name, KILLS, readers=0 if in_place else 2, in_place=in_place)
+    figures = crash(spark, metastore, table_name, KILLS, readers=0 if in_place else 1, in_place=in_place)
     assert figures.kills.total() == KILLS
     assert figures.tally.wrong == [], figures
     assert figures.unreferenced == [], figures

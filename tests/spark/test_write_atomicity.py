@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +18,8 @@ from spark_client.table import settings
 from spark_client.table.settings import IN_PLACE, MODE
 from spark_client.write import journal
 from spark_client.write.insert import Insert, insert_all, insert_into
-from tests.fixtures.sparks import environment
+from tests.bench.writing.crash import writers
+from tests.bench.writing.writer import KILLED
 from tests.spark.tables import change_skew, files_below, folder, frame, make_table, skewed
 
 SCHEMA = "id long, x int, m int"
@@ -106,34 +104,13 @@ def test_an_error_after_publishing_leaves_the_new_rows(
     assert bool(list(versions.iterdir())) == overwrite
 
 
-KILLED = """
-import os, sys
-from pyspark.sql import SparkSession
-from spark_client.context import Context
-from metastore.client import MetastoreClient
-from spark_client.write.insert import insert_into
-
-uri, table = sys.argv[1:]
-settings = {"spark.ui.enabled": "false", "spark.driver.memory": "512m", "spark.sql.shuffle.partitions": "1"}
-spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
-context = Context(spark, MetastoreClient(uri), lambda name: os._exit(9) if name == "placed" else None)
-data = spark.sql("SELECT * FROM VALUES (11L, 7, 1), (12L, 8, 1), (13L, 0, 3), (14L, 7, 3)")
-insert_into(context, table, data, partition={}, overwrite=True)
-"""
-
-
-def test_a_killed_writer_leaves_only_what_bears_its_name(context: Context, table: Table, tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_only_what_bears_its_name(context: Context, table: Table) -> None:
+    """A program of its own, which is killed when all is ready to be published; Java's process outlives it."""
     assert table.location is not None
     before = files_below(table.location)
-    script = tmp_path / "killed.py"
-    script.write_text(KILLED)
-    uri = str(context.metastore.addresses[0])
-    arguments = [sys.executable, str(script), uri, f"default.{table.name}"]
-    root = Path(__file__).parents[2]
-    killed = subprocess.run(
-        arguments, cwd=root, env={**environment(), "PYTHONPATH": str(root)}, capture_output=True, check=False
-    )
-    assert killed.returncode == 9, killed.stderr.decode()[-2000:]
+    order = {"table": table.full_name, "kind": "overwrite", "k": 7, "write_mode": "versions", "lease": 300}
+    with writers(context.spark, str(context.metastore.addresses[0]), changes=False) as write_and_die:
+        assert write_and_die(**order, step="placed", number=1, delay=None) == KILLED
     assert ids(context, table) == [1, 2, 3]
     left = files_below(table.location) - before
     assert before <= files_below(table.location)
