@@ -15,7 +15,7 @@ from metastore.services.rules.statistics_values import combined, complete_column
 from metastore.storage.references import StoredPartition, StoredTable, TableRef
 from metastore.storage.repositories.column_statistics import Analyzed
 from metastore.storage.repositories.partitions import named
-from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.repositories.partitions_write import as_changed
 from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, Partition, Table
@@ -188,9 +188,7 @@ def _update(
     """Gives partitions new parameters, where they are others."""
     changed = [partition for name, partition in there.items() if _changed(partition.partition, parameters[name])]
     keep_fresh(work, table, [partition.id for partition in changed])
-    work.partitions_write.update(
-        table, [NamedPartition(partition.name, partition.partition, partition.id) for partition in changed]
-    )
+    work.partitions_write.update(table, as_changed(changed))
 
 
 def _changed(struct: Table | Partition, parameters: dict[str, str]) -> bool:

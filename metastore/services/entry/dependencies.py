@@ -20,7 +20,7 @@ from metastore.services.rules.tables import VIEW, prepare
 from metastore.storage.references import StoredPartition, StoredTable, TableRef
 from metastore.storage.repositories.dependencies import PartitionEdge, Spec, TableEdge
 from metastore.storage.repositories.partitions import named
-from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.repositories.partitions_write import as_changed
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import Dependencies, PartitionDependency, TableDependency
@@ -117,14 +117,10 @@ class DependencyService:
         before = befores(
             [partition._replace(partition=_reading(partition, named_bases[bases[partition.id]])) for partition in there]
         )
-        work.partitions_write.update(
-            stored.ref, [NamedPartition(partition.name, partition.partition, partition.id) for partition in there]
-        )
+        work.partitions_write.update(stored.ref, as_changed(there))
         work.dependencies.publish(stored.ref, base.id, [partition.id for partition in there])
-        after = [
-            NamedPartition(partition.name, _reading(partition, _named_ref(base)), partition.id) for partition in there
-        ]
-        work.record(*alter_partitions(table_text(table), before, after))
+        read = [partition._replace(partition=_reading(partition, _named_ref(base))) for partition in there]
+        work.record(*alter_partitions(table_text(table), before, as_changed(read)))
         work.partitions_write.announce()
 
     def upwards(

@@ -13,7 +13,7 @@ from metastore.services.cascade.columns import forget_columns_of_partitions
 from metastore.services.cascade.dependencies import follow_renamed
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
-from metastore.services.files.decisions import Looked, decide_moves, refer
+from metastore.services.files.decisions import Looked, UnseenError, decide_moves, refer
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_directory
 from metastore.services.rules.events import alter_partitions, befores, table_text
@@ -54,15 +54,13 @@ class PartitionAlterService(ChangingService):
         """
         properties = context or {}
         counted: dict[str, DirectoryStatistics | None] = {}
+
+        def count(places: Sequence[str]) -> None:
+            counted.update(dict.fromkeys(places) | self._warehouse.statistics(places))
+
         if updates_statistics(properties):
-            self._count(counted, _places([partition for partition in new if not _says_statistics(partition)]))
-        while True:
-            try:
-                self._journal.attempt(lambda _: self._alter(table, new, properties, counted))
-            except _UncountedError as found:
-                self._count(counted, found.places)
-            else:
-                return
+            count(_places([partition for partition in new if not _says_statistics(partition)]))
+        self._journal.attempt(lambda _: self._alter(table, new, properties, counted), count)
 
     def _alter(
         self,
@@ -166,10 +164,6 @@ class PartitionAlterService(ChangingService):
         relocate(new.partition.sd, move)
         return move
 
-    def _count(self, counted: dict[str, DirectoryStatistics | None], places: Sequence[str]) -> None:
-        """Adds the files of these places: nothing is locked while they are asked for."""
-        counted |= dict.fromkeys(places) | self._warehouse.statistics(places)
-
     def _successor(
         self,
         rules: PartitionRules,
@@ -209,24 +203,16 @@ class PartitionAlterService(ChangingService):
         return changed
 
 
-class _UncountedError(Exception):
-    """Statistics are to be counted, and these places have not been."""
-
-    def __init__(self, places: Sequence[str]) -> None:
-        super().__init__(places)
-        self.places = places
-
-
 def _recount(
     changed: Sequence[tuple[StoredPartition, NamedPartition]], counted: Mapping[str, DirectoryStatistics | None]
 ) -> None:
     """Fills in what was counted where basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats).
 
-    Raises _UncountedError where that is more than what was counted.
+    Raises UnseenError where that is more than what was counted.
     """
     differing = [new.partition for old, new in changed if _differ(new.partition, old.partition)]
     if uncounted := [place for place in _places(differing) if place not in counted]:
-        raise _UncountedError(uncounted)
+        raise UnseenError(uncounted)
     fill_statistics(differing, counted)
 
 

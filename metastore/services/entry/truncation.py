@@ -11,7 +11,7 @@ from metastore.domain.events import Event
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError, UnavailableError
 from metastore.services.cascade.changing import ChangingService
-from metastore.services.files.decisions import decide_truncation
+from metastore.services.files.decisions import UnseenError, decide_truncation
 from metastore.services.files.emptied import OWN_DIRECTORIES
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.lookup import get_table
@@ -19,7 +19,7 @@ from metastore.services.rules.table_data import check_unprotected, directories, 
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.drops import TRUNCATED
 from metastore.storage.repositories.partitions import named
-from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.repositories.partitions_write import as_changed
 from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
@@ -44,13 +44,12 @@ class TruncationService(ChangingService):
             UnavailableError: files cannot be deleted now; it is tried again in the background.
         """
         inside: dict[str, list[str]] = {}
+
+        def look(places: Sequence[str]) -> None:
+            inside.update({place: self._inside(place) for place in places})
+
         action = partial(self._truncate, name, partitions, inside if delete_data else None, purge)
-        removing: list[int] | None = None
-        while removing is None:
-            try:
-                removing = self._journal.attempt(action)
-            except _NotListedError as unknown:
-                inside |= {place: self._inside(place) for place in unknown.places}
+        removing = self._journal.attempt(action, look)
         if failed := self._journal.carry_out(removing):
             raise UnavailableError(next(iter(failed.values())).error)
 
@@ -78,7 +77,7 @@ class TruncationService(ChangingService):
             doomed = [place for sd in owners for place in directories(sd)] if inside is not None else []
             self._check_alone(work, stored, doomed, None if whole else [partition.id for partition in chosen])
             if inside is not None and (unknown := [text for text in doomed if text not in inside]):
-                raise _NotListedError(unknown)
+                raise UnseenError(unknown)
             drop_id = self._keeping.begin(work, TRUNCATED, name, stored, purge=purge, partitions=len(chosen))
             if drop_id is not None:
                 work.drops.keep(drop_id, stored.ref.id, None if whole else [partition.id for partition in chosen])
@@ -114,18 +113,10 @@ class TruncationService(ChangingService):
         before = befores(chosen)
         for partition in chosen:
             _empty(partition.partition)
-        changed = [NamedPartition(partition.name, partition.partition, partition.id) for partition in chosen]
+        changed = as_changed(chosen)
         work.partitions_write.update(stored.ref, changed)
         work.column_statistics.delete(stored.ref.id, [partition.id for partition in chosen], None, None)
         return alter_partitions(table_text(table), before, changed, truncated=True)
-
-
-class _NotListedError(Exception):
-    """Directories in which nobody has looked yet."""
-
-    def __init__(self, places: Sequence[str]) -> None:
-        super().__init__(places)
-        self.places = places
 
 
 def _chosen(work: UnitOfWork, stored: StoredTable, names: Sequence[str] | None) -> list[StoredPartition]:

@@ -24,6 +24,14 @@ class InTheWayError(ConflictError):
         self.moves = list(moves)
 
 
+class UnseenError(Exception):
+    """Places at which must be looked, while no transaction is open, before an attempt is made anew."""
+
+    def __init__(self, places: Sequence[str]) -> None:
+        super().__init__(places)
+        self.places = places
+
+
 class Looked(set[Move]):
     """Moves of which it is known that nothing was where they go."""
 

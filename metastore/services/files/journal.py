@@ -21,7 +21,7 @@ from metastore.errors import (
     InvalidOperationError,
     MetastoreError,
 )
-from metastore.services.files.decisions import InTheWayError, Looked
+from metastore.services.files.decisions import InTheWayError, Looked, UnseenError
 from metastore.services.files.moves import Move, follow
 from metastore.services.files.operations import TRUNCATED, UNDONE, Performer
 from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
@@ -80,8 +80,8 @@ class Journal:
         self._held: set[int] = set()  # what this process is at
         self._undone: deque[tuple[int, list[str]]] = deque()  # what could not be undone yet
 
-    def attempt(self, action: Callable[[Looked], T]) -> T:
-        """Returns what the action returns, once nothing is in its way.
+    def attempt(self, action: Callable[[Looked], T], look: Callable[[Sequence[str]], object] = lambda _: None) -> T:
+        """Returns what the action returns, once nothing is in its way. `look`: looks at places for it (UnseenError).
 
         Raises ConflictError where that takes too long, InvalidOperationError where something is where a move goes.
         """
@@ -89,6 +89,8 @@ class Journal:
         while True:
             try:
                 return action(looked)
+            except UnseenError as unseen:
+                look(unseen.places)
             except InTheWayError as found:
                 self._check_free(found.moves)
                 looked.update(found.moves)

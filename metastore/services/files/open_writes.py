@@ -9,7 +9,7 @@ from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.moves import Move, relocate
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.references import StoredTable, TableRef
-from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.repositories.partitions_write import as_changed
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 
@@ -43,8 +43,7 @@ def rewrite_partitions(work: UnitOfWork, table: TableRef, chosen: Condition | No
     for stored in partitions:
         for move in moves:
             relocate(stored.partition.sd, move)
-    changed = [NamedPartition(stored.name, stored.partition, stored.id) for stored in partitions]
-    work.partitions_write.update(table, changed)
+    work.partitions_write.update(table, as_changed(partitions))
 
 
 def ended(query_id: str, to: str = "") -> NotFoundError:

@@ -16,7 +16,7 @@ from metastore.services.rules.locations import places_of
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS, TRUNCATED, Drop
 from metastore.storage.repositories.partitions import identified
-from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.repositories.partitions_write import as_changed
 from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import copied
@@ -96,7 +96,7 @@ def _partitions(
             moves,
             exact=partition.id in exact,
         )
-    changed = [NamedPartition(partition.name, partition.partition, partition.id) for partition in there]
+    changed = as_changed(there)
     work.partitions_write.update(live.ref, changed)
     work.column_statistics.delete(live.ref.id, list(was), None, None)
     work.record(*alter_partitions(table_text(live.encoded.decode()), before, changed))

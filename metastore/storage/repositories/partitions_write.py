@@ -6,7 +6,7 @@ Rows travel as one value per column and are unnested by PostgreSQL.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,7 @@ from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.postgres.listener import CHANNEL
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.queries.owner import owner
-from metastore.storage.references import TableRef
+from metastore.storage.references import StoredPartition, TableRef
 from metastore.storage.schema import partitions
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
@@ -127,6 +127,11 @@ class NamedPartition(NamedTuple):
     def shared(self) -> Descriptor:
         """Returns what it shares with others."""
         return self.descriptor or shared_part(self.partition.sd)
+
+
+def as_changed(stored: Iterable[StoredPartition]) -> list[NamedPartition]:
+    """Returns what was read, and has been changed since, for `update`."""
+    return [NamedPartition(partition.name, partition.partition, partition.id) for partition in stored]
 
 
 class DeletedPartitions(NamedTuple):
