@@ -37,8 +37,8 @@ def admit_descriptors(roots: Roots, table: Table, new: Iterable[StorageDescripto
 
 def places_of(sd: StorageDescriptor) -> list[str]:
     """Lists where rows lie: the location and those of skewed values, but for texts that name no place."""
-    own = [sd.location] if sd.location else []
-    return [*own, *paths.absolute(sd.skewedInfo.skewedColValueLocationMaps.values())]
+    own, skewed = [sd.location] if sd.location else [], sd.skewedInfo.skewedColValueLocationMaps
+    return [*own, *paths.absolute(skewed.values())] if skewed else own
 
 
 def is_managed(table: Table) -> bool:
