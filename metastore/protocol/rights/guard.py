@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from metastore.domain.names import DEFAULT_CATALOG, TableName
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError
 from metastore.protocol.methods import Method
 from metastore.protocol.rights.audit import Trail, audited
@@ -51,15 +51,25 @@ def _refused(*_: Any) -> Any:
     raise PermissionDeniedError("This metastore is read-only (METASTORE_READ_ONLY): ask one that is not")
 
 
-def _blur(sees: Sees, error: MetastoreError, values: Iterable[Any]) -> None:
+def _blur(sees: Sees, error: MetastoreError, rule: Rule, given: Given, values: Iterable[Any]) -> None:
     """Takes out of an error the names of hidden tables, but those that the caller has sent."""
     text, sent = str(error), repr(values).lower()
-    named = {full: TableName(DEFAULT_CATALOG, *full.split(".")) for full in _TABLE.findall(text) if full not in sent}
-    hidden = sees.hidden_tables(named.values()) if named else set()
-    for full, name in named.items():
-        if name in hidden and not (f"'{name.database}'" in sent and f"'{name.name}'" in sent):
+    names = {full: full.split(".") for full in _TABLE.findall(text) if full not in sent}
+    catalogs = _catalogs(rule, given) if names else ()
+    whole = [TableName(catalog, *name) for catalog in catalogs for name in names.values()]
+    hidden = sees.hidden_tables(whole) if whole else set()
+    for full, name in names.items():
+        is_hidden = any(TableName(catalog, *name) in hidden for catalog in catalogs)
+        if is_hidden and not all(f"'{part}'" in sent for part in name):
             text = re.sub(rf"\b{re.escape(full)}\b", HIDDEN, text)
     error.args = (text,)
+
+
+def _catalogs(rule: Rule, given: Given) -> set[str]:
+    """Returns those that a name in an error may be of: what the call is about, and the default one."""
+    about = (need for needs in rule.needs for need in needs(given))
+    named = (getattr(need, name, None) for need in about for name in ("what", "database", "table"))
+    return {DEFAULT_CATALOG} | {of.catalog for of in named if isinstance(of, TableName | DatabaseName)}
 
 
 def _guarded(rule: Rule, sees: Sees, names: tuple[str, ...], function: Function) -> Function:
@@ -79,7 +89,7 @@ def _guarded(rule: Rule, sees: Sees, names: tuple[str, ...], function: Function)
             answer = function(*values)
         except MetastoreError as error:
             if not error.is_refusal:
-                _blur(sees, error, values)
+                _blur(sees, error, rule, given, values)
             raise
         if rule.shown:
             answer = rule.shown(sees, given, answer)

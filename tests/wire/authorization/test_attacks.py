@@ -1,0 +1,115 @@
+"""What newer statements could tell or do past the rights: other catalogs, what is taken back, plans of what depends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from thrift.protocol.TBase import TExceptionBase
+from thrift.Thrift import TException
+
+from metastore.protocol.methods import served
+from tests.wire.authorization.arguments import Names, arguments_of
+from tests.wire.authorization.conftest import ADMIN
+from tests.wire.authorization.granting import grant, on_database, on_table
+from tests.wire.builders import columns, partition, table, unique
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Catalog,
+    CreateCatalogRequest,
+    Database,
+    HiveObjectRef,
+    HiveObjectType,
+    MetaException,
+    NoSuchObjectException,
+)
+from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest, DroppedRequest, UndropRequest
+
+Clients = Callable[..., Any]
+
+
+def told(call: Callable[[], Any]) -> str:
+    try:
+        return repr(call())
+    except (TException, TExceptionBase) as error:
+        return f"{error!r} {getattr(error, 'message', None)}"
+
+
+@pytest.fixture
+def chain(client_of: Clients) -> tuple[str, str]:
+    """A database of bob's with a table that depends on a hidden one, and the hidden one's database."""
+    root, shown, hidden = client_of(ADMIN), unique("shown"), unique("zsecret")
+    root.create_database(Database(name=shown, ownerName="patron"))
+    root.create_database(Database(name=hidden, ownerName="zowner"))
+    root.create_table(table(hidden, "zbase", [("ds", "string")], owner="zowner"))
+    root.add_partition(partition(hidden, "zbase", ["1"]))
+    request = CreateDependentTableRequest(shown, "dependent", columns(("ds", "")), hidden, "zbase", owner="patron")
+    root.create_dependent_table(request)
+    root.add_partition(partition(shown, "dependent", ["1"]))
+    grant(root, on_table(shown, "dependent"), "SELECT", "bob")
+    return shown, hidden
+
+
+def test_what_depends_on_something_hidden_tells_of_it_in_its_definition_alone(
+    client_of: Clients, chain: tuple[str, str]
+) -> None:
+    (shown, _), bob = chain, client_of("bob")
+    names = Names(shown, "dependent", "bob")
+    answers = {
+        name: told(lambda: getattr(bob, name)(*arguments_of(method, names)))  # noqa: B023 - called at once
+        for name, method in served().items()
+        if name not in ("set_ugi", "shutdown")
+    }
+    telling = {name for name, answer in answers.items() if "zsecret" in answer or "zbase" in answer}
+    assert telling <= {"get_table", "get_table_req", "get_table_objects_by_name", "get_table_objects_by_name_req"}
+    assert shown in answers["get_table"]
+
+
+def test_in_another_catalog_a_refusal_names_nothing_hidden(client_of: Clients, tmp_path: Any) -> None:
+    root, dropper, catalog = client_of(ADMIN), client_of("dropper"), unique("cat")
+    root.create_catalog(CreateCatalogRequest(Catalog(catalog, None, f"file:{tmp_path}")))
+    for name in ("shown", "zhidden"):
+        root.create_database(Database(name=name, catalogName=catalog, locationUri=f"file:{tmp_path}/{name}"))
+    root.create_table(table(f"@{catalog}#shown", "seen", [("ds", "string")]))
+    request = CreateDependentTableRequest("zhidden", "zdependent", columns(("ds", "")), "shown", "seen", catalog)
+    root.create_dependent_table(request)
+    grant(root, HiveObjectRef(HiveObjectType.TABLE, "shown", "seen", catName=catalog), "DROP", "dropper")
+    with pytest.raises(MetaException, match=r"\(hidden\) depends on it"):
+        dropper.drop_table(f"@{catalog}#shown", "seen", False)
+
+
+def test_what_another_dropped_is_not_taken_by_its_number(client_of: Clients) -> None:
+    root, bob, mine, hidden = client_of(ADMIN), client_of("bob"), unique("mine"), unique("zsecret")
+    root.create_database(Database(name=mine, ownerName="bob"))
+    root.create_database(Database(name=hidden, ownerName="zowner"))
+    root.create_table(table(hidden, "zbase", [("ds", "string")], owner="zowner"))
+    root.drop_table(hidden, "zbase", True)
+    (dropped,) = root.dropped(DroppedRequest(hidden))
+    with pytest.raises((MetaException, NoSuchObjectException)):
+        bob.dropped(DroppedRequest(hidden))
+    with pytest.raises((MetaException, NoSuchObjectException)):
+        bob.dropped(DroppedRequest())
+    assert bob.dropped(DroppedRequest(mine)) == []
+    for request in (
+        UndropRequest(mine, "zbase", id=dropped.id),
+        UndropRequest(mine, "zbase", newName="stolen", id=dropped.id),
+        UndropRequest(mine, id=dropped.id),
+        UndropRequest(hidden, "zbase", id=dropped.id),
+        UndropRequest(hidden, "zbase", newName="other"),
+    ):
+        answer = told(lambda: bob.undrop(request))  # noqa: B023 - called at once
+        assert "zowner" not in answer
+        assert "Exception" in answer
+    assert bob.get_all_tables(mine) == []
+
+
+def test_who_takes_back_anothers_table_does_not_get_it(client_of: Clients) -> None:
+    root, bob, name = client_of(ADMIN), client_of("bob"), unique("d")
+    root.create_database(Database(name=name, ownerName="zowner"))
+    grant(root, on_database(name), "CREATE", "bob")
+    root.create_table(table(name, "t", [("ds", "string")], owner="zowner"))
+    root.drop_table(name, "t", True)
+    told(lambda: bob.undrop(UndropRequest(name, "t")))
+    assert bob.get_all_tables(name) == []
+    with pytest.raises(NoSuchObjectException):
+        bob.get_table(name, "t")
