@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint bench bench-zipf crash image-steps spark-versions doors interop hive-tests generate clean
+.PHONY: help demo test quick lint bench bench-zipf crash audit image-steps spark-versions doors interop hive-tests generate clean
 READY := .venv/.ready
 # A worker for each core. Files are given out in the order of their names: the slow ones come first.
 PARALLEL := --numprocesses logical --maxprocesses 4 --no-loadscope-reorder
@@ -30,6 +30,9 @@ crash: $(READY)  ## Kill writers at every step, and let writers race: make crash
 
 bench-zipf: $(READY)  ## Measure list bucketing beside other layouts; writes docs/zipf.* and the table in docs/benchmarks.md
 	@.venv/bin/python -W ignore -m tests.bench.zipf $(ARGS)
+
+audit: $(READY)  ## Look up what the image has among known vulnerabilities (not part of the tests)
+	@.venv/bin/python scripts/audit.py
 
 image-steps: $(READY)  ## Run the steps of the Dockerfile without Docker, and its server as an unprivileged user (not part of the tests)
 	@.venv/bin/python scripts/image_steps.py
