@@ -45,6 +45,7 @@ class Step(enum.Enum):
 
     READ = enum.auto()  # bytes from its client
     WRITE = enum.auto()  # that its client takes bytes
+    HANDSHAKE = enum.auto()  # its turn: a part of a handshake of TLS is there
     CALL = enum.auto()  # a thread: a message is there
     MEMORY = enum.auto()  # memory for the rest of a large message
     CLOSE = enum.auto()
@@ -77,7 +78,6 @@ class Connection:
         memory: Memory,
         door: Door | None = None,
     ) -> None:
-        self.socket = sock
         self.busy = False
         self.peer = peer
         self.address = Address("")  # of many connections, once it is admitted
@@ -100,6 +100,11 @@ class Connection:
         self._taken = 0
         self._lingers = False  # what still arrives is dropped: its call has been refused
         self._doom = ""
+
+    @property
+    def socket(self) -> socket.socket:
+        """The client's."""
+        return self._opening.socket
 
     @property
     def held(self) -> int:
@@ -142,7 +147,7 @@ class Connection:
     def is_left(self) -> bool:
         """Whether its client has gone."""
         try:
-            return self.socket.recv(1, socket.MSG_PEEK) == b""
+            return socket.socket.recv(self.socket, 1, socket.MSG_PEEK) == b""
         except BlockingIOError:
             return False
         except OSError:
@@ -168,6 +173,9 @@ class Connection:
 
     def _receive(self) -> Step:
         got = self._reader.receive()
+        if got is None and self._opening.shaking:
+            self._begun = self._since()
+            return Step.HANDSHAKE
         if self._lingers:
             self._reader.replace(b"")
             return Step.CLOSE if got == 0 else Step.READ
@@ -176,6 +184,14 @@ class Connection:
                 self._ended("closed by the peer inside a message", logging.INFO)
             return Step.CLOSE
         return self._collect()
+
+    def shake_hands(self) -> Step:
+        """Goes on with a handshake of TLS."""
+        return self._guarded(self._shake_hands)
+
+    def _shake_hands(self) -> Step:
+        self._opening.shake_hands()
+        return Step.READ if self._opening.shaking else self._receive()
 
     def collect(self) -> Step:
         """Returns what is to be done with what has arrived."""
@@ -218,7 +234,7 @@ class Connection:
 
     def _shut_down(self, how: int) -> None:
         try:
-            self.socket.shutdown(how)
+            socket.socket.shutdown(self.socket, how)  # TLS, where there is any, is not asked: a thread may be inside it
         except OSError:
             logger.debug("connection from %s was gone already", self.peer)
 

@@ -12,7 +12,7 @@ from metastore.transport.door import Door
 from metastore.transport.http import Requests, TurnedAwayError
 from metastore.transport.layers import Layer, Wire
 from metastore.transport.sasl import Exchange, Sasl
-from metastore.transport.tls import FIRST_BYTES, OFF, REFUSED, REQUIRED, Tls
+from metastore.transport.tls import FIRST_BYTE, OFF, REFUSED, REQUIRED, Tls
 from metastore.transport.wire_format import PEEKED, WireFormat, detect
 
 _MOST: Final = 2**16  # bytes of a message of somebody who is not known
@@ -22,10 +22,12 @@ class Opening:
     """What a connection goes through, as its bytes arrive. Nothing here waits but `answer`.
 
     Attributes:
+        socket: the client's.
         layer: what lies between socket and Thrift; none: nothing.
         identity: who is there, once that is proved.
         refusal: why calls of this client are not worked on; none: they are. Known when Thrift is spoken.
         requests: what is spoken is HTTP; none: it is not.
+        shaking: whether TLS has begun and is not established: `shake_hands` is to be called.
         due: whether a message is there that `answer` is to be called for.
     """
 
@@ -34,8 +36,9 @@ class Opening:
         self.identity: Identity | None = None
         self.refusal: str | None = None
         self.requests: Requests | None = None
+        self.shaking = False
         self.due = False
-        self._socket = sock
+        self.socket = sock
         self._reader = reader
         self._door = door
         self._tls: Tls | None = None
@@ -43,12 +46,33 @@ class Opening:
         self._limit = reader.limit
         if door.asks:
             reader.limit = min(reader.limit, _MOST)
+        if door.tls != OFF:
+            reader.through(self)
+
+    def recv(self, size: int, /) -> bytes:
+        """Receives what comes first. A handshake of TLS is left to `shake_hands`: it reads the socket itself."""
+        self.shaking = self.shaking or self.socket.recv(1, socket.MSG_PEEK) == FIRST_BYTE
+        if self.shaking:
+            raise BlockingIOError
+        self._reader.through(self.socket)
+        return self.socket.recv(size)
+
+    def shake_hands(self) -> None:
+        """Goes on with a handshake of TLS. Raises TurnedAwayError, TTransportException."""
+        if self._tls is None:
+            if self._door.certificate is None:
+                raise TurnedAwayError("it speaks TLS, and there is no certificate", REFUSED)
+            self._tls = self.layer = Tls(self.socket, self._door.certificate.context(self._door.client_certificates))
+            self.socket = self._tls.socket
+        if self._tls.shake_hands():
+            self.shaking = False
+            self._reader.through(self._tls)
 
     @property
     def awaited(self) -> bool:
         """Whether the client has to go on: it has begun something, or has not said who it is."""
         begun = self._exchange is not None or self.requests is not None
-        return self._door.asks or begun or bool(self._tls and not self._tls.established)
+        return self._door.asks or begun or self.shaking
 
     @property
     def encrypted(self) -> bool:
@@ -65,9 +89,9 @@ class Opening:
             if reader.unread < PEEKED:
                 return None
             first = reader.peek(PEEKED)
-            if first[:2] == FIRST_BYTES and self._tls is None:
-                self._begin_tls()
-            elif sasl.begins(first):
+            if first[:2] == FIRST_BYTE + b"\x03" and self._tls is None:
+                raise TurnedAwayError("it speaks TLS, which is off here (METASTORE_TLS=off)", REFUSED)
+            if sasl.begins(first):
                 self._exchange = Exchange(self._mechanism)
             elif http.begins(first):
                 self._begin_http()
@@ -100,7 +124,7 @@ class Opening:
             return
         self.identity = exchange.mechanism.identity
         self.tell(answer)
-        self._go_through(Sasl(self.layer or Wire(self._socket), exchange.mechanism, self._limit))
+        self._go_through(Sasl(self.layer or Wire(self.socket), exchange.mechanism, self._limit))
 
     def refused(self, reason: str) -> TurnedAwayError:
         """Returns the refusal of a client that has not begun to call."""
@@ -110,7 +134,7 @@ class Opening:
 
     def tell(self, data: bytes) -> bool:
         """Sends a few bytes; false: the peer does not take them."""
-        layer = self.layer or Wire(self._socket)
+        layer = self.layer or Wire(self.socket)
         try:
             layer.put(data)
             layer.flush()
@@ -118,15 +142,7 @@ class Opening:
             return False
         return True
 
-    def _begin_tls(self) -> None:
-        door = self._door
-        if door.tls == OFF or door.certificate is None:
-            raise TurnedAwayError("it speaks TLS, which is off here (METASTORE_TLS=off)", REFUSED)
-        context = door.certificate.context(door.client_certificates)
-        self._tls = Tls(Wire(self._socket), context)
-        self._go_through(self._tls)
-
-    def _go_through(self, layer: Tls | Sasl) -> None:
+    def _go_through(self, layer: Sasl) -> None:
         """Puts the layer between: what has arrived and is not read, and what arrives from now on, comes through it."""
         self.layer = layer
         layer.first = self._reader.through(layer)
@@ -142,7 +158,7 @@ class Opening:
         if self._door.tls == REQUIRED and not encrypted:
             raise http.refusal(403, self._door.refusal(None, encrypted=False))
         self.requests = Requests(self._door, self.identity, encrypted=encrypted, tell=self.tell)
-        self.layer = self.layer or Wire(self._socket)
+        self.layer = self.layer or Wire(self.socket)
 
     def _http(self) -> WireFormat | None:
         """Does the same for HTTP: before a body is read, it must be known who sends it."""

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from thrift.transport.TTransport import TTransportException
 
-from metastore.transport.layers import Layer
-
 logger = logging.getLogger("metastore.transport")
 
-FIRST_BYTES: Final = b"\x16\x03"
+FIRST_BYTE: Final = b"\x16"  # of a frame it would be the length, of 369 MB or more
 REFUSED: Final = b"\x15\x03\x03\x00\x02\x02\x28"  # an alert: fatal, handshake_failure
-_CHUNK: Final = 2**18
+_RECORD: Final = 2**14  # bytes that one has at most
 _LOOK: Final = 1.0  # seconds between two looks whether a file has changed
 
 OFF, OPTIONAL, REQUIRED = "off", "optional", "required"
@@ -99,82 +97,75 @@ class Certificate:
 
 
 class Tls:
-    """The layer: its handshake happens while bytes arrive."""
+    """The layer, on the socket itself, not on buffers in memory: a record is read, or written, by one call into
+    OpenSSL, so that a thread gives way to others no more often than without TLS.
+    """
 
-    def __init__(self, below: Layer, context: ssl.SSLContext) -> None:
-        self._below = below
-        self._arrived = ssl.MemoryBIO()
-        self._leaving = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._arrived, self._leaving, server_side=True)
-        self.first = b""  # what had arrived before
-        self.established = False
-        self._read: Callable[[int], bytes] = self._tls.read
+    held = 0  # what OpenSSL has of a record is out of sight, and no larger than one
 
-    @property
-    def held(self) -> int:
-        """Bytes of a record that is not whole."""
-        return self._arrived.pending
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
+        """Takes over the socket's file descriptor: `socket` is what the connection has from now on."""
+        self.socket = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        self._read, self._write = self.socket.read, self.socket.write
+        self._leaving: list[bytes | memoryview] = []
 
     @property
     def peer_certificate(self) -> dict[str, Any]:
         """What the client's certificate says; empty: it has shown none."""
-        return self._tls.getpeercert() or {}
+        return self.socket.getpeercert() or {}
+
+    def shake_hands(self) -> bool:
+        """Goes on with the handshake; false: more has to arrive. Raises TTransportException where it fails."""
+        try:
+            self.socket.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        except ssl.SSLEOFError as error:
+            raise _lost("closed by the peer inside a handshake") from error
+        except ssl.SSLWantWriteError as error:
+            raise _lost("lost: a handshake's few kilobytes are not taken") from error
+        except ssl.SSLError as error:
+            raise TTransportException(message=f"TLS: {_reason(error)}") from error
+        except OSError as error:
+            raise _lost(f"lost: {error.strerror}") from error
+        return True
 
     def recv(self, size: int, /) -> bytes:
-        """Raises TTransportException where the handshake fails, or somebody changed the bytes."""
-        first, self.first = self.first, b""
-        data = first or self._below.recv(size)
-        if not data:
-            return b""
-        self._arrived.write(data)
+        """Raises TTransportException where somebody changed the bytes."""
         try:
-            if not self.established:
-                self._shake_hands()
-            return self._plain(len(data))
+            first = self._read(_RECORD)
+            return first if len(first) < _RECORD else self._more(first, size)
+        except ssl.SSLWantReadError:
+            raise BlockingIOError from None
         except ssl.SSLError as error:
-            self._tell()
             raise TTransportException(message=f"TLS: {_reason(error)}") from error
 
     def put(self, data: bytes | memoryview) -> None:
-        self._tls.write(data)
-        self._below.put(self._leaving.read())
+        self._leaving.append(data)
 
     def flush(self) -> None:
-        self._below.flush()
+        leaving = self._leaving
+        while leaving:
+            try:
+                self._write(leaving[0])  # all of it, or it is to be called again with the same
+            except ssl.SSLWantWriteError:
+                raise BlockingIOError from None
+            except ssl.SSLError as error:
+                raise BrokenPipeError(0, _reason(error)) from error
+            del leaving[0]
 
-    def _shake_hands(self) -> None:
-        try:
-            self._tls.do_handshake()
-        except ssl.SSLWantReadError:
-            self._tell()
-            raise BlockingIOError from None
-        self.established = True
-        self._tell()
-
-    def _plain(self, size: int) -> bytes:
-        """Reads all that can be read: a socket that has nothing more does not wake anybody for it.
-
-        `size`: bytes that have arrived last; of what can be read, most often as many.
-        """
-        try:
-            first = self._read(size)
-        except ssl.SSLWantReadError:
-            raise BlockingIOError from None
-        if not (self._arrived.pending or self._tls.pending()):
-            return first
-        pieces = [first]
+    def _more(self, first: bytes, size: int) -> bytes:
+        """Reads on behind a full record: `size` bytes, or what there is."""
+        pieces, left = [first], size - len(first)
         with contextlib.suppress(ssl.SSLWantReadError):
-            while piece := self._read(_CHUNK):
+            while left > 0 and (piece := self._read(_RECORD)):
                 pieces.append(piece)
+                left -= len(piece)
         return b"".join(pieces)
 
-    def _tell(self) -> None:
-        """Sends what the handshake has to say, a few kilobytes. A peer that does not take them is gone."""
-        try:
-            self._below.put(self._leaving.read())
-            self._below.flush()
-        except OSError as error:
-            raise TTransportException(TTransportException.NOT_OPEN, "lost: inside a handshake") from error
+
+def _lost(text: str) -> TTransportException:
+    return TTransportException(TTransportException.NOT_OPEN, text)
 
 
 def _no_password() -> str:

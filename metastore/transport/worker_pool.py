@@ -15,6 +15,7 @@ from metastore.transport.admission import Admission
 from metastore.transport.connection import Connection, Step
 from metastore.transport.door import Door
 from metastore.transport.fair_queue import FairQueue
+from metastore.transport.handshakes import Handshakes
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
@@ -51,6 +52,7 @@ class WorkerPool:
         self._underway: set[Connection] = set()  # a part of a message has arrived, or of a reply has not left
         self._for_memory: dict[Connection, float] = {}  # that are not read from, and since when
         self._queue = FairQueue()
+        self._handshakes = Handshakes(self._go_on_shaken, self._working)
         self._queued = 0
         self._threads = 0
         self._waiting = 0
@@ -244,6 +246,19 @@ class WorkerPool:
         elif step is not Step.MEMORY:
             self._arm(connection, step)
 
+    def _working(self) -> bool:
+        return self._admission.calls > 0
+
+    def _go_on_shaken(self, connection: Connection, step: Step) -> None:
+        """Does what a connection needs after a part of its handshake. A call is left to a thread for calls."""
+        if step is not Step.CALL:
+            self._go_on(connection, step)
+            return
+        with self._lock:
+            large = self._admission.expect(connection)
+            self._queue.put(connection.address, connection, large=large)
+        self._epoll.modify(self._bell, _EVENTS[Step.READ])
+
     def _let_go(self, connection: Connection, step: Step) -> Step:
         """Has the connection wait, without a thread, for what it needs; CLOSE: nothing more is to come."""
         if connection.collecting or connection.sending:
@@ -258,7 +273,10 @@ class WorkerPool:
         return step
 
     def _arm(self, connection: Connection, step: Step) -> None:
-        self._epoll.modify(connection.socket, _EVENTS[step])
+        if step is Step.HANDSHAKE:
+            self._handshakes.put(connection)
+        else:
+            self._epoll.modify(connection.socket, _EVENTS[step])
 
     def _close(self, connection: Connection) -> None:
         connection.end_session()

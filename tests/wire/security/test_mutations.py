@@ -122,13 +122,19 @@ class Visit:
             connection = Connection(ours, "test", options, self._open, MEMORY, door)
             step = Step.READ
             while step is not Step.CLOSE:
-                step = connection.call() if step is Step.CALL else connection.receive()
+                step = self._next(connection, step)
                 self.most_held = max(self.most_held, connection.held)
             connection.end_session()
+            connection.socket.close()  # TLS has taken it over
             try:
                 self.answer = theirs.recv(2**16)
             except OSError:
                 self.answer = b""
+
+    def _next(self, connection: Connection, step: Step) -> Step:
+        if step is Step.HANDSHAKE:
+            return connection.shake_hands()
+        return connection.call() if step is Step.CALL else connection.receive()
 
     def _open(self, peer: str, identity: Identity | None = None, *_: object, **__: object) -> EchoSession:
         self.known.append(identity)
