@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import logging
 import socket
 import time
@@ -31,6 +30,7 @@ from metastore.transport.message_end import MessageEnd, first_arguments, method_
 from metastore.transport.opening import Opening
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Session, SessionFactory
+from metastore.transport.step import Step
 from metastore.transport.wire_format import WireFormat
 
 logger = logging.getLogger("metastore.transport")
@@ -38,17 +38,6 @@ _PEER_LEFT = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
 _IN_BUFFERS = 8 * 2**20  # bytes that the kernels of both sides may have taken of a reply that nobody reads
 _SHOWN = 256  # bytes of a message, by which calls are told apart
 _NO_FIELDS = b"\x00"  # arguments, in every protocol
-
-
-class Step(enum.Enum):
-    """What a connection needs next."""
-
-    READ = enum.auto()  # bytes from its client
-    WRITE = enum.auto()  # that its client takes bytes
-    HANDSHAKE = enum.auto()  # its turn: a part of a handshake of TLS is there
-    CALL = enum.auto()  # a thread: a message is there
-    MEMORY = enum.auto()  # memory for the rest of a large message
-    CLOSE = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +55,8 @@ class _Dialogue:
 class Connection:
     """Collects what a client sends, answers it, sends the reply; waits for nothing. One thread uses it at a time.
 
-    `busy` belongs to the worker pool: true while a thread, or its queue, has the connection in its hands.
+    `busy` belongs to the worker pool: true while a thread, or its queue, has the connection in its hands. `number` is
+    the file descriptor's, while it is open.
     """
 
     def __init__(
@@ -78,6 +68,7 @@ class Connection:
         memory: Memory,
         door: Door | None = None,
     ) -> None:
+        self.number = sock.fileno()
         self.busy = False
         self.peer = peer
         self.address = Address("")  # of many connections, once it is admitted

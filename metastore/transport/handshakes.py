@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from time import sleep, thread_time
 from typing import Final
 
 from metastore.transport.address import Address
-from metastore.transport.connection import Connection, Step
+from metastore.transport.connection import Connection
+from metastore.transport.step import Step
+
+logger = logging.getLogger("metastore.transport")
 
 _PART: Final = 0.25  # of the time of a thread that handshakes take while calls are worked on
 
@@ -42,11 +46,14 @@ class Handshakes:
     def _work(self) -> None:
         while True:
             connection = self._next()
-            begun = time.thread_time()
+            begun = thread_time()
             connection.busy = True
-            self._go_on(connection, connection.shake_hands())
+            try:
+                self._go_on(connection, connection.shake_hands())
+            except Exception:
+                logger.exception("a handshake of %s failed", connection.peer)  # the others' turns come
             if self._working():
-                time.sleep((time.thread_time() - begun) * (1 - _PART) / _PART)
+                sleep((thread_time() - begun) * (1 - _PART) / _PART)
 
     def _next(self) -> Connection:
         with self._changed:

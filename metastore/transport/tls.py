@@ -104,8 +104,14 @@ class Tls:
     held = 0  # what OpenSSL has of a record is out of sight, and no larger than one
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
-        """Takes over the socket's file descriptor: `socket` is what the connection has from now on."""
-        self.socket = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        """Takes over the socket's file descriptor: `socket` is what the connection has from now on.
+
+        Raises TTransportException where the peer is gone already; then the descriptor is closed.
+        """
+        try:
+            self.socket = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        except OSError as error:
+            raise _lost("closed by the peer before its handshake") from error
         self._read, self._write = self.socket.read, self.socket.write
         self._leaving: list[bytes | memoryview] = []
 

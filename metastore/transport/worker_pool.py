@@ -12,13 +12,14 @@ from typing import Any, Final
 
 from metastore.transport.address import Address
 from metastore.transport.admission import Admission
-from metastore.transport.connection import Connection, Step
+from metastore.transport.connection import Connection
 from metastore.transport.door import Door
 from metastore.transport.fair_queue import FairQueue
 from metastore.transport.handshakes import Handshakes
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
+from metastore.transport.step import Step
 
 logger = logging.getLogger("metastore.transport")
 
@@ -91,7 +92,7 @@ class WorkerPool:
             full = self._admission.connections_used_up(len(self._connections), address)
             admitted = not (full or self._draining)
             if admitted:
-                self._connections[sock.fileno()] = connection
+                self._connections[connection.number] = connection
                 self._addresses[address.host] = address
                 address.connections += 1
                 if connection.collecting:  # its time runs from now on
@@ -282,7 +283,8 @@ class WorkerPool:
         connection.end_session()
         with self._none_left:
             self._underway.discard(connection)
-            del self._connections[connection.socket.fileno()]
+            if self._connections.get(connection.number) is connection:  # else it is closed, and another one's
+                del self._connections[connection.number]
             address = connection.address
             address.connections -= 1
             if not address.connections:

@@ -22,6 +22,7 @@ from thrift_idl.gen.metastore import Metastore
 
 _MARK = 0x5EA1
 _PIECE = 1 << 20
+_RECORD = 1 << 14  # of TLS: no more comes at once, whatever room is made for it
 
 
 class Address(Protocol):
@@ -49,6 +50,7 @@ class Connection:
     def __init__(self, server: Address, tls: ssl.SSLContext | None = None) -> None:
         self._socket = socket.create_connection((server.host, server.port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._most = _RECORD if tls else _PIECE
         if tls:
             self._socket = tls.wrap_socket(self._socket, server_hostname="localhost")
         self._mark = encode("getName", sequence=_MARK)
@@ -82,7 +84,7 @@ class Connection:
         return data
 
     def _piece(self, most: int = _PIECE) -> bytes:
-        data = self._socket.recv(most)
+        data = self._socket.recv(min(most, self._most))
         if not data:
             raise EOFError("the server closed the connection")
         return data

@@ -35,6 +35,7 @@ ROUNDS = 12
 REPLIES = 5
 HANDSHAKES = 1_000  # a second
 AT_ONCE = 16
+BESIDE = 4  # rounds of each kind
 _PIECE = 2**18  # bytes that the server wraps at once
 _SMALL = 2**10
 
@@ -107,6 +108,24 @@ def handshakes(host: str, port: int, authority: Path) -> None:
     click.echo(f"{count / elapsed:.0f} handshakes a second, {sum(resumed) / max(1, len(resumed)):.0%} of them resumed")
 
 
+@main.command()
+@click.argument("share", type=float)
+def burn(share: float) -> None:
+    """Takes this share of a core until standard input ends."""
+    threading.Thread(target=_burn, args=(share,), daemon=True).start()
+    click.echo("ready")
+    sys.stdin.readline()
+
+
+def _burn(share: float) -> None:
+    while True:
+        until = time.thread_time() + share / 200
+        begun = time.perf_counter()
+        while time.thread_time() < until:
+            pass
+        time.sleep(max(0.0, 1 / 200 - (time.perf_counter() - begun)))
+
+
 def _trusting(authority: Authority) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(authority.pem))
 
@@ -151,7 +170,7 @@ def _round(side: Side, load: Load, seconds: float) -> tuple[float, float]:
 
 def _cpu(side: Side) -> float:
     """Seconds of processor time, to the nanosecond (Linux: the clock of a process by its number)."""
-    return sum(time.clock_gettime((~each.pid) << 3 | 2) for each in side.workers())
+    return sum(_seconds(each.pid) for each in side.workers())
 
 
 def _large(sides: Mapping[str, Side], request: bytes, tls: ssl.SSLContext) -> None:
@@ -174,22 +193,46 @@ def _large(sides: Mapping[str, Side], request: bytes, tls: ssl.SSLContext) -> No
 
 
 def _beside_handshakes(side: Side, request: bytes, authority: Authority, seconds: float) -> None:
-    """Tells how much slower 16 busy connections are beside resumed handshakes."""
-    load = Load(side, request, 16, tls=_trusting(authority), first=WHO)
+    """Tells how much slower 16 busy connections are beside resumed handshakes, and beside a process that makes none
+    and takes as much of the processor as who makes them."""
+    make = [sys.executable, "-m", "tests.bench.security", "handshakes", side.host, str(side.port), str(authority.pem)]
+    with _running(make) as asked:
+        before = _cpu(side)
+        time.sleep(seconds)
+        used = _cpu(side) - before
+        told = _told(asked)
+    count = float(told.split()[0]) * seconds
+    click.echo(f"{told}, alone: {1e6 * used / count:.0f} us of the server's processor time each")
+    load = Load(side, request, AT_ONCE, tls=_trusting(authority), first=WHO)
     load.round(seconds / 2, counts=False)
-    rates: dict[bool, list[float]] = {False: [], True: []}
-    command = [sys.executable, "-m", "tests.bench.security", "handshakes", side.host, str(side.port)]
-    told = ""
-    for number in range(6):
-        beside = number % 2 == 1
+    rates: dict[str, list[float]] = {"alone": [], "beside": [], "burning": []}
+    costs: dict[str, list[float]] = {kind: [] for kind in rates}
+    share = 1.0
+    for number in range(3 * BESIDE):
+        kind = list(rates)[number % 3]
         with ExitStack() as stack:
-            if beside:
-                asked = stack.enter_context(_running([*command, str(authority.pem)]))
-            rates[beside].append(_round(side, load, seconds)[1])
-            if beside:
-                told = asked.communicate("\n")[0].strip()
-    alone, crowded = median(rates[False]), median(rates[True])
-    click.echo(f"16 busy connections: {alone:.0f} calls a second; × {crowded / alone:.2f} beside {told}")
+            if kind == "beside":
+                asked = stack.enter_context(_running(make))
+            if kind == "burning":
+                stack.enter_context(_running([*make[:3], "burn", f"{share:.3f}"]))
+            cost, rate = _round(side, load, seconds)
+            rates[kind].append(rate)
+            costs[kind].append(cost)
+            if kind == "beside":
+                share = min(1.0, _seconds(asked.pid) / seconds)
+                told = _told(asked)
+    alone = median(rates["alone"])
+    click.echo(f"16 busy connections: {alone:.0f} calls a second, {1e6 * median(costs['alone']):.0f} us each")
+    click.echo(f"    × {median(rates['beside']) / alone:.2f} beside {told}")
+    click.echo(f"    × {median(rates['burning']) / alone:.2f} beside {share:.0%} of a core that somebody else takes")
+
+
+def _seconds(pid: int) -> float:
+    return time.clock_gettime((~pid) << 3 | 2)
+
+
+def _told(asked: subprocess.Popen[str]) -> str:
+    return asked.communicate("\n")[0].strip()
 
 
 @contextmanager

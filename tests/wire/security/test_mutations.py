@@ -22,10 +22,11 @@ from metastore.security.digest_md5 import DigestMd5, secret_of
 from metastore.security.gate import Gate
 from metastore.security.passwords import Plain
 from metastore.settings import Settings
-from metastore.transport.connection import Connection, Step
+from metastore.transport.connection import Connection
 from metastore.transport.door import Door
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
+from metastore.transport.step import Step
 from metastore.transport.tls import Certificate
 from tests.wire.transport.echo import EchoSession
 from tests.wire.transport.messages import call

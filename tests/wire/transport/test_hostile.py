@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metastore.transport.connection import Connection, Step
+from metastore.transport.connection import Connection
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
+from metastore.transport.step import Step
 
 from .conftest import EchoServer
 from .echo import EchoSession

@@ -1,0 +1,184 @@
+"""Handshakes of TLS: whose turn it is, what they leave to calls, and what they do not keep waiting."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import trustme
+
+from metastore.transport import handshakes
+from metastore.transport.address import Address
+from metastore.transport.door import Door
+from metastore.transport.handshakes import Handshakes
+from metastore.transport.options import TransportOptions
+from metastore.transport.step import Step
+from metastore.transport.tls import Certificate
+from metastore.transport.worker_pool import WorkerPool
+
+from .conftest import PATIENCE, eventually
+from .echo import EchoSession
+from .messages import call
+
+
+@dataclass(eq=False)
+class Greeting:
+    """A connection, as far as turns look at it."""
+
+    address: Address
+    work: Callable[[], object] = lambda: None
+    busy: bool = False
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def shake_hands(self) -> Step:
+        self.work()
+        return Step.READ
+
+
+def turns(*, working: bool) -> tuple[Handshakes, list[Greeting]]:
+    taken: list[Greeting] = []
+
+    def go_on(connection: Any, _: Step) -> None:
+        taken.append(connection)
+        connection.done.set()
+
+    return Handshakes(go_on, lambda: working), taken
+
+
+def put(handshakes: Handshakes, *greetings: Greeting) -> None:
+    for greeting in greetings:
+        handshakes.put(cast(Any, greeting))
+
+
+def test_addresses_come_in_turn() -> None:
+    shaking, taken = turns(working=False)
+    begun, go = threading.Event(), threading.Event()
+    many, few = Address("many"), Address("few")
+
+    def wait() -> None:
+        begun.set()
+        go.wait(PATIENCE)
+
+    first, *others = Greeting(many, wait), Greeting(many), Greeting(many), Greeting(many)
+    last = Greeting(few)
+    put(shaking, first)
+    assert begun.wait(PATIENCE)
+    put(shaking, *others, last)
+    go.set()
+    assert others[-1].done.wait(PATIENCE)
+    assert taken == [first, others[0], last, *others[1:]]
+
+
+@pytest.mark.parametrize("working", [True, False])
+def test_while_calls_are_worked_on_they_take_a_quarter(monkeypatch: pytest.MonkeyPatch, working: bool) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(handshakes, "sleep", pauses.append)
+    shaking, _ = turns(working=working)
+
+    def work() -> None:
+        until = time.thread_time() + 0.01
+        while time.thread_time() < until:
+            pass
+
+    greetings = [Greeting(Address("here"), work) for _ in range(2)]
+    put(shaking, *greetings)
+    assert greetings[1].done.wait(PATIENCE)
+    assert (pauses[0] >= 0.03) if working else not pauses
+
+
+class Client:
+    """One that chooses itself when its bytes leave."""
+
+    def __init__(self, context: ssl.SSLContext, sock: socket.socket) -> None:
+        self._sock = sock
+        self._arrived, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._arrived, self._leaving, server_hostname="localhost")
+
+    def call(self, message: bytes) -> None:
+        """Sends the end of the handshake and a message together."""
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self._sock.sendall(self._leaving.read())
+                self._arrived.write(self._sock.recv(2**16))
+        self._tls.write(message)
+        self._sock.sendall(self._leaving.read())
+
+    def answer(self) -> bytes:
+        while True:
+            self._arrived.write(self._sock.recv(2**16))
+            try:
+                return self._tls.read(2**16)
+            except ssl.SSLWantReadError:
+                continue
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> tuple[Door, ssl.SSLContext]:
+    """A door, and a client's context that trusts it."""
+    authority = trustme.CA()
+    issued, chain = authority.issue_cert("localhost"), tmp_path / "chain.pem"
+    issued.private_key_and_cert_chain_pem.write_to_path(str(chain))
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    return Door(tls="required", certificate=Certificate(chain)), context
+
+
+@pytest.fixture
+def pool() -> Iterator[WorkerPool]:
+    made = WorkerPool(TransportOptions(), lambda peer, *_, **__: EchoSession(peer))
+    made.start()
+    yield made
+    assert made.drain(PATIENCE) == 0
+
+
+def test_a_call_that_comes_with_its_handshake_keeps_no_handshake_waiting(
+    pool: WorkerPool, tls: tuple[Door, ssl.SSLContext], tmp_path: Path
+) -> None:
+    door, context = tls
+    for name in ("in", "go"):
+        os.mkfifo(tmp_path / name)
+    pairs = [socket.socketpair() for _ in range(2)]
+    for number, (ours, theirs) in enumerate(pairs):
+        theirs.settimeout(PATIENCE)
+        pool.admit(ours, f"host:{number}", door)
+    blocked, other = (Client(context, theirs) for _, theirs in pairs)
+    blocked.call(call(f"block {tmp_path}"))
+    (tmp_path / "in").read_text()
+    other.call(call("echo beside"))
+    assert b"beside" in other.answer()
+    (tmp_path / "go").write_text("")
+    assert blocked.answer()
+    for _, theirs in pairs:
+        theirs.close()
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # ssl leaves the closing to the collector
+def test_who_has_gone_when_its_turn_comes_is_forgotten(
+    pool: WorkerPool,
+    tls: tuple[Door, ssl.SSLContext],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    waiting: list[Any] = []
+    with monkeypatch.context() as patch, socket.create_server(("127.0.0.1", 0)) as listener:
+        patch.setattr(pool._handshakes, "put", waiting.append)
+        with socket.create_connection(listener.getsockname()) as theirs:
+            pool.admit(listener.accept()[0], "host:1", tls[0])
+            theirs.sendall(b"\x16\x03\x01")
+            assert eventually(lambda: bool(waiting))
+            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    pool._handshakes.put(waiting[0])
+    assert eventually(lambda: pool.connections == 0)
+    assert not [record for record in caplog.records if record.exc_info]
