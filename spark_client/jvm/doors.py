@@ -27,9 +27,36 @@ def start_connect(spark: SparkSession, host: str, port: int) -> None:
     artifact = f"org.apache.spark:spark-connect_{_scala(java)}:{spark.version}"
     service = _companion(java, _CONNECT, f"Spark Connect needs conf={{'spark.jars.packages': '{artifact}'}}")
     context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001
-    context.conf().set("spark.connect.grpc.binding.address", host).set("spark.connect.grpc.binding.port", str(port))
     with listening(host, port):
-        service.start(*((context,) if versions.CONNECT_TAKES_CONTEXT else ()))
+        if versions.CONNECT_TAKES_ADDRESS:
+            context.conf().set("spark.connect.grpc.binding.address", host)
+            context.conf().set("spark.connect.grpc.binding.port", str(port))
+            service.start(context)
+        else:
+            _start_connect_at(java, service, context, java_class(java, "java.net.InetSocketAddress")(host, port))
+
+
+def _start_connect_at(java: Any, service: Any, context: Any, address: Any) -> None:
+    """Does what `service.start(context)` does in Spark 3.5, but listens on that address alone."""
+
+    def called(method: Any, owner: Any, *given: Any) -> Any:
+        method.setAccessible(True)
+        return method.invoke(owner, java_class(java, "java.util.List").of(*given).toArray())
+
+    settings, registry = (
+        _companion(java, f"org.apache.spark.sql.connect.{name}", _CONNECT)
+        for name in ("config.Connect", "service.SparkConnectInterceptorRegistry")
+    )
+    netty = _class_loader(java).loadClass("org.sparkproject.connect.grpc.netty.NettyServerBuilder")
+    made = next(each for each in netty.getMethods() if each.getName() == "forAddress" and each.getParameterCount() == 1)
+    builder = called(made, None, address)
+    builder.maxInboundMessageSize(int(context.conf().get(settings.CONNECT_GRPC_MAX_INBOUND_MESSAGE_SIZE())))
+    handler = _class_loader(java).loadClass(_CONNECT).getConstructors()[0]
+    builder.addService(handler.newInstance(java_class(java, "java.util.List").of(False).toArray()))  # noqa: FBT003
+    registry.chainInterceptors(builder)
+    getattr(service, "server_$eq")(builder.build().start())
+    methods = {str(each.getName()): each for each in service.getClass().getDeclaredMethods()}
+    called(methods["createListenerAndUI"], service, context)
 
 
 def stop_connect(spark: SparkSession) -> None:
@@ -74,12 +101,16 @@ def cannot_listen(host: str, port: int, reason: str, mend: str = OTHER_PORT) -> 
 def _companion(java: Any, name: str, otherwise: str) -> Any:
     """Returns Scala's object of a class. Raises SessionError with that text where there is none."""
     try:
-        loader = java_class(java, "java.lang.Thread").currentThread().getContextClassLoader()
-        return loader.loadClass(f"{name}$").getField("MODULE$").get(None)
+        return _class_loader(java).loadClass(f"{name}$").getField("MODULE$").get(None)
     except Exception as error:
         if "ClassNotFoundException" not in str(error):
             raise
         raise SessionError(f"{otherwise}; this Spark does not have it ({name})") from None
+
+
+def _class_loader(java: Any) -> Any:
+    """Returns the loader that knows the packages of `conf`, too."""
+    return java_class(java, "java.lang.Thread").currentThread().getContextClassLoader()
 
 
 def _scala(java: Any) -> str:

@@ -47,8 +47,8 @@ _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _IS_BEFORE_4 = _release(pyspark.__version__) < (4, 0)
 # Whether there can be rules that are applied before names are looked up.
 RULES_BEFORE_NAMES = _release(pyspark.__version__) >= (4, 0)
-# Whether Spark Connect is told the SparkContext when it starts.
-CONNECT_TAKES_CONTEXT = _release(pyspark.__version__) >= (4, 0)
+# Whether Spark Connect can be told the address to listen on; else it listens on all of the machine's.
+CONNECT_TAKES_ADDRESS = _release(pyspark.__version__) >= (4, 0)
 # Whether the Thrift server can be told to raise where it does not start, instead of ending the driver.
 THRIFT_MAY_FAIL = _release(pyspark.__version__) >= (4, 0)
 # Whether there is the function `approx_top_k`.

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+import psutil
 import pyspark
 import pytest
 from py4j.protocol import Py4JNetworkError
@@ -39,6 +40,15 @@ def doors(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) ->
 
 def test_it_says_where_it_serves(doors: Doors, metastore_server: Server) -> None:
     assert doors.line == f"spark is ready on {doors.connect}, {doors.thrift}, metastore {metastore_server.uri}\n"
+
+
+def test_nobody_comes_in_from_another_machine(doors: Doors) -> None:
+    every = psutil.Process(doors.process.pid).children(recursive=True)
+    open_ = {
+        each.laddr.port: each.laddr.ip for process in every for each in process.net_connections() if not each.raddr
+    }
+    ports = [int(address.rpartition(":")[2]) for address in (doors.connect, doors.thrift)]
+    assert [open_[port].removeprefix("::ffff:") for port in ports] == ["127.0.0.1", "127.0.0.1"]
 
 
 @pytest.mark.slow
