@@ -18,6 +18,7 @@ from spark_client.jvm.objects import java_class
 
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService"
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+_CANNOT_BIND = ("BindException", "bind(..) failed")  # Java's own, and that of Netty's native sockets
 OTHER_PORT, OTHER_HOST = "choose another port", "let host be a name or address of this machine"
 
 
@@ -88,7 +89,7 @@ def listening(host: str, port: int) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        if "BindException" not in str(error):
+        if not any(told in str(error) for told in _CANNOT_BIND):
             raise
         raise cannot_listen(host, port, "Address already in use") from None
 

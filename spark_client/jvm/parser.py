@@ -60,7 +60,8 @@ def is_temporary(context: Context, name: str) -> bool:
 
 def parsed(context: Context, text: str) -> Any:
     """Returns Spark's plan of a statement."""
-    return _parser(context).parsePlan(text)
+    parser = _state(context).sqlParser()
+    return parser.sparks(text) if kind(parser) == "Parser" else parser.parsePlan(text)
 
 
 def spark_sql(context: Context, text: str) -> DataFrame:

@@ -129,7 +129,7 @@ def test_a_capability_that_does_not_compile_fails_alone(spark: SparkSession, mon
     jvm: Any = spark._jvm
 
     def broken(text: str) -> str:
-        return text.replace("class BucketScan ", "class BucketScan extends NoSuchClass ")
+        return versions.java_source(text).replace("class BucketScan ", "class BucketScan extends NoSuchClass ")
 
     monkeypatch.setattr(import_module("spark_client.jvm.capabilities"), "java_source", broken)
     compiled = Capabilities(jvm)

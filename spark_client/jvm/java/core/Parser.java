@@ -69,6 +69,11 @@ public final class Parser extends SparkSqlParser {
   }
   // }
 
+  /** Spark's plan of a statement, even if it is one of ours. */
+  public LogicalPlan sparks(String text) throws Exception {
+    return before(delegate.parsePlan(text));
+  }
+
   /** `given`: what Spark 4.1 and newer put into a text; others bind it afterwards. */
   private LogicalPlan plan(String text, Object given) {
     JsonNode read = read(text);
