@@ -75,11 +75,12 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     def rule(name: str) -> Any:
         return builder("RuleBuilder", compiled.loader("core").loadClass(f"spark_client.core.{name}"), answers)
 
-    if versions.RULES_BEFORE_NAMES:  # else the parser applies them
-        for name in ("CatalogNames", "Reachable", "ResolveV2Writes"):
-            extensions.injectHintResolutionRule(rule(name))
+    first = [rule(name) for name in ("CatalogNames", "Reachable", "ResolveV2Writes")]
+    for each in first if versions.RULES_BEFORE_NAMES else ():
+        extensions.injectHintResolutionRule(each)
+    of_parser = java_class(gateway.jvm, "java.util.List").of(*(() if versions.RULES_BEFORE_NAMES else first))
     tables = rule("ResolveHiveTables")
-    extensions.injectParser(builder("Parser$Builder", answers, "|".join(first_words)))
+    extensions.injectParser(builder("Parser$Builder", answers, "|".join(first_words), of_parser))
     extensions.injectResolutionRule(rule("Statement$Resolve"))
     extensions.injectResolutionRule(tables)
     extensions.injectPostHocResolutionRule(rule("Explain$Resolve"))

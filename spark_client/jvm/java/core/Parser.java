@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.internal.VariableSubstitution;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.Platform;
+import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
@@ -38,19 +39,14 @@ public final class Parser extends SparkSqlParser {
   private final Python python;
   /** Behind white space and comments, a word with which a statement of ours may begin. Others are not looked at. */
   private final Pattern look;
-  /** Rules that come before names are looked up, where Spark has no place for them. */
   private final List<Rule> first = new ArrayList<>();
 
-  public Parser(Object session, ParserInterface delegate, Python python, Pattern look) {
+  Parser(Object session, ParserInterface delegate, Python python, Pattern look, List first) {
     this.session = session;
     this.delegate = delegate;
     this.python = python;
     this.look = look;
-    if (!SparkVersions.hasRulesBeforeNames()) {
-      first.add(new CatalogNames((SparkSession) session));
-      first.add(new Reachable((SparkSession) session, python));
-      first.add(new ResolveV2Writes((SparkSession) session));
-    }
+    for (Object builder : first) this.first.add((Rule) ((Function1) builder).apply(session));
   }
 
   /** The parser that was there before: it does not know our statements. */
@@ -206,13 +202,17 @@ public final class Parser extends SparkSqlParser {
     private final Python python;
     private final Pattern look;
 
-    public Builder(BiFunction python, String firstWords) {
+    private final List first;
+
+    /** `first`: builders of the rules that come before names are looked up, where Spark has no place for them. */
+    public Builder(BiFunction python, String firstWords, List first) {
       this.python = new Python(python);
+      this.first = first;
       this.look = Pattern.compile(SPACE + "(?:" + firstWords + ")\\b", Pattern.CASE_INSENSITIVE);
     }
 
     public Object apply(Object session, Object delegate) {
-      return new Parser(session, (ParserInterface) delegate, python, look);
+      return new Parser(session, (ParserInterface) delegate, python, look, first);
     }
   }
 }

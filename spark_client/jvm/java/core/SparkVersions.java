@@ -1,9 +1,7 @@
 package spark_client.core;
 
 import java.lang.reflect.Constructor;
-import java.lang.reflect.Method;
 
-import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.unsafe.Platform;
@@ -35,24 +33,11 @@ public final class SparkVersions {
     }
   }
 
-  /** Whether a session takes rules that come before the analyzer looks names up; Spark 3.5 does not. */
-  public static boolean hasRulesBeforeNames() {
-    for (Method method : SparkSessionExtensions.class.getMethods()) {
-      if (method.getName().equals("injectHintResolutionRule")) return true;
-    }
-    return false;
-  }
-
   /** Whether it is a string that is not compared byte by byte; Spark 3.5 has no collations. */
   public static boolean isCollated(DataType type) {
-    if (!(type instanceof StringType)) return false;
-    try {
-      return !((Boolean) StringType.class.getMethod("supportsBinaryEquality").invoke(type));
-    } catch (NoSuchMethodException none) {
-      return false;
-    } catch (ReflectiveOperationException failure) {
-      Platform.throwException(failure);
-      return false;
-    }
+    // since 4.0 {
+    if (type instanceof StringType) return !((StringType) type).supportsBinaryEquality();
+    // }
+    return false;
   }
 }
