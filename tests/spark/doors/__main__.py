@@ -73,14 +73,16 @@ def compare(uri: str, folder: Path) -> int:
     spark = doors.session
     spark.sparkContext.setLogLevel("OFF")
     every = statements()
-    told = [statement.told() for statement in every if is_there(statement.since[0])]
+    here = [statement for statement in every if is_there(statement.since[0])]
+    told = [statement.told() for statement in here]
+    marked = {statement.plain() for statement in here if statement.values and is_there(statement.marked_since[0])}
     for door in DOORS:
         spark.sql(f"CREATE DATABASE {door} LOCATION '{folder / door}'")
     found: dict[str, list[Any]] = {}
     for door in ("classic", "parameters"):
         session = spark.newSession()
         session.sql(f"USE {door}")
-        found[door] = client.answers(session, told, parameters=door == "parameters")
+        found[door] = client.answers(session, told, parameters=marked if door == "parameters" else set())
     counts = {"classic": client.counted(session, changes=True)}
     if not missing:
         with cutting(connect) as cut:
@@ -91,7 +93,9 @@ def compare(uri: str, folder: Path) -> int:
         counts |= {"connect": remote["counted"], "connect, cut": remote["retried"]}
     found["jdbc"], counts["jdbc"] = _jdbc(spark, thrift, told)
     doors.stop()
-    left_out = Counter(statement.since for statement in every if not is_there(statement.since[0]))
+    left_out = Counter(
+        missed for statement in every for missed in (statement.since, statement.marked_since) if not is_there(missed[0])
+    )
     missing += [f"{what} came with Spark {version} ({n} statements)" for (version, what), n in left_out.items()]
     for line in missing:
         _write(f"not here: {line}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 ACTIONS: dict[str, Callable[[Any], object]] = {
@@ -40,12 +40,12 @@ def rows(found: Iterable[Iterable[Any]], columns: list[int] | None) -> list[list
     return sorted(every if columns is None else [[row[i] for i in columns] for row in every], key=repr)
 
 
-def answers(spark: Any, told: list[dict[str, Any]], *, parameters: bool = False) -> list[Any]:
-    """Rows of each statement, or the first line of its error."""
+def answers(spark: Any, told: list[dict[str, Any]], parameters: Collection[str] = ()) -> list[Any]:
+    """Rows of each statement, or the first line of its error. `parameters`: those that are told with parameters."""
     seen: list[Any] = []
     for statement in told:
         try:
-            if parameters and statement["values"]:
+            if statement["plain"] in parameters:
                 frame = spark.sql(statement["text"], args=statement["values"])
             else:
                 frame = spark.sql(statement["plain"])

@@ -13,13 +13,14 @@ SKEW = "SKEWED BY (x) ON ('a', 'b') STORED AS DIRECTORIES"
 class Statement:
     """A text with {markers} of its values. `columns`: of the rows those that are the same each time; None: all.
 
-    `since`: a version of Spark, and what came with it.
+    `since`: a version of Spark, and what came with it; `marked_since`: the same of its values as parameters.
     """
 
     text: str
     values: dict[str, Any] = field(default_factory=dict)
     columns: tuple[int, ...] | None = None
     since: tuple[str, str] = ("3.5", "")
+    marked_since: tuple[str, str] = ("3.5", "")
 
     def plain(self) -> str:
         """The text with its values as constants."""
@@ -96,7 +97,11 @@ def _skewed(kind: str) -> Iterator[Statement]:
     yield Statement(f"ALTER TABLE {t} SKEWED BY (x) ON ({{y}}, 'q?') STORED AS DIRECTORIES", values)
     yield Statement(f"INSERT INTO {t} VALUES (9, {{y}}, 9, '9')", values)
     yield Statement(f"SHOW SCANS OF SELECT * FROM {t} WHERE x = {{y}} AND ds = '9'", values, (1, 2, 3, 4))
-    yield Statement(f"INSERT OVERWRITE TABLE {t} PARTITION (ds = {{ds}}) VALUES ({{n}}, {{x}}, 0)", values)
+    yield Statement(
+        f"INSERT OVERWRITE TABLE {t} PARTITION (ds = {{ds}}) VALUES ({{n}}, {{x}}, 0)",
+        values,
+        marked_since=("4.0", "parameters in the PARTITION clause of an INSERT"),
+    )
     yield Statement(f"CREATE TABLE {t}_like LIKE {t}")
     yield Statement(f"INSERT INTO {t}_like SELECT * FROM {t}")
     yield Statement(f"ALTER TABLE {t}_like DROP PARTITION (ds = '1')")
