@@ -11,6 +11,7 @@ import argparse
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,6 +20,8 @@ from tests.fixtures.sparks import python_of
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = ROOT / ".venv/spark-versions"
+# By pytest's names in its reports.
+PASSED, OUTCOMES = "passed", {"failure": "failed", "error": "failed", "skipped": "not on this version"}
 
 
 def main() -> int:
@@ -49,8 +52,8 @@ def write(line: str) -> None:
 
 
 def show(wanted: list[str] | tuple[str, ...]) -> None:
-    """Prints passed / all for each file of tests and version; then what did not pass, with its reason."""
-    table: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    """Prints passed / all for each file of tests and version; then what did not pass, or cannot be, with its reason."""
+    table: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     told: dict[str, list[str]] = defaultdict(list)
     for version in wanted:
         report = REPORTS / f"{version}.xml"
@@ -60,19 +63,24 @@ def show(wanted: list[str] | tuple[str, ...]) -> None:
         for case in ElementTree.parse(report).iter("testcase"):
             name = case.get("classname", "").rpartition(".")[2]
             outcome = next((element for element in case if element.tag in {"failure", "error", "skipped"}), None)
-            table[name][version].append(outcome is None)
+            table[name][version].append(PASSED if outcome is None else OUTCOMES[outcome.tag])
             if outcome is not None:
                 reason = (outcome.get("message") or "").splitlines()[:1]
-                told[f"{outcome.tag}: {name}::{case.get('name')}: {''.join(reason)[:160]}"].append(version)
-    width = max((len(name) for name in table), default=0)
-    write("\n" + " " * width + "".join(f"{version:>10}" for version in wanted))
+                told[f"{OUTCOMES[outcome.tag]}: {name}::{case.get('name')}: {''.join(reason)[:160]}"].append(version)
+    width = max(map(len, (*table, *OUTCOMES.values())), default=0)
+    _row(" " * width, wanted)
     for name in sorted(table):
         cells = (table[name][version] for version in wanted)
-        write(f"{name:<{width}}" + "".join(f"{f'{sum(cell)}/{len(cell)}' if cell else '-':>10}" for cell in cells))
-    totals = ([passed for cells in table.values() for passed in cells[version]] for version in wanted)
-    write(f"{'all':<{width}}" + "".join(f"{f'{sum(total)}/{len(total)}':>10}" for total in totals))
-    for line, versions in told.items():
+        _row(f"{name:<{width}}", (f"{cell.count(PASSED)}/{len(cell)}" if cell else "-" for cell in cells))
+    for outcome_ in (PASSED, *dict.fromkeys(OUTCOMES.values())):
+        counts = (sum(cells[version].count(outcome_) for cells in table.values()) for version in wanted)
+        _row(f"{outcome_:<{width}}", map(str, counts))
+    for line, versions in sorted(told.items()):
         write(f"{', '.join(versions)}: {line}")
+
+
+def _row(name: str, cells: Iterable[str]) -> None:
+    write(name + "".join(f"{cell:>10}" for cell in cells))
 
 
 if __name__ == "__main__":
