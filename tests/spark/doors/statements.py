@@ -7,6 +7,18 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 SKEW = "SKEWED BY (x) ON ('a', 'b') STORED AS DIRECTORIES"
+CONDITIONS = (
+    "x = {x}",
+    "x = {y}",
+    "x IN ({x}, 'b')",
+    "x > {x}",
+    "NOT x = {x}",
+    "x <=> {x} OR ds = {ds}",
+    "ds = {ds} AND x = {x}",
+    "ds >= {ds} AND x LIKE 'a%'",
+    "id = {n}",
+    "upper(x) = 'A'",
+)
 
 
 @dataclass(frozen=True)
@@ -69,18 +81,7 @@ def _skewed(kind: str) -> Iterator[Statement]:
     )
     yield Statement(f"INSERT INTO {t} PARTITION (ds = '2') SELECT id + {{n}}, x, d FROM {t} WHERE ds = {{ds}}", values)
     yield from _rows(t)
-    for condition in (
-        "x = {x}",
-        "x = {y}",
-        "x IN ({x}, 'b')",
-        "x > {x}",
-        "NOT x = {x}",
-        "x <=> {x} OR ds = {ds}",
-        "ds = {ds} AND x = {x}",
-        "ds >= {ds} AND x LIKE 'a%'",
-        "id = {n}",
-        "upper(x) = 'A'",
-    ):
+    for condition in CONDITIONS:
         yield Statement(f"SELECT id, x, ds FROM {t} WHERE {condition}", values)
     yield Statement(f"SELECT x, count(*), sum(d) FROM {t} WHERE ds <> {{x}} GROUP BY x HAVING count(*) < {{n}}", values)
     yield Statement(f"WITH w AS (SELECT * FROM {t} WHERE x = {{x}}) SELECT a.id FROM w a JOIN {t} b USING (id)", values)
