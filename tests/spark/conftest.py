@@ -19,6 +19,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.sql.ui.explainMode": "simple",  # of each plan that is run: nobody looks at it
     "spark.sql.scripting.enabled": "true",  # of 4.0, where it is off
 }
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from spark_client import Session, scan_report
 
-ROWS_PER_INSERT = 40
+ROWS_PER_INSERT = 24  # of which almost each becomes a file where there are two partition columns
 INSTANTS = (
     "2020-01-31 12:00:00.500000",
     "1969-12-31 23:59:59",

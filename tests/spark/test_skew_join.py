@@ -90,11 +90,15 @@ def no_broadcasts(spark: Session) -> Iterator[None]:
 @pytest.fixture
 def quick_plans(spark: Session) -> Iterator[None]:
     """Plans of many joins of a few rows: neither compiled nor adapted."""
-    names = ["spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"]
-    for name in names:
-        spark.conf.set(name, "false")
+    settings_ = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    for name, value in settings_.items():
+        spark.conf.set(name, value)
     yield
-    for name in names:
+    for name in settings_:
         spark.conf.unset(name)
 
 

@@ -369,12 +369,16 @@ def test_plain_sql_reads_what_plain_sql_wrote(context: Context, table_name: str)
     spark.sql(f"INSERT INTO {table_name} SELECT * FROM odd_rows WHERE id % 3 = 1")
     spark.sql(f"INSERT INTO {table_name} PARTITION (p, m) SELECT * FROM odd_rows WHERE id % 3 = 2")
     assert sorted(map(tuple, spark.table(table_name).collect())) == rows
-    for text in odd:
-        wanted = "IS NULL" if text is None else f"= '{text}'"
-        for column in ("x", "p"):
-            there = spark.sql(f"SELECT id FROM {table_name} WHERE {column} {wanted}").collect()
-            raw = spark.sql(f"SELECT id FROM odd_rows WHERE {column} {wanted}").collect()
-            assert sorted(there) == sorted(raw), (column, text)
+    for column, place in (("x", 1), ("p", 3)):
+        wanted = {text: "IS NULL" if text is None else f"= '{text}'" for text in odd}
+        queries = [
+            f"SELECT {number} AS query, id FROM {table_name} WHERE {column} {wanted[text]}"
+            for number, text in enumerate(odd)
+        ]
+        found = [tuple(row) for row in spark.sql(" UNION ALL ".join(queries)).collect()]
+        assert sorted(found) == [
+            (number, row[0]) for number, text in enumerate(odd) for row in rows if row[place] == text
+        ], column
     spark.sql(f"DROP TABLE {table_name}")
 
 
