@@ -86,7 +86,10 @@ def test_each_call_is_a_span(database_url: str, start_metastore: Start, collecto
     assert "missing" in bad.status.message
 
 
-def test_nobody_waits_for_a_collector_that_is_not_there(database_url: str, start_metastore: Start) -> None:
+def test_nobody_waits_for_a_collector_that_is_not_there(
+    database_url: str, start_metastore: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")  # who ends tries for so many seconds to send what is left
     server = start_metastore(database_url, "--traces", "http://127.0.0.1:1/v1/traces")
     with connected(server) as client:
         assert client.get_all_databases() == ["default"]

@@ -159,6 +159,7 @@ def test_a_server_cleans_by_itself(database_url: str, start_metastore: Callable[
         deadline = time.monotonic() + 60
         while len(left := client.get_next_notification(NotificationEventRequest(0)).events) > 1:
             assert time.monotonic() < deadline
+            time.sleep(0.05)
         assert [event.eventId for event in left] == [2]
 
 
