@@ -90,9 +90,11 @@ class PartitionAlterService(ChangingService):
             moves = [(one.location, one.target or "") for one in moved]
             changed = [self._successor(rules, there[name], partition, name, moves) for name, partition in pairs]
             check_distinct(changed)
-            staying = {place for before in there.values() for place in places_of(before.partition.sd)}
-            admit_descriptors(self._warehouse.roots, rules.table, [after.partition.sd for after in changed], staying)
             both = [(there[after.name], after) for after in changed]
+            lying = [(after.partition.sd, places_of(before.partition.sd)) for before, after in both]
+            anew = [sd for sd, before in lying if places_of(sd) != before]
+            staying = {place for _, places in lying for place in places} if anew else set()
+            admit_descriptors(self._warehouse.roots, rules.table, anew, staying)
             kept = leaves_data([(before.partition, after.partition) for before, after in both], context)
             if updates_statistics(context):
                 _recount(both, counted)
@@ -101,9 +103,8 @@ class PartitionAlterService(ChangingService):
                 keep_fresh(work, stored.ref, [before.id for before in there.values()])
             work.partitions_write.update(stored.ref, changed)
             work.record(*alter_partitions(table_text(rules.table), old, changed))
-            placed = [after.partition.sd.location for after in changed if after.partition.sd.location]
-            if new_places := [text for text in placed if text not in staying]:
-                refer(work, new_places)
+            if places := [sd.location for sd in anew if sd.location and sd.location not in staying]:
+                refer(work, places)
 
     def rename(self, table: TableName, values: Sequence[str], new: Partition) -> None:
         """Gives a partition other values; that of a managed table moves to its default place. Without old values, the

@@ -130,7 +130,7 @@ def _type_skew(sd: StorageDescriptor) -> None:
 
 def has_statistics(parameters: dict[str, str]) -> bool:
     """Tells whether the client brought Hive's basic statistics."""
-    return parameters.keys() >= BASIC
+    return "numFiles" in parameters and "totalSize" in parameters
 
 
 def count(owners: Iterable[Table | Partition], warehouse: Warehouse) -> dict[str, DirectoryStatistics]:
