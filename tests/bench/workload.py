@@ -125,6 +125,10 @@ class Workload:
         request = ScanRequest(self.database, self.table, [*nodes, PredicateNode(both, operands=len(nodes))])
         return encode("plan_scan", request)
 
+    def names(self) -> list[str]:
+        """Lists the names of all partitions."""
+        return [self._name(number) for number in range(self.partitions)]
+
     @property
     def _place(self) -> str:
         return f"{self.base}/{self.database}"

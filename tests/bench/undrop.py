@@ -1,0 +1,74 @@
+"""What dropping and taking back cost: python -m tests.bench.undrop [--partitions 100000] [--rounds 3].
+
+Seconds of one call over TCP, and of the processor: the server's, and that of its connections to PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import click
+import psutil
+
+from tests.bench.load import Connection, encode
+from tests.bench.servers import Postgres, Side, ours, postgres
+from tests.bench.workload import Workload
+from thrift_idl.gen.hive_metastore.ttypes import DropPartitionsRequest, RequestPartsSpec
+from thrift_idl.gen.metastore.ttypes import UndropRequest
+
+COLUMNS = 40
+BATCH = 1_000
+
+
+@click.command()
+@click.option("--partitions", default=100_000, show_default=True)
+@click.option("--rounds", default=3, show_default=True)
+def main(partitions: int, rounds: int) -> None:
+    """Drops all partitions of a table by their names, and the table, and takes them back."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # PostgreSQL may run as another user
+        with postgres(Path(folder) / "postgres") as database, ours(database, Path(folder) / "ours") as side:
+            workload = Workload(f"file:{folder}/wide", partitions, COLUMNS, BATCH, shared_directories=True)
+            with closing(Connection(side)) as connection:
+                for request in (*workload.create(), *workload.add()):
+                    connection.call(request)
+                for _ in range(rounds):
+                    for name, request in calls(workload):
+                        database.vacuum(side)
+                        click.echo(f"{name:<36} {measured(connection, side, database, request)}")
+
+
+def calls(workload: Workload) -> Iterator[tuple[str, bytes]]:
+    """Yields what is measured, in turn: each undoes what the one before it did."""
+    names = RequestPartsSpec(names=workload.names())
+    wanted = workload.database, workload.table
+    back = encode("undrop", UndropRequest(*wanted))
+    drop = DropPartitionsRequest(*wanted, names, deleteData=False, ifExists=False, needResult=False)
+    yield f"drop of {workload.partitions:,} partitions by name", encode("drop_partitions_req", drop)
+    yield "taken back", back
+    yield "drop of their table", encode("drop_table", *wanted, False)
+    yield "taken back", back
+
+
+def measured(connection: Connection, side: Side, database: Postgres, request: bytes) -> str:
+    """Makes the call; returns its seconds, and those of the processor."""
+    server, behind, start = side.cpu(), _behind(side, database), time.perf_counter()
+    connection.call(request)
+    elapsed = time.perf_counter() - start
+    server, behind = side.cpu() - server, _behind(side, database) - behind
+    return f"{elapsed:6.3f} s; of the processor {server:6.3f} s in the server, {behind:6.3f} s in PostgreSQL"
+
+
+def _behind(side: Side, database: Postgres) -> float:
+    """Returns the processor time of the server's connections so far."""
+    pids = database.scalar(f"SELECT array_agg(pid) FROM pg_stat_activity WHERE datname = '{side.database}'")
+    times = [psutil.Process(pid).cpu_times() for pid in pids]
+    return sum(time.user + time.system for time in times)
+
+
+if __name__ == "__main__":
+    main()
