@@ -58,7 +58,8 @@ def show(
         left = certificate.seconds_left() if certificate else None
         return slow.known if left is None else {**slow.known, "metastore_certificate_expiry_seconds": {"": left}}
 
-    return Pages(board, figures, others, hive_names=settings.metrics_hive_names).serve(http, lifeline)
+    private = settings.authorization != "off"
+    return Pages(board, figures, others, hive_names=settings.metrics_hive_names, private=private).serve(http, lifeline)
 
 
 class _SlowFigures:

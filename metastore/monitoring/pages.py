@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,13 +35,22 @@ class Pages:
     """What the HTTP port answers."""
 
     def __init__(
-        self, board: Board, figures: Callable[[], Figures], others: Callable[[], Figures], *, hive_names: bool
+        self,
+        board: Board,
+        figures: Callable[[], Figures],
+        others: Callable[[], Figures],
+        *,
+        hive_names: bool,
+        private: bool = False,
     ) -> None:
-        """`figures` asks the database, and raises TroubleError; `others`: those that are there without it, at once."""
+        """`figures` asks the database, and raises TroubleError; `others`: those that are there without it, at once.
+        `private`: calls, which name users and tables, are shown to this machine only.
+        """
         self._board = board
         self._figures = figures
         self._others = others
         self._hive_names = hive_names
+        self._private = private
         self._lock = threading.Lock()
         self._asker = ThreadPoolExecutor(1, "asking the database")
         self._asking: Future[Figures] | None = None
@@ -56,7 +66,8 @@ class Pages:
             timeout = 10
 
             def do_GET(self) -> None:
-                status, kind, text = pages.page(self.path)
+                is_local = ip_address(self.client_address[0].removeprefix("::ffff:").partition("%")[0]).is_loopback
+                status, kind, text = pages.page(self.path, is_local=is_local)
                 body = text.encode()
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
@@ -77,8 +88,8 @@ class Pages:
             listener.shutdown(socket.SHUT_RDWR)
         return 0
 
-    def page(self, path: str) -> tuple[int, str, str]:
-        """Status, content type and text of a page."""
+    def page(self, path: str, *, is_local: bool) -> tuple[int, str, str]:
+        """Status, content type and text of a page. `is_local`: who asks is on this machine."""
         where = path.partition("?")[0]
         if where == "/metrics":
             figures, trouble = self._database()
@@ -90,6 +101,12 @@ class Pages:
         if where == "/health/ready":
             trouble = self._database()[1] or ("" if self._workers() else "no worker runs")
             return (503, _TEXT, f"{trouble}\n") if trouble else (200, _TEXT, "ready\n")
+        if where.startswith("/calls/") and self._private and not is_local:
+            return (
+                403,
+                _TEXT,
+                "calls name tables: ask on the server's machine (metastore calls)\n",
+            )
         if where in ("/calls/slow", "/calls/now"):
             calls = [
                 call for place in self._board.places() for call in (place.slow() if "slow" in where else place.now())

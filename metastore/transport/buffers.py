@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import Final, Protocol
 
@@ -34,8 +34,8 @@ class Source(Protocol):
 class Sink(Protocol):
     """Where bytes leave."""
 
-    def sendmsg(self, chunks: Iterable[bytes | memoryview], /) -> int:
-        """Sends as a socket does."""
+    def sendmsg(self, chunks: Sequence[bytes | memoryview], /) -> int:
+        """Sends as a socket does. After a BlockingIOError, the same are sent, or more behind them."""
 
 
 class IncompleteError(TTransportException):  # type: ignore[misc]
@@ -266,13 +266,14 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
 class ReplyWriter(TTransportBase):  # type: ignore[misc]
     """Keeps a reply until the non-blocking socket has taken it. Keeps references to what is written, copies nothing.
 
-    An unframed reply begins to leave as it grows; a framed one at `flush`, its length in front. Nothing ever waits:
+    A reply begins to leave as it grows; one with a head, which is its length, at `flush`. Nothing ever waits:
     what the socket does not take stays `pending`, for `send`.
     """
 
-    def __init__(self, sink: Sink | None, *, framed: bool) -> None:
-        self._sink = sink  # none: a class with its own `send`
-        self._head: Head | None = FRAME_HEADER.pack if framed else None
+    def __init__(self, sink: Sink, head: Head | None = None) -> None:
+        """`head`: what replies have in front."""
+        self._sink = sink
+        self._head = head
         self._chunks: list[bytes | memoryview] = []
         self._new = 0  # bytes written since the last attempt to send
         self._headed = False  # whether the reply has got its head
@@ -298,6 +299,12 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
             self._new = 0
             self.send()
 
+    def write_head(self) -> None:
+        """Writes the head of a reply that has nothing behind it."""
+        if self._head is not None:
+            self._headed = True
+            self.write(self._head(0))
+
     def flush(self) -> None:
         """Sends of the whole reply what the socket takes. Raises TTransportException when the peer is gone."""
         self._new = 0
@@ -313,7 +320,7 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc]
         at = 0
         try:
             while at < len(self._chunks):
-                sent = self._sink.sendmsg(self._chunks[at : at + _IOV_MAX])  # type: ignore[union-attr]
+                sent = self._sink.sendmsg(self._chunks[at : at + _IOV_MAX])
                 self.pending -= sent
                 self.sent += sent
                 if not self.pending:

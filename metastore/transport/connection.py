@@ -24,7 +24,6 @@ from metastore.transport.buffers import (
 )
 from metastore.transport.door import Door
 from metastore.transport.http import HttpSession, TurnedAwayError
-from metastore.transport.layers import LayeredWriter
 from metastore.transport.memory import Memory, OverBudgetError
 from metastore.transport.message_end import MessageEnd, first_arguments, method_name
 from metastore.transport.opening import Opening
@@ -81,7 +80,7 @@ class Connection:
         self._memory = memory
         self._reader = MessageReader(sock, limit=options.max_message_bytes, memory=memory)
         self._opening = Opening(sock, self._reader, door or Door())
-        self._bare = False  # Thrift is spoken on the socket itself, by somebody who may
+        self._bare = False  # Thrift is spoken by somebody who may, and no layer has parts of it
         self._dialogue: _Dialogue | None = None
         self._message_end: MessageEnd | None = None  # while a message is collected that has not arrived at once
         # When the first byte of the message that is collected arrived, or a client came that has to say who it is;
@@ -101,7 +100,7 @@ class Connection:
     def held(self) -> int:
         """Bytes of messages and replies that are kept for this client."""
         held = self._reader.size + (self._dialogue.writer.pending if self._dialogue else 0)
-        return held + self._opening.layer.held if self._opening.layer else held
+        return held + self._opening.held
 
     @property
     def collecting(self) -> bool:
@@ -277,7 +276,7 @@ class Connection:
         """Since when something is awaited of a client that has sent nothing that can be read; 0: nothing is."""
         opening = self._opening
         known = self._dialogue and not opening.refusal
-        awaited = opening.layer and opening.layer.held if known else opening.awaited
+        awaited = opening.held if known else opening.awaited
         return (self._begun or time.monotonic()) if awaited else 0.0
 
     def _open(self) -> _Dialogue | None:
@@ -288,12 +287,10 @@ class Connection:
             return None
         if opening.refusal:
             logger.warning("connection from %s: its calls are refused: %s", self.peer, opening.refusal)
-        self._bare = not (opening.refusal or opening.layer)
+        self._bare = not (opening.refusal or opening.wrapped)
         requests, reader = opening.requests, self._reader
         head = http.head if requests else FRAME_HEADER.pack if wire_format.framed else None
-        writer = (
-            LayeredWriter(opening.layer, head) if opening.layer else ReplyWriter(self.socket, framed=wire_format.framed)
-        )
+        writer = ReplyWriter(opening.layer, head)
         limits = (self._options.max_message_bytes, self._options.max_container_length)
         iprot, oprot = wire_format.protocol(reader, *limits), wire_format.protocol(writer, *limits)
         if requests:

@@ -10,7 +10,7 @@ from metastore.transport import http, sasl
 from metastore.transport.buffers import MessageReader
 from metastore.transport.door import Door
 from metastore.transport.http import Requests, TurnedAwayError
-from metastore.transport.layers import Layer, Wire
+from metastore.transport.layers import Layer
 from metastore.transport.sasl import Exchange, Sasl
 from metastore.transport.tls import FIRST_BYTE, OFF, REFUSED, REQUIRED, Tls
 from metastore.transport.wire_format import PEEKED, WireFormat, detect
@@ -23,7 +23,7 @@ class Opening:
 
     Attributes:
         socket: the client's.
-        layer: what lies between socket and Thrift; none: nothing.
+        layer: what lies between socket and Thrift; the socket itself: nothing.
         identity: who is there, once that is proved.
         refusal: why calls of this client are not worked on; none: they are. Known when Thrift is spoken.
         requests: what is spoken is HTTP; none: it is not.
@@ -32,7 +32,7 @@ class Opening:
     """
 
     def __init__(self, sock: socket.socket, reader: MessageReader, door: Door) -> None:
-        self.layer: Layer | None = None
+        self.layer: Layer = sock
         self.identity: Identity | None = None
         self.refusal: str | None = None
         self.requests: Requests | None = None
@@ -42,6 +42,7 @@ class Opening:
         self._reader = reader
         self._door = door
         self._tls: Tls | None = None
+        self._sasl: Sasl | None = None
         self._exchange: Exchange | None = None
         self._limit = reader.limit
         if door.asks:
@@ -73,6 +74,16 @@ class Opening:
         """Whether the client has to go on: it has begun something, or has not said who it is."""
         begun = self._exchange is not None or self.requests is not None
         return self._door.asks or begun or self.shaking
+
+    @property
+    def wrapped(self) -> bool:
+        """Whether SASL lies between, which may hold parts of what has arrived."""
+        return self._sasl is not None
+
+    @property
+    def held(self) -> int:
+        """Bytes that have arrived and cannot be read yet. What TLS has of a record is out of sight, and small."""
+        return self._sasl.held if self._sasl else 0
 
     @property
     def encrypted(self) -> bool:
@@ -124,7 +135,7 @@ class Opening:
             return
         self.identity = exchange.mechanism.identity
         self.tell(answer)
-        self._go_through(Sasl(self.layer or Wire(self.socket), exchange.mechanism, self._limit))
+        self._go_through(Sasl(self.layer, exchange.mechanism, self._limit))
 
     def refused(self, reason: str) -> TurnedAwayError:
         """Returns the refusal of a client that has not begun to call."""
@@ -134,17 +145,14 @@ class Opening:
 
     def tell(self, data: bytes) -> bool:
         """Sends a few bytes; false: the peer does not take them."""
-        layer = self.layer or Wire(self.socket)
         try:
-            layer.put(data)
-            layer.flush()
+            return not data or self.layer.sendmsg([data]) == len(data)
         except OSError:
             return False
-        return True
 
     def _go_through(self, layer: Sasl) -> None:
         """Puts the layer between: what has arrived and is not read, and what arrives from now on, comes through it."""
-        self.layer = layer
+        self.layer = self._sasl = layer
         layer.first = self._reader.through(layer)
         if layer.first:
             self._reader.receive()
@@ -158,7 +166,6 @@ class Opening:
         if self._door.tls == REQUIRED and not encrypted:
             raise http.refusal(403, self._door.refusal(None, encrypted=False))
         self.requests = Requests(self._door, self.identity, encrypted=encrypted, tell=self.tell)
-        self.layer = self.layer or Wire(self.socket)
 
     def _http(self) -> WireFormat | None:
         """Does the same for HTTP: before a body is read, it must be known who sends it."""

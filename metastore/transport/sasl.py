@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from thrift.transport.TTransport import TTransportException
 
 from metastore.identity import Mechanism, RefusedError
 from metastore.transport.buffers import MessageReader
-from metastore.transport.layers import Layer
+from metastore.transport.layers import Chunk, Layer, piece_of
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 _HEAD: Final = struct.Struct("!BI")
@@ -86,11 +86,14 @@ class Sasl:
         self._arrived = bytearray()
         self.first = b""  # what had arrived before
         self._limit = limit
+        self._leaving: list[Chunk] = []  # of the piece that is sent
+        self._taken = 0  # bytes that it was before it was wrapped
         self._left = 0  # of a piece that is not wrapped, bytes that have not arrived
 
     @property
     def held(self) -> int:
-        return len(self._arrived) + self._below.held
+        """Bytes of a piece that is not whole."""
+        return len(self._arrived)
 
     def recv(self, size: int, /) -> bytes:
         """Raises TTransportException for what was changed on its way, or is too large."""
@@ -104,14 +107,20 @@ class Sasl:
             raise BlockingIOError
         return found
 
-    def put(self, data: bytes | memoryview) -> None:
-        if self._wrapped:
-            data = self._mechanism.wrap(bytes(data))
-        self._below.put(_LENGTH.pack(len(data)))
-        self._below.put(data)
-
-    def flush(self) -> None:
-        self._below.flush()
+    def sendmsg(self, chunks: Sequence[Chunk], /) -> int:
+        if not self._leaving:
+            data = piece_of(chunks)
+            self._taken = len(data)
+            if self._wrapped:
+                data = self._mechanism.wrap(bytes(data))
+            self._leaving = [_LENGTH.pack(len(data)), data]
+        while self._leaving:
+            sent = self._below.sendmsg(self._leaving)
+            while self._leaving and sent >= len(self._leaving[0]):
+                sent -= len(self._leaving.pop(0))
+            if sent:
+                self._leaving[0] = memoryview(self._leaving[0])[sent:]
+        return self._taken
 
     def _unwrapped(self) -> list[bytes]:
         pieces, arrived = [], self._arrived

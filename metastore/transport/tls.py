@@ -8,10 +8,13 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from thrift.transport.TTransport import TTransportException
+
+from metastore.transport.layers import Chunk, piece_of
 
 logger = logging.getLogger("metastore.transport")
 
@@ -101,8 +104,6 @@ class Tls:
     OpenSSL, so that a thread gives way to others no more often than without TLS.
     """
 
-    held = 0  # what OpenSSL has of a record is out of sight, and no larger than one
-
     def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
         """Takes over the socket's file descriptor: `socket` is what the connection has from now on.
 
@@ -113,7 +114,7 @@ class Tls:
         except OSError as error:
             raise _lost("closed by the peer before its handshake") from error
         self._read, self._write = self.socket.read, self.socket.write
-        self._leaving: list[bytes | memoryview] = []
+        self._leaving: Chunk = b""
 
     @property
     def peer_certificate(self) -> dict[str, Any]:
@@ -146,19 +147,16 @@ class Tls:
         except ssl.SSLError as error:
             raise TTransportException(message=f"TLS: {_reason(error)}") from error
 
-    def put(self, data: bytes | memoryview) -> None:
-        self._leaving.append(data)
-
-    def flush(self) -> None:
-        leaving = self._leaving
-        while leaving:
-            try:
-                self._write(leaving[0])  # all of it, or it is to be called again with the same
-            except ssl.SSLWantWriteError:
-                raise BlockingIOError from None
-            except ssl.SSLError as error:
-                raise BrokenPipeError(0, _reason(error)) from error
-            del leaving[0]
+    def sendmsg(self, chunks: Sequence[Chunk], /) -> int:
+        self._leaving = piece = self._leaving or piece_of(chunks)
+        try:
+            self._write(piece)  # all of it, or it is to be called again with the same
+        except ssl.SSLWantWriteError:
+            raise BlockingIOError from None
+        except ssl.SSLError as error:
+            raise BrokenPipeError(0, _reason(error)) from error
+        self._leaving = b""
+        return len(piece)
 
     def _more(self, first: bytes, size: int) -> bytes:
         """Reads on behind a full record: `size` bytes, or what there is."""

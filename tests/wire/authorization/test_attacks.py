@@ -12,7 +12,7 @@ from thrift.Thrift import TException
 from metastore.protocol.methods import served
 from tests.wire.authorization.arguments import Names, arguments_of
 from tests.wire.authorization.conftest import ADMIN
-from tests.wire.authorization.granting import grant, on_database, on_table
+from tests.wire.authorization.granting import GROUP, USER, grant, on_database, on_table
 from tests.wire.builders import columns, partition, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import (
     Catalog,
@@ -113,3 +113,23 @@ def test_who_takes_back_anothers_table_does_not_get_it(client_of: Clients) -> No
     assert bob.get_all_tables(name) == []
     with pytest.raises(NoSuchObjectException):
         bob.get_table(name, "t")
+
+
+def test_users_who_share_a_connection_share_nothing_else(client_of: Clients) -> None:
+    """As a pool of connections has it: what one of them sees, or may, is not kept for the next."""
+    root, pooled, database, group = client_of(ADMIN), client_of("nobody"), unique("d"), unique("g")
+    root.create_database(Database(name=database, ownerName="zowner"))
+    for name, principal, kind in (("a", "alice", USER), ("g", group, GROUP)):
+        root.create_table(table(database, name, owner="zowner"))
+        grant(root, on_table(database, name), "SELECT", principal, kind)
+    seen = {("alice", ()): ["a"], ("bob", ()): [], ("bob", (group,)): ["g"], ("zowner", ()): ["a", "g"]}
+    for _ in range(3):
+        for (user, groups), names in seen.items():
+            pooled.set_ugi(user, list(groups))
+            assert pooled.get_all_tables(database) == names
+            for name in ("a", "g"):
+                if name in names:
+                    assert pooled.get_table(database, name).tableName == name
+                else:
+                    with pytest.raises(NoSuchObjectException):
+                        pooled.get_table(database, name)

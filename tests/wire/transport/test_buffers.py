@@ -18,7 +18,7 @@ from thrift.transport.TTransport import TTransportException
 
 from metastore.transport.address import Address
 from metastore.transport.admission import Admission
-from metastore.transport.buffers import IncompleteError, MessageReader, ReplyWriter
+from metastore.transport.buffers import FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
 from metastore.transport.memory import Growth, Memory, OverBudgetError
 from metastore.transport.options import TransportOptions
 
@@ -65,7 +65,7 @@ def test_what_is_written_arrives(pieces: list[bytes], repeats: list[int]) -> Non
     thread = threading.Thread(target=receive_all, args=(theirs, arrived))
     thread.start()
     with ours:
-        writer = ReplyWriter(ours, framed=False)
+        writer = ReplyWriter(ours)
         for piece in pieces:
             writer.write(piece)
         writer.flush()
@@ -78,7 +78,7 @@ def test_what_is_written_arrives(pieces: list[bytes], repeats: list[int]) -> Non
 
 def test_more_pieces_than_one_system_call_takes(pair: Pair) -> None:
     ours, theirs = pair
-    writer = ReplyWriter(ours, framed=True)
+    writer = ReplyWriter(ours, FRAME_HEADER.pack)
     for n in range(5000):
         writer.write(bytes([n % 256]))
     writer.flush()
@@ -90,7 +90,7 @@ def test_an_unframed_reply_leaves_as_it_grows(pair: Pair) -> None:
     arrived: list[bytes] = []
     thread = threading.Thread(target=lambda: arrived.append(receive(theirs, 2**18)))
     thread.start()
-    writer = ReplyWriter(ours, framed=False)
+    writer = ReplyWriter(ours)
     writer.write(b"x" * 2**18)
     sent(writer, ours)
     thread.join()
@@ -99,7 +99,7 @@ def test_an_unframed_reply_leaves_as_it_grows(pair: Pair) -> None:
 
 def test_a_framed_reply_waits_for_its_end_and_an_empty_one_is_nothing(pair: Pair) -> None:
     ours, theirs = pair
-    writer = ReplyWriter(ours, framed=True)
+    writer = ReplyWriter(ours, FRAME_HEADER.pack)
     writer.flush()
     writer.write(b"x" * 2**19)
     theirs.settimeout(0)
@@ -109,7 +109,7 @@ def test_a_framed_reply_waits_for_its_end_and_an_empty_one_is_nothing(pair: Pair
 
 def test_what_is_not_taken_is_kept_and_nothing_waits(pair: Pair) -> None:
     ours, _ = pair
-    writer = ReplyWriter(ours, framed=False)
+    writer = ReplyWriter(ours)
     writer.write(b"x" * 10_000_000)
     writer.flush()
     assert 0 < writer.sent < 10_000_000
@@ -120,7 +120,7 @@ def test_a_peer_that_is_gone_is_told(pair: Pair) -> None:
     ours, theirs = pair
     theirs.close()
     with pytest.raises(TTransportException, match="lost: Broken pipe"):
-        ReplyWriter(ours, framed=False).write(b"x" * 2**18)
+        ReplyWriter(ours).write(b"x" * 2**18)
 
 
 @given(st.lists(st.integers(1, 90_000), min_size=1, max_size=8), st.data())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 import struct
@@ -135,31 +134,42 @@ def tls(tmp_path: Path) -> tuple[Door, ssl.SSLContext]:
     return Door(tls="required", certificate=Certificate(chain)), context
 
 
+class Blocking(EchoSession):
+    """Its calls say that they have begun, and wait until they may go on."""
+
+    begun, go = threading.Event(), threading.Event()
+
+    def option(self, verb: str, argument: str = "") -> str:
+        if verb == "block":
+            self.begun.set()
+            self.go.wait(PATIENCE)
+        return argument
+
+
 @pytest.fixture
 def pool() -> Iterator[WorkerPool]:
-    made = WorkerPool(TransportOptions(), lambda peer, *_, **__: EchoSession(peer))
+    """With memory for all calls, whatever the process has taken."""
+    made = WorkerPool(TransportOptions(memory=2**50), lambda peer, *_, **__: Blocking(peer))
     made.start()
     yield made
     assert made.drain(PATIENCE) == 0
 
 
 def test_a_call_that_comes_with_its_handshake_keeps_no_handshake_waiting(
-    pool: WorkerPool, tls: tuple[Door, ssl.SSLContext], tmp_path: Path
+    pool: WorkerPool, tls: tuple[Door, ssl.SSLContext]
 ) -> None:
     door, context = tls
-    for name in ("in", "go"):
-        os.mkfifo(tmp_path / name)
     pairs = [socket.socketpair() for _ in range(2)]
     for number, (ours, theirs) in enumerate(pairs):
         theirs.settimeout(PATIENCE)
         pool.admit(ours, f"host:{number}", door)
     blocked, other = (Client(context, theirs) for _, theirs in pairs)
-    blocked.call(call(f"block {tmp_path}"))
-    (tmp_path / "in").read_text()
+    blocked.call(call("block it"))
+    assert Blocking.begun.wait(PATIENCE)
     other.call(call("echo beside"))
     assert b"beside" in other.answer()
-    (tmp_path / "go").write_text("")
-    assert blocked.answer()
+    Blocking.go.set()
+    assert b"it" in blocked.answer()
     for _, theirs in pairs:
         theirs.close()
 

@@ -1,0 +1,50 @@
+"""What was said to one challenge is worth nothing to the next, nor with a word changed."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from metastore.client.sasl import DigestMd5 as Client
+from metastore.identity import TOKEN, Identity, RefusedError
+from metastore.security.digest_md5 import DigestMd5, secret_of
+
+
+def server() -> DigestMd5:
+    return DigestMd5(lambda _: (secret_of(b"identifier", b"password"), Identity("alice", TOKEN)))
+
+
+def answer(challenge: bytes) -> bytes:
+    client = Client(base64.b64encode(b"identifier").decode(), base64.b64encode(b"password").decode())
+    return client.step(challenge)
+
+
+def test_an_answer_is_good_for_its_challenge_alone() -> None:
+    first, second = server(), server()
+    said = answer(first.step(b""))
+    second.step(b"")
+    with pytest.raises(RefusedError, match="not to this challenge"):
+        second.step(said)
+    assert second.identity is None
+    first.step(said)
+    assert first.identity == Identity("alice", TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("word", "instead"),
+    [
+        (b"qop=auth", b"qop=auth-conf"),
+        (b"nc=00000001", b"nc=00000002"),
+        (b",response=", b',authzid="root",response='),
+        (b'digest-uri="', b'digest-uri="x'),
+        (b'cnonce="', b'cnonce="x'),
+    ],
+)
+def test_a_changed_word_is_seen(word: bytes, instead: bytes) -> None:
+    asked = server()
+    said = answer(asked.step(b""))
+    assert word in said
+    with pytest.raises(RefusedError):
+        asked.step(said.replace(word, instead, 1))
+    assert asked.identity is None
