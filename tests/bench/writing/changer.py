@@ -1,4 +1,4 @@
-"""A driver that carries out one DELETE, UPDATE or MERGE, and is killed with SIGKILL where it is told to.
+"""A driver that carries out one statement other than INSERT, and is killed with SIGKILL where it is told to.
 
 What is read of the table is planned by rules in the process that asks: so each has a JVM, which dies with it.
 """
@@ -11,19 +11,17 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import reduce
+from functools import partial
 from threading import Timer
 from typing import Any
+from unittest.mock import patch
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 import spark_client
-from metastore.client import MetastoreClient
 from spark_client.context import Context
-from spark_client.jvm.plans import own_columns
-from spark_client.write import journal
-from spark_client.write.row_changes import MATCHED, NOT_MATCHED, Change, Clause, change_rows
+from spark_client.write import handlers, journal
 from tests.bench.writing.processes import answering
 from tests.bench.writing.writer import DONE, FAILED, KILLED, prepare, rows
 
@@ -62,7 +60,7 @@ def main(uri: str) -> None:
     if not (line := sys.stdin.readline()):
         return
     try:
-        _change_rows(spark, uri, json.loads(line))
+        _carry_out(spark, json.loads(line))
         fate = DONE
     except Exception as error:  # noqa: BLE001 - what becomes of it is told
         sys.stderr.write(f"{error}\n")
@@ -70,28 +68,50 @@ def main(uri: str) -> None:
     print(json.dumps({"fate": fate}), flush=True)  # noqa: T201
 
 
-def _change_rows(spark: SparkSession, uri: str, order: dict[str, Any]) -> None:
-    context = Context(spark, MetastoreClient(uri), prepare(spark, order))
-    change = _change(spark, rows(spark, order["k"]), **order)
-    if order["delay"] is not None:  # a moment that no step names
-        Timer(order["delay"], os.kill, (os.getpid(), signal.SIGKILL)).start()
-    change_rows(context, change)
+def _carry_out(spark: SparkSession, order: dict[str, Any]) -> None:
+    with patch.object(handlers, "Context", partial(Context, on_step=prepare(spark, order))):
+        if order["delay"] is not None:  # a moment that no step names
+            Timer(order["delay"], os.kill, (os.getpid(), signal.SIGKILL)).start()
+        _STATEMENTS[order["kind"]](spark, order["table"], order["k"], order["old"])
 
 
-def _change(spark: SparkSession, new: DataFrame, kind: str, table: str, k: int, old: int, **_: object) -> Change:
-    """The rows of an older write go (delete), become those of this one (update), or are exchanged for them (merge)."""
-    target = spark.table(table)
-    own = own_columns(target)
-    if kind == "delete":
-        return Change(table, target, [Clause(MATCHED, own["k"] == old, None)])
-    if kind == "update":
-        return Change(table, target, [Clause(MATCHED, own["k"] == old, {"k": F.lit(k)})])
-    both = new if old < 0 else new.unionAll(rows(spark, old))
-    source = both.selectExpr("id AS s_id", "k AS s_k", "p AS s_p")
-    given = {name: F.col(f"s_{name}") for name in own}
-    on = reduce(Column.__and__, (own[name] == given[name] for name in own))
-    clauses = [Clause(MATCHED, None, None), Clause(NOT_MATCHED, None, given)]
-    return Change(table, target, clauses, source, on)
+def _delete(spark: SparkSession, table: str, _: int, old: int) -> None:
+    """The rows of an older write go."""
+    spark.sql(f"DELETE FROM {table} WHERE k = {old}")
+
+
+def _update(spark: SparkSession, table: str, k: int, old: int) -> None:
+    """They become those of this one."""
+    spark.sql(f"UPDATE {table} SET k = {k} WHERE k = {old}")
+
+
+def _merge(spark: SparkSession, table: str, k: int, old: int) -> None:
+    """They are exchanged for those of this one."""
+    new = rows(spark, k)
+    (new if old < 0 else new.unionAll(rows(spark, old))).createOrReplaceTempView("s")
+    same = " AND ".join(f"t.{name} = s.{name}" for name in new.columns)
+    spark.sql(f"MERGE INTO {table} t USING s ON {same} WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *")
+
+
+def _replace_where(spark: SparkSession, table: str, k: int, old: int) -> None:
+    """So they are."""
+    rows(spark, k).createOrReplaceTempView("s")
+    spark.sql(f"INSERT INTO {table} REPLACE WHERE k = {old} SELECT * FROM s")
+
+
+def _create_or_replace(spark: SparkSession, table: str, k: int, _: int) -> None:
+    """The table has those of this write alone, and is another one, of the other format, every second time."""
+    spark.conf.set("hive.default.fileformat", ("orc", "parquet")[k // 2 % 2])
+    rows(spark, k).writeTo(table).partitionedBy(F.col("p")).createOrReplace()
+
+
+_STATEMENTS: dict[str, Callable[[SparkSession, str, int, int], None]] = {
+    "delete": _delete,
+    "update": _update,
+    "merge": _merge,
+    "replace where": _replace_where,
+    "create or replace": _create_or_replace,
+}
 
 
 if __name__ == "__main__":

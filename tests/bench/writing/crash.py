@@ -35,7 +35,10 @@ STEPS = [
 # Of statements; and with those that change the rows of an older write. Their number has no divisor in common with that
 # of the steps, so that each is killed at each.
 KINDS = ("append", "append", "overwrite")
-CHANGES = ("append", "update", "overwrite", "delete", "merge")
+CHANGES = (
+    *("append", "update", "overwrite", "delete", "merge", "replace where"),
+    *("append", "create or replace", "append"),
+)
 _IN_PLACE: dict[str, Any] = {"write_mode": "in-place", "lease": 0.5}
 _VERSIONS: dict[str, Any] = {"write_mode": "versions", "lease": 3}
 LONGEST = 1.5  # seconds of a write
@@ -139,9 +142,10 @@ def _wanted(kind: str, state: State, number: int, old: int) -> State:
     """Returns what a statement is to make of the table; `old` is a write of which there are rows, -1 for none."""
     if kind == "append":
         return state | {number}
-    if kind == "overwrite":
+    if kind in {"overwrite", "create or replace"}:
         return frozenset({number})
-    new = {number} if kind == "merge" or (kind == "update" and old >= 0) else set[int]()
+    brings = kind in {"merge", "replace where"} or (kind == "update" and old >= 0)
+    new = {number} if brings else set[int]()
     return state - {old} | new
 
 

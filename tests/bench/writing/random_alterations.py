@@ -27,8 +27,9 @@ from tests.bench.writing.random_tables import (
 
 def _from_itself(spark: SparkSession, case: Case, chance: random.Random) -> object:
     """INSERT OVERWRITE of what the same statement reads."""
-    condition, is_true = random_condition(chance)
-    names = ", ".join("a + 1" if name == "a" else name for name in case.columns)
+    condition, is_true = random_condition(case, chance)
+    new = {"a": "a + 1", **({EXTRA: "NULL"} if case.generated else {})}
+    names = ", ".join(new.get(name, name) for name in case.columns)
     spark.sql(f"INSERT OVERWRITE {case.name} SELECT {names} FROM {case.name} WHERE {in_sql(spark, condition)}")
     brought = [(None if row[A] is None else row[A] + 1, *row[1:]) for row in case.rows if is_true(row)]
     replaced = {case.partition(row) for row in brought}
@@ -59,7 +60,7 @@ def _write_to(spark: SparkSession, case: Case, chance: random.Random) -> object:
         if not case.keys:
             case.rows = rows
         return "overwritePartitions", rows
-    condition, is_true = random_condition(chance, subqueries=False)
+    condition, is_true = random_condition(case, chance, subqueries=False)
     given.writeTo(case.name).overwrite(F.expr(in_sql(spark, condition)))
     case.rows = [row for row in case.rows if not is_true(row)] + rows
     return "overwrite", condition, rows

@@ -75,7 +75,7 @@ def _overwrite_static(spark: SparkSession, case: Case, chance: random.Random) ->
 
 def _replace_where(spark: SparkSession, case: Case, chance: random.Random) -> object:
     rows = random_rows(case, chance)
-    condition, is_true = random_condition(chance)
+    condition, is_true = random_condition(case, chance)
     give(spark, case, rows)
     spark.sql(f"INSERT INTO {case.name} REPLACE WHERE {in_sql(spark, condition)} SELECT * FROM given")
     case.rows = [row for row in case.rows if not is_true(row)] + rows
@@ -83,14 +83,14 @@ def _replace_where(spark: SparkSession, case: Case, chance: random.Random) -> ob
 
 
 def _delete(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    condition, is_true = random_condition(chance)
+    condition, is_true = random_condition(case, chance)
     spark.sql(f"DELETE FROM {case.name} WHERE {in_sql(spark, condition)}")
     case.rows = [row for row in case.rows if not is_true(row)]
     return condition
 
 
 def _update(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    condition, is_true = random_condition(chance)
+    condition, is_true = random_condition(case, chance)
     text = f"UPDATE {case.name} SET B = concat('n', q), a = a + 1, q = 'l' WHERE {in_sql(spark, condition)}"
     spark.sql(text)
     case.rows = [

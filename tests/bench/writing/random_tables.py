@@ -37,6 +37,7 @@ KINDS = [
     "EXTERNAL parquet",
     "EXTERNAL orc",
     "EXTERNAL versions parquet",
+    "textfile",
 ]
 SKEWS = [
     "",
@@ -51,6 +52,8 @@ SETTINGS = {
     "spark.sql.ansi.enabled": ["true", "false"],
     "spark.sql.session.timeZone": ["UTC", "America/New_York", "Asia/Kathmandu"],
     "spark.sql.autoBroadcastJoinThreshold": ["10485760", "-1"],
+    "spark.sql.adaptive.enabled": ["true", "false"],
+    "spark.sql.parquet.outputTimestampType": ["INT96", "TIMESTAMP_MICROS"],
 }
 
 
@@ -67,12 +70,19 @@ class Case:
     made: str = ""
     rows: list[Row] = field(default_factory=list)
     extra: bool = False  # has EXTRA
+    generated: bool = False  # EXTRA is a + 1
+    collated: bool = False  # B does not tell u from U
     reordered: bool = False  # its columns: see `columns`
 
     @property
     def is_sparks(self) -> bool:
         """Of Spark's own kind."""
         return "USING" in self.kind
+
+    @property
+    def is_text(self) -> bool:
+        """Of a format that Spark's own writer writes: not all statements are possible."""
+        return self.kind == "textfile"
 
     @property
     def has_versions(self) -> bool:
@@ -99,17 +109,23 @@ def make(spark: SparkSession, chance: random.Random) -> Case:
     name = f"t_{uuid.uuid4().hex[:10]}"
     keys, key_type = chance.choice([0, 1, 1, 2]), chance.choice(list(KEYS))
     kind = chance.choice(KINDS)
-    skew = chance.choice(SKEWS) if "USING" not in kind and "EXTERNAL" not in kind else ""
-    buckets = not skew and "USING" not in kind and chance.random() < 0.3
+    is_plain = "USING" in kind or kind == "textfile"
+    skew = chance.choice(SKEWS) if not is_plain and "EXTERNAL" not in kind else ""
+    buckets = not skew and not is_plain and chance.random() < 0.3
     flat = bool(skew) and chance.random() < 0.5
     case = Case(name, kind, key_type, keys, "USING" in kind or "EXTERNAL" in kind, bool(skew) and not flat)
+    case.generated = case.extra = not is_plain and chance.random() < 0.2
+    case.collated = kind != "textfile" and chance.random() < 0.2
     columns = SCHEMA.format(p=key_type).split(", ")
+    if case.collated:
+        columns[B] += " COLLATE UTF8_LCASE"
     order = f"CLUSTERED BY {chance.choice(BUCKETS)} BUCKETS " if buckets else ""
     if "USING" in kind:
         names = f" PARTITIONED BY ({', '.join(NAMES[-keys:])})" if keys else ""
         text = f"CREATE TABLE {name} ({', '.join(columns)}) {kind}{names}"
     else:
         own, others = columns[: len(columns) - keys], columns[len(columns) - keys :]
+        own += [f"{EXTRA} INT GENERATED ALWAYS AS (a + 1)"] if case.generated else []
         partitioned = f" PARTITIONED BY ({', '.join(others)})" if keys else ""
         external, place = "EXTERNAL " if "EXTERNAL" in kind else "", ""
         if external:
@@ -135,7 +151,7 @@ def again(case: Case) -> str:
 def _value(case: Case, chance: random.Random) -> Row:
     return (
         chance.choice([None, 0, 1, 1, 2, 3]),
-        chance.choice([None, "", "u", "v", "w"]),
+        chance.choice([None, "", "u", "v", "U"]),
         chance.choice([None, datetime.datetime(2024, 7, 1, 12, 30), datetime.datetime(1999, 12, 31, 23, 59, 59)]),  # noqa: DTZ001
         chance.choice([None, 0.0, 0.0 if "orc" in case.kind else -0.0, 1.5]),  # ORC's own files do not tell them apart
     )
@@ -151,20 +167,31 @@ def give(spark: SparkSession, case: Case, rows: Sequence[Row]) -> None:
     texts = [tuple(None if value is None else str(value) for value in row) for row in rows]
     frame = spark.createDataFrame(texts, "a STRING, B STRING, t STRING, f STRING, p STRING, q STRING")
     types = SCHEMA.format(p=case.key_type).split(", ")
-    typed = frame.selectExpr(*("CAST({0} AS {1}) AS {0}".format(*type_.split()) for type_ in types), f"5 AS {EXTRA}")
+    extra = "CAST(NULL AS INT)" if case.generated else "5"
+    casts = ("CAST({0} AS {1}) AS {0}".format(*type_.split()) for type_ in types)
+    typed = frame.selectExpr(*casts, f"{extra} AS {EXTRA}")
     typed.select(*case.columns).createOrReplaceTempView("given")
 
 
-def random_condition(chance: random.Random, *, subqueries: bool = True) -> tuple[str, Callable[[Row], bool]]:
+def random_condition(
+    case: Case, chance: random.Random, *, subqueries: bool = True
+) -> tuple[str, Callable[[Row], bool]]:
     """In SQL, and as a function that is true where the condition is."""
     number, text = chance.randrange(4), chance.choice(["u", "v", ""])
+
+    def is_text(row: Row) -> bool:
+        return row[B] is not None and (row[B].lower() if case.collated else row[B]) == text
+
     return chance.choice(
         [
             *([(f"a IN (SELECT {number})", lambda row: row[A] == number)] if subqueries else []),
             (f"a = {number}", lambda row: row[A] == number),
-            (f"a < {number} AND b <> '{text}'", lambda row: None not in row[:2] and row[A] < number and row[B] != text),
-            (f"b = '{text}' OR a IS NULL", lambda row: row[B] == text or row[A] is None),
-            (f"a = {number} AND b = '{text}'", lambda row: row[A] == number and row[B] == text),
+            (
+                f"a < {number} AND b <> '{text}'",
+                lambda row: None not in row[:2] and row[A] < number and not is_text(row),
+            ),
+            (f"b = '{text}' OR a IS NULL", lambda row: is_text(row) or row[A] is None),
+            (f"a = {number} AND b = '{text}'", lambda row: row[A] == number and is_text(row)),
             ("q = 'k'", lambda row: row[Q] == "k"),
             ("p IS NULL", lambda row: row[P] is None),
             ("f = 0.0", lambda row: row[F] == 0),

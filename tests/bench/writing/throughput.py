@@ -26,9 +26,10 @@ READS = 3  # of each table, after its first
 
 @dataclass(frozen=True)
 class Layout:
-    """`rows`: the part of those that are asked for; `x`, `p`: two columns.
+    """`rows`: the part of those that are asked for; `x`: a column.
 
-    `ours`, `theirs`: what follows the columns of a CREATE TABLE.
+    `ours`, `theirs`: what follows the columns of a CREATE TABLE. `p`: a column more by which both are partitioned, or
+    Spark's own alone, which has the directories of heavy values as partitions.
     """
 
     rows: float
@@ -37,17 +38,18 @@ class Layout:
     theirs: str
     p: str = ""
 
+    def has_p(self, side: str) -> bool:
+        return (side == THEIRS and bool(self.p)) or self.ours.startswith("PARTITIONED")
 
+
+_HEAVY = "IF(id % 2 = 0, id DIV 2 % 10, 10 + id % 1000)"
+_SKEWED = "SKEWED BY (x) ON (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) STORED AS DIRECTORIES"
 LAYOUTS = {
     "unpartitioned": Layout(1, "id % 1000", "", ""),
     "100 partitions": Layout(1, "id % 1000", "PARTITIONED BY (p INT)", "PARTITIONED BY (p)", "id % 100"),
     "2,000 tiny partitions": Layout(0.01, "id % 1000", "PARTITIONED BY (p INT)", "PARTITIONED BY (p)", "id % 2000"),
-    "10 heavy values": Layout(
-        1,
-        "IF(id % 2 = 0, id DIV 2 % 10, 10 + id % 1000)",
-        "SKEWED BY (x) ON (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) STORED AS DIRECTORIES",
-        "",
-    ),
+    "10 heavy values": Layout(1, _HEAVY, _SKEWED, "PARTITIONED BY (p)", f"least({_HEAVY}, 10)"),
+    "10 heavy values, Spark's in one directory": Layout(1, _HEAVY, _SKEWED, ""),
     "64 buckets": Layout(1, "id % 1000", "CLUSTERED BY (id) INTO 64 BUCKETS", "CLUSTERED BY (id) INTO 64 BUCKETS"),
 }
 
@@ -131,7 +133,7 @@ def _measured(spark: SparkSession, side: str, layout: str, rows: int, number: in
         f"CAST({chosen.x} AS INT) AS x",
         "concat('value ', id % 5000) AS s",
         "id / 7 AS v",
-        *([f"CAST({chosen.p} AS INT) AS p"] if chosen.p else []),
+        *([f"CAST({chosen.p} AS INT) AS p"] if chosen.has_p(side) else []),
     )
     data.createOrReplaceTempView("source")
     write = _seconds(lambda: spark.sql(f"INSERT INTO {table} SELECT * FROM source"))
