@@ -1,8 +1,9 @@
 """From staged files to the table's directories: what moves where, and what the metastore is told. Pure.
 
-What is new or overwritten stays where Spark wrote it, in the write's own directory `_versions/<query id>`, and
-publishing points to it. Only an append moves its files, one by one, into directories that are others' as well; our
-readers hide them by their names until they are published. See docs/writing.md.
+What is overwritten stays where Spark wrote it, in the write's own directory `_versions/<query id>`, and publishing
+points to it. A new partition goes to Hive's directory for it. Only an append moves its files, one by one, into
+directories that are others' as well; our readers hide them by their names until they are published. See
+docs/writing.md.
 """
 
 from __future__ import annotations
@@ -97,10 +98,8 @@ class Placer:
     directories: Directories = field(default_factory=dict)
 
     def wishes(self, staged: Iterable[StagedFile]) -> list[str]:
-        """Returns the directories in Hive's layout, `ds=1`, that new partitions would like to be in, unless they
-        overwrite."""
-        copies = is_object_store(self._root)
-        if not self.in_place and (self.overwrite or copies):
+        """Returns the directories in Hive's layout, `ds=1`, that new partitions would like to be in."""
+        if not self.in_place and is_object_store(self._root):
             return []
         found = ((values, self.snapshot.get(values)) for values in self._by_values(staged))
         return [

@@ -190,6 +190,23 @@ def test_generated_columns_are_what_they_are_generated_from(spark: SparkSession,
         spark.sql(f"INSERT INTO {table_name}_counted (a) VALUES (1)")
 
 
+def test_an_external_table_over_the_partitions_of_another_has_their_rows(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    """Hive's "Dependent Tables": what signal tables were before."""
+    spark.sql(f"CREATE TABLE {table_name} (key STRING, value STRING) PARTITIONED BY (ds STRING, hr STRING)")
+    for hr in ("1", "24"):
+        spark.sql(f"INSERT OVERWRITE TABLE {table_name} PARTITION (ds='1', hr='{hr}') SELECT 'k', '{hr}'")
+    place = metastore.get_table("default", table_name).location
+    signal = f"{table_name}_signal"
+    spark.sql(f"CREATE EXTERNAL TABLE {signal} (key STRING, value STRING) PARTITIONED BY (ds STRING)")
+    spark.sql(f"ALTER TABLE {signal} ADD PARTITION (ds='1') LOCATION '{place}/ds=1'")
+    assert rows(spark, signal) == [("k", "1", "1"), ("k", "24", "1")]
+    spark.sql(f"INSERT OVERWRITE TABLE {table_name} PARTITION (ds='1', hr='1') SELECT 'k', 'new'")
+    with pytest.raises(Exception, match="_newer_rows_are_in__versions"):
+        rows(spark, signal)
+
+
 def test_an_external_table_without_a_place_lies_where_one_of_hives_would(
     spark: SparkSession, metastore: MetastoreClient, table_name: str
 ) -> None:

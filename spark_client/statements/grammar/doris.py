@@ -14,6 +14,7 @@ from itertools import pairwise
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 from spark_client.statements.grammar.tokens import Token, parts, tokens
+from spark_client.statements.grammar.translation import Translation, columns_and_keys
 
 _SUSPICIOUS = re.compile(r"\bengine\s*=|\bpartition\s+by\s+list\b|\bproperties\s*\(", re.IGNORECASE)
 _DEFAULT_FORMAT = "orc"
@@ -22,14 +23,7 @@ _VARCHAR = re.compile(r"\bvarchar\b(?:\s*\([^)]*\))?", re.IGNORECASE)
 _QUERY = ("SELECT", "FROM", "VALUES", "WITH")
 
 
-@dataclass(frozen=True, slots=True)
-class DorisStatement:
-    """`text` is the statement in Spark's words."""
-
-    text: str
-
-
-def parse(text: str) -> DorisStatement | None:
+def parse(text: str) -> Translation | None:
     """Returns the statement, or None where it is not Doris'. Raises InvalidStatementError for what Hive lacks."""
     if not _SUSPICIOUS.search(text):
         return None
@@ -39,7 +33,7 @@ def parse(text: str) -> DorisStatement | None:
     return _table(text, reader) if reader.take("CREATE", "TABLE") else None
 
 
-def _database(text: str, reader: Reader) -> DorisStatement | None:
+def _database(text: str, reader: Reader) -> Translation | None:
     reader.take("IF", "NOT", "EXISTS")
     if reader.multipart_name() is None or not reader.take("PROPERTIES"):
         return None
@@ -48,10 +42,10 @@ def _database(text: str, reader: Reader) -> DorisStatement | None:
     reader.expect_end()
     location = properties.pop("location", None)
     place = f" LOCATION {location}" if location else ""
-    return DorisStatement(head + place + _listed("WITH DBPROPERTIES", properties))
+    return Translation(head + place + _listed("WITH DBPROPERTIES", properties))
 
 
-def _table(text: str, reader: Reader) -> DorisStatement | None:
+def _table(text: str, reader: Reader) -> Translation | None:
     reader.take("IF", "NOT", "EXISTS")
     if reader.multipart_name() is None:
         return None
@@ -64,13 +58,13 @@ def _table(text: str, reader: Reader) -> DorisStatement | None:
     reader.take("AS")
     query = "" if (start := reader.peek()) is None else text[start.start :].rstrip("; \n")
     if not query:
-        data, keys = _defined(columns, clauses.keys)
-        return DorisStatement(f"{head} {data}{clauses.comment}{keys}{clauses.options}")
+        data, keys = columns_and_keys([_typed(part) for part in parts(columns)], clauses.keys, "PARTITION BY LIST")
+        return Translation(f"{head} {data}{clauses.comment}{keys}{clauses.options}")
     if any(len(_words(part)) > 1 for part in parts(columns)):
         raise InvalidStatementError(f"{head}: columns before AS SELECT have names only, their types are the query's")
     keys = f" PARTITIONED BY ({', '.join(clauses.keys)})" if clauses.keys else ""
     renamed = f"SELECT * FROM ({query}) AS given{columns}" if columns else query  # noqa: S608 - the user's
-    return DorisStatement(f"{head}{clauses.comment}{keys}{clauses.options} AS {renamed}")
+    return Translation(f"{head}{clauses.comment}{keys}{clauses.options} AS {renamed}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +103,6 @@ def _clauses(reader: Reader) -> _Clauses | None:
     options = f" STORED AS {_text(properties.pop('file_format', _DEFAULT_FORMAT)).upper()}"
     options += f" LOCATION {location}" if location else ""
     return _Clauses(keys, comment, options + _listed("TBLPROPERTIES", properties))
-
-
-def _defined(columns: str, keys: list[str]) -> tuple[str, str]:
-    """Returns the data columns in brackets, and PARTITIONED BY."""
-    defined = {_words(part)[0].name: _typed(part) for part in parts(columns)}
-    if missing := [key for key in keys if key.strip("`").lower() not in defined]:
-        raise InvalidStatementError(f"PARTITION BY LIST: {missing[0]} is not among the columns")
-    names = [key.strip("`").lower() for key in keys]
-    if names and list(defined)[-len(names) :] != names:
-        raise InvalidStatementError(f"PARTITION BY LIST: {', '.join(names)} must be the last columns, in this order")
-    data = ", ".join(part for name, part in defined.items() if name not in names)
-    return f"({data})", f" PARTITIONED BY ({', '.join(defined[name] for name in names)})" if names else ""
 
 
 def _typed(part: str) -> str:

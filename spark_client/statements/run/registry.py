@@ -22,6 +22,7 @@ from spark_client.statements.grammar import new_tables as read_new_tables
 from spark_client.statements.grammar import skewed_tables as read_skewed_tables
 from spark_client.statements.grammar import surveys as read_surveys
 from spark_client.statements.grammar import table_properties as read_table_properties
+from spark_client.statements.grammar import trino as read_trino
 from spark_client.statements.grammar import undrop as read_undrop
 from spark_client.statements.run import (
     columns,
@@ -29,13 +30,13 @@ from spark_client.statements.run import (
     databases,
     dependent_tables,
     descriptions,
-    doris,
     doris_catalogs,
     external_tables,
     new_tables,
     skewed_tables,
     surveys,
     table_properties,
+    translation,
     undrop,
 )
 
@@ -66,10 +67,11 @@ class Noun:
     check: Callable[[Context, Any], bool] = _always
 
 
-# In this order: what is in Doris' words comes again in Spark's; properties are looked at first; what
+# In this order: what is in others' words comes again in Spark's; properties are looked at first; what
 # is a dependent table's is nobody else's.
 NOUNS = (
-    Noun(read_doris.parse, doris.columns, doris.execute),
+    Noun(read_doris.parse, translation.columns, translation.execute),
+    Noun(read_trino.parse, translation.columns, translation.execute),
     Noun(read_doris_catalogs.parse, doris_catalogs.columns, doris_catalogs.execute),
     Noun(read_table_properties.parse, check=table_properties.check),
     Noun(read_dependent_tables.parse, dependent_tables.columns, dependent_tables.execute, check=dependent_tables.check),

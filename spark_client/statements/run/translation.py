@@ -1,18 +1,18 @@
-"""Carries out CREATE TABLE and CREATE DATABASE as Doris has them: in Spark's words."""
+"""Carries out statements in other engines' words: in Spark's."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
 from spark_client.context import Context
-from spark_client.statements.grammar.doris import DorisStatement
+from spark_client.statements.grammar.translation import Translation
 
 
-def columns(_: Context, __: DorisStatement) -> str:
+def columns(_: Context, __: Translation) -> str:
     """Returns none: there are no rows."""
     return ""
 
 
-def execute(context: Context, statement: DorisStatement, _: str) -> DataFrame:
+def execute(context: Context, statement: Translation, _: str) -> DataFrame:
     """Returns no rows. Raises as the statement in Spark's words does."""
     return context.spark.sql(statement.text)
