@@ -17,7 +17,7 @@ from spark_client.jvm import versions
 from spark_client.jvm.columns import assigned
 from spark_client.jvm.plans import folded_constants
 from spark_client.jvm.sql_text import quote
-from spark_client.table.column_defaults import column_defaults, generated_columns
+from spark_client.table.column_defaults import collations, column_defaults, generated_columns
 from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
 from spark_client.table.partition_spec import PartitionSpec, place_columns
 
@@ -88,7 +88,13 @@ def with_generated(table: Table, rows: DataFrame) -> DataFrame:
             message = f"{table.full_name}: {name} is GENERATED ALWAYS AS ({text}); leave it out, or give it this value"
             is_right = given.isNull() | given.eqNullSafe(value)
             computed[name] = F.when(is_right, value).otherwise(F.raise_error(F.lit(message)))
-    return rows.withColumns(computed) if computed else rows
+    if not computed:
+        return rows
+    own = collations(table)
+    collated = {name: own[name.lower()] for name in rows.columns if name.lower() in own}
+    comparable = rows.withColumns({name: F.collate(F.col(quote(name)), text) for name, text in collated.items()})
+    plain = {name: F.col(quote(name)).cast("string") for name in collated}
+    return comparable.withColumns(computed).withColumns(plain)
 
 
 def _partition_columns(table: Table, static: Mapping[str, str]) -> list[Any]:
