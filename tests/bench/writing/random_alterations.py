@@ -81,13 +81,14 @@ def _save_as_table(spark: SparkSession, case: Case, chance: random.Random) -> ob
         return "left"
     rows = random_rows(case, chance)
     give(spark, case, rows)
-    writer = spark.table("given").select(*reversed(case.columns)).write.format(case.provider)
-    if case.keys:
-        writer = writer.partitionBy(*NAMES[-case.keys :])
     mode = chance.choice(["append", "overwrite"]) if case.is_sparks else "append"
-    writer.mode(mode).saveAsTable(case.name)
     if mode == "overwrite":
         case.rows, case.reordered = [], True
+    columns = case.columns if mode == "overwrite" else reversed(case.columns)
+    writer = spark.table("given").select(*columns).write.format(case.provider)
+    if case.keys:
+        writer = writer.partitionBy(*NAMES[-case.keys :])
+    writer.mode(mode).saveAsTable(case.name)
     case.rows += rows
     return mode, rows
 

@@ -53,7 +53,6 @@ SETTINGS = {
     "spark.sql.session.timeZone": ["UTC", "America/New_York", "Asia/Kathmandu"],
     "spark.sql.autoBroadcastJoinThreshold": ["10485760", "-1"],
     "spark.sql.adaptive.enabled": ["true", "false"],
-    "spark.sql.parquet.outputTimestampType": ["INT96", "TIMESTAMP_MICROS"],
 }
 
 
