@@ -62,7 +62,7 @@ def main(remote: str, table: str) -> dict[str, object]:
     other.sql("SET hive.merge.size.per.task = 77").collect()
     spark.range(3).createOrReplaceTempView(f"{table}_view")
     seen["apart"] = [
-        other.catalog.tableExists(f"{table}_view"),
+        bool(other.catalog.tableExists(f"{table}_view")),  # NumPy's, in Spark 3.5
         spark.conf.get("hive.merge.size.per.task", "none"),
         other.table(table).count() == spark.table(table).count(),
     ]

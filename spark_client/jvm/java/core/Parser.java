@@ -14,14 +14,11 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ShowTables;
-import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkSqlParser;
-import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.internal.VariableSubstitution;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.Platform;
-import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
@@ -39,14 +36,14 @@ public final class Parser extends SparkSqlParser {
   private final Python python;
   /** Behind white space and comments, a word with which a statement of ours may begin. Others are not looked at. */
   private final Pattern look;
-  private final List<Rule> first = new ArrayList<>();
+  private final FirstRules first;
 
-  Parser(Object session, ParserInterface delegate, Python python, Pattern look, List first) {
+  Parser(Object session, ParserInterface delegate, Python python, Pattern look, FirstRules first) {
     this.session = session;
     this.delegate = delegate;
     this.python = python;
     this.look = look;
-    for (Object builder : first) this.first.add((Rule) ((Function1) builder).apply(session));
+    this.first = first;
   }
 
   /** The parser that was there before: it does not know our statements. */
@@ -67,7 +64,7 @@ public final class Parser extends SparkSqlParser {
 
   /** Spark's plan of a statement, even if it is one of ours. */
   public LogicalPlan sparks(String text) throws Exception {
-    return before(delegate.parsePlan(text));
+    return first.of(delegate.parsePlan(text));
   }
 
   /** `given`: what Spark 4.1 and newer put into a text; others bind it afterwards. */
@@ -75,7 +72,7 @@ public final class Parser extends SparkSqlParser {
     JsonNode read = read(text);
     if (read.has("pieces")) return command(read, values(given, read.get("markers")));
     try {
-      if (!read.has("script")) return before(planned(text, given));
+      if (!read.has("script")) return first.of(planned(text, given));
       return script(planned(read.get("script").asText(), given), read);
     } catch (Exception failure) {
       Platform.throwException(failure);
@@ -95,19 +92,8 @@ public final class Parser extends SparkSqlParser {
   /** Of a table that is asked for by its name: spark.table, insertInto. */
   public Seq parseMultipartIdentifier(String text) {
     Seq name = CatalogNames.own((SparkSession) session, super.parseMultipartIdentifier(text), 3);
-    before(new UnresolvedRelation(name, CaseInsensitiveStringMap.empty(), false));
+    first.of(new UnresolvedRelation(name, CaseInsensitiveStringMap.empty(), false));
     return name;
-  }
-
-  private LogicalPlan before(LogicalPlan parsed) {
-    if (first.isEmpty()) return parsed;
-    if (parsed instanceof ExplainCommand) {
-      ExplainCommand explain = (ExplainCommand) parsed;
-      return (LogicalPlan) SparkVersions.make(ExplainCommand.class, before(explain.logicalPlan()), explain.mode());
-    }
-    LogicalPlan plan = parsed;
-    for (Rule rule : first) plan = (LogicalPlan) rule.apply(plan);
-    return plan;
   }
 
   /** The values of markers, as far as they have come with the text. */
@@ -212,7 +198,7 @@ public final class Parser extends SparkSqlParser {
     }
 
     public Object apply(Object session, Object delegate) {
-      return new Parser(session, (ParserInterface) delegate, python, look, first);
+      return new Parser(session, (ParserInterface) delegate, python, look, new FirstRules(first, session));
     }
   }
 }

@@ -1,0 +1,58 @@
+package spark_client.core;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.UnresolvedWith;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.command.ExplainCommand;
+import scala.Function1;
+import scala.Product;
+import scala.Tuple2;
+import scala.collection.Seq;
+import scala.runtime.AbstractPartialFunction;
+
+/** Rules that come before names are looked up, where Spark has no place for them: they are applied to what was parsed. */
+final class FirstRules extends AbstractPartialFunction {
+  private final List<Rule> rules = new ArrayList<>();
+
+  FirstRules(List builders, Object session) {
+    for (Object builder : builders) rules.add((Rule) ((Function1) builder).apply(session));
+  }
+
+  /** The plan with its rules applied, and those within it that are no children: of sub-queries, WITH and EXPLAIN. */
+  LogicalPlan of(LogicalPlan parsed) {
+    if (rules.isEmpty()) return parsed;
+    if (parsed instanceof ExplainCommand) {
+      ExplainCommand explain = (ExplainCommand) parsed;
+      return (LogicalPlan) SparkVersions.make(ExplainCommand.class, of(explain.logicalPlan()), explain.mode());
+    }
+    LogicalPlan plan = parsed;
+    for (Rule rule : rules) plan = (LogicalPlan) rule.apply(plan);
+    return (LogicalPlan) ((LogicalPlan) plan.transformDown(this)).transformAllExpressions(this);
+  }
+
+  public boolean isDefinedAt(Object node) {
+    return node instanceof UnresolvedWith || node instanceof PlanExpression;
+  }
+
+  public Object applyOrElse(Object node, Function1 otherwise) {
+    if (!isDefinedAt(node)) return otherwise.apply(node);
+    if (node instanceof PlanExpression) {
+      PlanExpression query = (PlanExpression) node;
+      return query.withNewPlan(of((LogicalPlan) query.plan()));
+    }
+    Object[] parts = new Object[((Product) node).productArity()];
+    for (int i = 0; i < parts.length; i++) parts[i] = ((Product) node).productElement(i);
+    List<Object> named = new ArrayList<>();
+    for (Object each : Scala.list((Seq) parts[1])) {
+      Tuple2 one = (Tuple2) each;
+      named.add(new Tuple2(one._1(), of((LogicalPlan) one._2())));
+    }
+    parts[1] = Scala.seq(named);
+    return ((TreeNode) node).makeCopy(parts);
+  }
+}
