@@ -53,6 +53,14 @@ def test_append_and_overwrite(spark: SparkSession, table: str) -> None:
     assert rows(spark, table) == [(8, 8)]
 
 
+def test_insert_replace_where_takes_parameters(spark: SparkSession, table: str) -> None:
+    before = rows(spark, table)
+    spark.sql(f"INSERT INTO {table} REPLACE WHERE a = :a SELECT :new, 3", args={"a": 99, "new": 7})
+    assert rows(spark, table) == [*before, (7, 3)]
+    spark.sql(f"INSERT INTO {table} REPLACE WHERE a < :a SELECT :new, 3", args={"a": 7, "new": 8})
+    assert rows(spark, table) == [(7, 3), (8, 3)]
+
+
 @since("4.0", "a place for rules that come before tables are looked up, which writeTo needs,")
 def test_create_and_replace(spark: SparkSession, metastore: MetastoreClient, table_name: str) -> None:
     data = frame(spark, (1, 1))

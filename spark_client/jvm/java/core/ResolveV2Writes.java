@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 
 import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.ParameterizedQuery;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedSubqueryColumnAliases;
@@ -53,6 +54,9 @@ public final class ResolveV2Writes extends Rule {
 
   public TreeNode apply(TreeNode plan) {
     if (plan.containsPattern(TreePattern.UNRESOLVED_RELATION())) plan.exists(new Streamed(this));
+    if (plan instanceof ParameterizedQuery) { // whose values Spark 4.0 binds later
+      return plan.withNewChildren(Scala.seq(apply((TreeNode) ((ParameterizedQuery) plan).child())));
+    }
     if (plan instanceof ReplaceTableAsSelect) return created((ReplaceTableAsSelect) plan);
     if (plan instanceof InsertIntoStatement) return replaced((InsertIntoStatement) plan);
     if (!(plan instanceof V2WriteCommand)) return plan;
