@@ -101,7 +101,7 @@ def _skewed(kind: str) -> Iterator[Statement]:
     yield Statement(
         f"INSERT OVERWRITE TABLE {t} PARTITION (ds = {{ds}}) VALUES ({{n}}, {{x}}, 0)",
         values,
-        marked_since=("4.0", "parameters in the PARTITION clause of an INSERT"),
+        marked_since=("4.1", "parameters in the PARTITION clause of an INSERT"),
     )
     yield Statement(f"CREATE TABLE {t}_like LIKE {t}")
     yield Statement(f"INSERT INTO {t}_like SELECT * FROM {t}")
