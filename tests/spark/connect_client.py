@@ -62,7 +62,7 @@ def main(remote: str, table: str) -> dict[str, object]:
     other.sql("SET hive.merge.size.per.task = 77").collect()
     spark.range(3).createOrReplaceTempView(f"{table}_view")
     seen["apart"] = [
-        bool(other.catalog.tableExists(f"{table}_view")),  # NumPy's, in Spark 3.5
+        other.catalog.tableExists(f"{table}_view"),
         spark.conf.get("hive.merge.size.per.task", "none"),
         other.table(table).count() == spark.table(table).count(),
     ]
@@ -72,4 +72,5 @@ def main(remote: str, table: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n" + json.dumps(main(*sys.argv[1:])) + "\n")
+    seen_ = main(*sys.argv[1:])
+    sys.stdout.write("\n" + json.dumps(seen_, default=lambda number: number.item()) + "\n")  # NumPy's, in Spark 3.5
