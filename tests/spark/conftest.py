@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import spark_client
 from metastore.client import MetastoreClient
 from spark_client.context import Context
+from tests.fixtures.java_options import wait_for_archive
 from tests.fixtures.server import Server
 
 SETTINGS = {
@@ -26,6 +27,7 @@ SETTINGS = {
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """PySpark warns of the installed pandas when it is imported, and before 4.2 leaves sockets open: not ours."""
+    wait_for_archive()
     ignored = ["ignore:PySpark does not yet fully support pandas:FutureWarning"]
     if pyspark.__version__ < "4.2":
         ignored += ["ignore:unclosed <socket:ResourceWarning"]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -17,6 +18,8 @@ from tests.fixtures.application import called
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, EnvironmentContext
 from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, PublishRequest
+
+pytestmark = pytest.mark.slow
 
 KEYS = [("ds", "string")]
 SERVERS, VALUES, TABLES = st.integers(0, 1), st.sampled_from("abcde"), st.sampled_from("tu")

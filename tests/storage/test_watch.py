@@ -24,6 +24,8 @@ from tests.fixtures.database import execute
 from tests.fixtures.proxy import Proxy
 
 Proxied = Callable[[str], Proxy]
+pytestmark = pytest.mark.slow
+
 TIMEOUT = 60.0
 
 

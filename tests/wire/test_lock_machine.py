@@ -48,6 +48,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 
 # Both in this order: may a request of the first stand beside a lock of the second?
+pytestmark = pytest.mark.slow
+
 BESIDE = {(SR, SR), (SR, SW), (SR, EW), (SW, SR), (SW, SW), (EW, SR)}
 PLACES = [(None, None), ("t", None), ("t", "p=1"), ("t", "p=2"), ("u", None)]
 

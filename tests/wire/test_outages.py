@@ -20,6 +20,8 @@ from tests.fixtures.server import READY, Server, connected
 from thrift_idl.gen.fb303.ttypes import fb_status
 from thrift_idl.gen.hive_metastore.ttypes import MetaException
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., Server]
 Proxied = Callable[[str], Proxy]
 PATIENCE = 20.0

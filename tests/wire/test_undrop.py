@@ -26,6 +26,8 @@ from thrift_idl.gen.metastore.ttypes import (
     RenewWriteRequest,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def house(database_url: str, tmp_path: Path) -> Iterator[House]:

@@ -27,6 +27,8 @@ from tests.wire.writing import (
 from thrift_idl.gen.hive_metastore.ttypes import NoSuchObjectException
 from thrift_idl.gen.metastore.ttypes import ConflictException, PublishMode
 
+pytestmark = pytest.mark.slow
+
 DAYS = ["1", "2", "3"]
 
 
