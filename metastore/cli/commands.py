@@ -13,7 +13,7 @@ import click
 
 from metastore.cli.database_commands import db
 from metastore.cli.file_commands import check, clean, dropped, history, protect, undrop, unprotect
-from metastore.cli.options import settings_options, uri_option
+from metastore.cli.options import SECONDS, settings_options, uri_option
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
 
@@ -321,7 +321,7 @@ def partitions() -> None:
 @click.argument("name", metavar="DATABASE.TABLE")
 @click.argument("spec", metavar="COLUMN=VALUE[/COLUMN=VALUE]")
 @click.option("--dependencies", "bases", is_flag=True, help="and until all that it depends on is there")
-@click.option("--timeout", type=click.FloatRange(min=0), help="seconds to wait at most  [for ever]")
+@click.option("--timeout", type=SECONDS, help="seconds to wait at most  [for ever]")
 @uri_option
 def wait(name: str, spec: str, bases: bool, timeout: float | None, uri: str) -> None:
     """Wait until a partition is there; the status is 1 when it is not in time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from metastore.cli.options import uri_option
+from metastore.cli.options import SECONDS, uri_option
 
 
 @click.command()
@@ -83,7 +83,7 @@ def check(name: str, repair: bool, rows: bool, master: str, uri: str) -> int:
 @click.option(
     "--grace",
     metavar="SECONDS",
-    type=click.FloatRange(min=0),
+    type=SECONDS,
     help="for how long files stay to which nothing refers  [the server's METASTORE_CLEAN_GRACE]",
 )
 @click.option("--unregistered", is_flag=True, help="also what no write registered: older clients, a lost database")

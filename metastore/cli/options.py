@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -41,6 +42,19 @@ uri_option = click.option(
     show_envvar=True,
     help="a running metastore; several, with commas between, are tried in turn",
 )
+
+
+class _Seconds(click.FloatRange):
+    """A time of at most a hundred years: neither endless nor no number."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is not a valid number of seconds", param, ctx)
+        return seconds
+
+
+SECONDS: Final = _Seconds(min=0, max=3_155_760_000)
 
 
 def moment(option: str, text: str) -> datetime:

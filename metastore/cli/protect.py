@@ -8,16 +8,14 @@ from metastore.domain.names import PROTECTED
 
 
 def protect(uri: str, name: str, *, wanted: bool) -> str:
-    """Sets or removes the table property that refuses drops by any client; returns what is so now.
+    """Sets the table property that refuses drops by any client, or not; returns what is so now.
 
     Raises NotFoundError, InvalidInputError.
     """
     database, table_name = split_table(name)
     with connected(uri) as client:
         table = client.get_table(database, table_name)
-        table.parameters.pop(PROTECTED, None)
-        if wanted:
-            table.parameters[PROTECTED] = "true"
+        table.parameters[PROTECTED] = "true" if wanted else "false"
         client.alter_table(table.dbName, table.tableName, table)
     state = "is protected: drops are refused" if wanted else "is not protected"
     return f"{table.dbName}.{table.tableName} {state}"

@@ -7,9 +7,10 @@ from typing import Final
 from metastore.cli.client import connected
 from metastore.cli.names import split_object
 from metastore.cli.printing import print_table
-from metastore.domain.privileges import PrincipalKind
+from metastore.domain.privileges import GRANTED, PrincipalKind
 from metastore.errors import InvalidInputError
 from thrift_idl.gen.hive_metastore.ttypes import (
+    GetCatalogRequest,
     GrantRevokePrivilegeRequest,
     GrantRevokeType,
     HiveObjectPrivilege,
@@ -25,11 +26,16 @@ _ROLE: Final = "role:"
 
 
 def change(uri: str, right: str, on: str, principal: str, *, option: bool = False, revoked: bool = False) -> str:
-    """Grants or revokes a right; says what was done. `option`: they may grant it on. Raises InvalidInputError."""
+    """Grants or revokes a right; says what was done. `option`: they may grant it on. Raises InvalidInputError,
+    NotFoundError of a catalog."""
+    if right.upper() not in GRANTED:
+        raise InvalidInputError(f"{right!r} is no right: write one of {', '.join(sorted(GRANTED))}")
     ref, (kind, name) = _object(on), _principal(principal)
     info = PrivilegeGrantInfo(right.upper(), 0, "", PrincipalKind.USER, option)  # the server knows who grants
     bag = PrivilegeBag([HiveObjectPrivilege(ref, name, kind, info, "SQL")])
     with connected(uri) as client:
+        if on.startswith(_CATALOG):
+            client.get_catalog(GetCatalogRequest(ref.objectName))
         request = GrantRevokeType.REVOKE if revoked else GrantRevokeType.GRANT
         client.grant_revoke_privileges(GrantRevokePrivilegeRequest(request, bag))
     return f"{right.upper()} on {on} is {'revoked from' if revoked else 'granted to'} {principal}"
@@ -57,7 +63,7 @@ def _object(text: str) -> HiveObjectRef:
 def _principal(text: str) -> tuple[int, str]:
     kinds = {_ROLE: PrincipalKind.ROLE, "@": PrincipalKind.GROUP, "": PrincipalKind.USER}
     mark, kind = next((mark, kind) for mark, kind in kinds.items() if text.startswith(mark))
-    if text == mark:
+    if text == mark or not text.isprintable():
         raise InvalidInputError(f"{text!r} names nobody: write USER, @GROUP or {_ROLE}ROLE")
     return kind, text.removeprefix(mark)
 

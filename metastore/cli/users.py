@@ -32,8 +32,11 @@ def remove(settings: Settings, name: str) -> str:
 
 
 def show(settings: Settings) -> None:
-    """Prints the names, a line each."""
-    for name in sorted(_file(settings)[1].users()):
+    """Prints the names, a line each. Raises ConfigurationError where there is no file."""
+    path, file = _file(settings)
+    if not path.exists():
+        raise ConfigurationError(f"{path} is not there: metastore users add NAME makes it")
+    for name in sorted(file.users()):
         click.echo(printable(name))
 
 

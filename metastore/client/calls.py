@@ -148,6 +148,6 @@ def _translate(method: str, error: Exception, faults: Faults) -> errors.ClientEr
     kind = next((ours_ for theirs, ours_ in faults.items() if isinstance(error, theirs)), errors.MetastoreRefusedError)
     text = getattr(error, "message", None) or str(error)
     line = " ".join(str(text).split())
-    if isinstance(error, TApplicationException):
+    if isinstance(error, TApplicationException) and error.type == TApplicationException.UNKNOWN_METHOD:
         line = f"the metastore does not serve {method}: {line}"
     return kind(line)

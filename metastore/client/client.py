@@ -14,6 +14,7 @@ from metastore.domain.renaming import REPLACES
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
+_LONGEST_LEASE = 1e9  # seconds, some thirty years
 _NO_TABLE: Faults = {hive.NoSuchObjectException: errors.NoSuchTableError}
 _NO_WRITE: Faults = {hive.NoSuchObjectException: errors.NoSuchWriteError}
 _PUBLISH: Faults = {
@@ -170,8 +171,11 @@ class MetastoreClient(Calls):
     def begin_write(self, database: str, table: str, lease: float = 60.0) -> structs.WriteLease:
         """Registers a write that is renewed more often than every `lease` seconds. Raises NoSuchTableError.
 
-        A lost answer leaves a write that nobody renews: it is cleaned, so asking again does no harm.
+        A lost answer leaves a write that nobody renews: it is cleaned, so asking again does no harm. Raises
+        MetastoreRefusedError for a lease that no server gives.
         """
+        if not abs(lease) < _LONGEST_LEASE:
+            raise errors.MetastoreRefusedError(f"a write cannot be registered for {lease} seconds")
         request = ours.BeginWriteRequest(database, table, leaseMillis=round(lease * 1000))
         answer = self._call("begin_write", request, repeat=True, faults=_NO_TABLE)
         return structs.WriteLease(answer.queryId, answer.leaseMillis / 1000)
@@ -227,10 +231,16 @@ class MetastoreClient(Calls):
         faults: Faults = {hive.AlreadyExistsException: errors.PartitionExistsError}
         self._call("add_partitions_req", request, repeat=False, faults=faults)
 
-    def drop_partitions(self, database: str, table: str, names: Sequence[str], *, if_exists: bool) -> None:
-        """Drops all of the partitions, or none. Raises NoSuchPartitionError, AnswerLostError."""
+    def drop_partitions(
+        self, database: str, table: str, names: Sequence[str], *, if_exists: bool, delete_data: bool = True
+    ) -> None:
+        """Drops all of the partitions, or none. Raises NoSuchPartitionError, AnswerLostError.
+
+        `delete_data`: with their files, if the table owns them; else whoever adds one anew finds its rows.
+        """
+        spec = hive.RequestPartsSpec(names=list(names))
         request = hive.DropPartitionsRequest(
-            database, table, hive.RequestPartsSpec(names=list(names)), ifExists=if_exists, needResult=False
+            database, table, spec, deleteData=delete_data, ifExists=if_exists, needResult=False
         )
         faults: Faults = {hive.NoSuchObjectException: errors.NoSuchPartitionError}
         self._call("drop_partitions_req", request, repeat=False, faults=faults)

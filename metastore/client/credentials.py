@@ -11,7 +11,8 @@ from typing import Final, Self
 from metastore.client.errors import CredentialsError
 
 PREFIX: Final = "METASTORE_CLIENT_"
-_TRUE: Final = ("true", "1", "yes")
+_TRUE: Final = ("true", "1", "yes", "on")
+_FALSE: Final = ("", "false", "0", "no", "off")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +53,10 @@ class Credentials:
         """Raises CredentialsError."""
         environment = os.environ if environment is None else environment
         found = {setting.name: environment.get(PREFIX + setting.name.upper()) or None for setting in fields(cls)}
-        tls = (found.pop("tls") or "").lower() in _TRUE
-        return cls(tls=tls, **found)
+        tls = found.pop("tls") or ""
+        if tls.lower() not in (*_TRUE, *_FALSE):  # a password would go out in the clear
+            raise CredentialsError(f"{PREFIX}TLS is {tls!r}, but must be true or false")
+        return cls(tls=tls.lower() in _TRUE, **found)
 
     @property
     def name_a_user(self) -> bool:

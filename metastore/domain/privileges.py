@@ -43,6 +43,8 @@ _ALL: Final = frozenset(("ALL", "ALL PRIVILEGES"))
 _OWNED: Final = frozenset(map(str, Right)) - {Right.LOCATION}
 _MEANT_BY_ALL: Final = _OWNED - {Right.OWNERSHIP}
 _INHERITED: Final = _MEANT_BY_ALL - {Right.CREATE}
+GRANTED: Final = _MEANT_BY_ALL | {str(Right.LOCATION), "ALL"}
+"""What is granted by name."""
 NOTHING: Final[frozenset[str]] = frozenset()
 ANYWHERE: Final = ""
 """The place below which all places are."""

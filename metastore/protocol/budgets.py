@@ -63,7 +63,7 @@ class BudgetGuard:
         for who, budget in mine:
             if budget.calls and (wait := self._take(who, budget.calls)):
                 return BudgetError(
-                    f"{who} may make {budget.calls} calls a second ({_SETTING}): try again in {wait:.1f} s, "
+                    f"{who} may make {budget.calls} calls a second ({_SETTING}): try again in {max(wait, 0.1):.1f} s, "
                     f"or ask for more with one call"
                 )
             given = _given(arguments) if budget.partitions or budget.bytes else 0

@@ -79,7 +79,8 @@ def test_mistakes_and_failures_are_one_line(
     name = new_table(metastore_client, [("ds", "string")], sd=descriptor(root))
     assert "nope" in failed("nope")
     assert "nope.t table not found" in failed("nope.t")
-    assert "--grace" in failed("--grace", "-1", status=2)
+    for grace in ("-1", "inf", "nan", "1e300"):
+        assert "--grace" in failed("--grace", grace, status=2)
     publish(metastore_client, name, "q", retired=["gs://missing/y"])
     assert "1 of 1 could not be removed: gs://missing/y" in failed(".".join(name), "--grace", "0")
 

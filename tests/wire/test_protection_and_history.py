@@ -9,8 +9,8 @@ import pytest
 
 from metastore.cli.commands import run
 from tests.fixtures.server import Server
-from tests.wire.builders import columns, new_table, partition
-from thrift_idl.gen.hive_metastore.ttypes import NotificationEventRequest
+from tests.wire.builders import columns, new_table, partition, table
+from thrift_idl.gen.hive_metastore.ttypes import MetaException, NotificationEventRequest
 
 Capture = pytest.CaptureFixture[str]
 KEYS = [("ds", "string")]
@@ -19,6 +19,7 @@ KEYS = [("ds", "string")]
 def test_what_is_protected_is_not_dropped(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
     database, name = new_table(hive_client, KEYS)
     hive_client.add_partition(partition(database, name, ["1"]))
+    hive_client.create_table(table(database, "other", KEYS))
     full = f"{database}.{name}"
     assert run(["protect", full, "--uri", metastore_server.uri]) == 0
     for drop in (
@@ -26,10 +27,16 @@ def test_what_is_protected_is_not_dropped(hive_client: Any, metastore_server: Se
         lambda: hive_client.drop_partition(database, name, ["1"], True),
         lambda: hive_client.drop_database(database, True, True),
         lambda: hive_client.truncate_table(database, name, None),
+        lambda: hive_client.exchange_partition({"ds": "1"}, database, name, database, "other"),
     ):
         with pytest.raises(Exception, match=f"{full} is protected: .* run  metastore unprotect {full}"):
             drop()
     assert hive_client.get_partition_names(database, name, -1) == ["ds=1"]
+    as_before = hive_client.get_table(database, name)
+    as_before.parameters.pop("metastore.protected")
+    hive_client.alter_table(database, name, as_before)
+    with pytest.raises(MetaException, match="is protected"):
+        hive_client.drop_table(database, name, True)
     assert run(["unprotect", full, "--uri", metastore_server.uri]) == 0
     assert capsys.readouterr().out == f"{full} is protected: drops are refused\n{full} is not protected\n"
     hive_client.drop_table(database, name, True)

@@ -9,12 +9,13 @@ from typing import Any, Final, Protocol
 from metastore.context import AuditNote, Caller, caller
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.domain.permissions import AnyNeed, DependentsNeed, FunctionNeed, GrantNeed, Need, PlaceNeed, RoleNeed
-from metastore.domain.privileges import CatalogName
+from metastore.domain.privileges import CatalogName, PrincipalKind
 from metastore.encoding.redaction import redacted_parameters
 from metastore.errors import MetastoreError
 from metastore.monitoring.logs import one_line
 from metastore.protocol.rights.named import Given
 from metastore.protocol.rights.rule import Rule
+from thrift_idl.gen.hive_metastore.ttypes import GrantRevokeType, HiveObjectPrivilege
 
 Function = Callable[..., Any]
 _MOST: Final = 50  # parameters that a line has
@@ -58,7 +59,7 @@ def _note(current: Caller, method: str, rule: Rule, given: Given) -> AuditNote:
         address=current.peer,
         method=method,
         objects=_objects(rule, given),
-        detail=_parameters(given),
+        detail=_parameters(given) | _granted(given),
     )
 
 
@@ -99,6 +100,37 @@ def _parameters(given: Given) -> dict[str, str]:
         if isinstance(parameters, dict):
             found |= {one_line(name): one_line(value) for name, value in redacted_parameters(parameters).items()}
     return dict(list(found.items())[:_MOST])
+
+
+def _granted(given: Given) -> dict[str, str]:
+    """Returns, of a call that grants or revokes, who gets or loses what, of which object."""
+    values = vars(given)
+    asked = values.get("request") or values.get("grantRequest")
+    bag = getattr(asked, "privileges", None) or values.get("privileges")
+    rights = [_right(one) for one in getattr(bag, "privileges", None) or () if one is not None]
+    role = getattr(asked, "roleName", None) or values.get("role_name")
+    who = getattr(asked, "principalName", None) or values.get("principal_name")
+    if role and who:
+        holder = getattr(asked, "principalType", None) or values.get("principal_type")
+        rights.append(f"role {role}: {_principal(holder, who)}")
+    if not rights:
+        return {}
+    kind = getattr(asked, "requestType", None)  # a method of its own says it by its name
+    change = "grant" if kind == GrantRevokeType.GRANT else "revoke" if kind == GrantRevokeType.REVOKE else None
+    return {"rights": one_line("; ".join(rights))} | ({"change": change} if change else {})
+
+
+def _right(one: HiveObjectPrivilege) -> str:
+    what, info = one.hiveObject, one.grantInfo
+    names = (what.catName, what.dbName, what.objectName, *(what.partValues or ()), what.columnName) if what else ()
+    on = ".".join(name for name in names if name) or "everything"
+    option = " with grant option" if info and info.grantOption else ""
+    return f"{info.privilege if info else None} on {on}: {_principal(one.principalType, one.principalName)}{option}"
+
+
+def _principal(kind: int | None, name: str | None) -> str:
+    known = PrincipalKind(kind).name.lower() if kind in list(PrincipalKind) else "principal"
+    return f"{known} {name}"
 
 
 def _structs(values: Iterable[Any]) -> Iterable[Any]:

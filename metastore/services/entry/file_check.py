@@ -92,8 +92,14 @@ class FileCheckService(FileService):
         with self._store.read() as work:
             there = work.tables.find_ids([stored.ref.id])
         now = {paths.canonical(place) for place in self._places(there[0])} if there else set()
-        missing = [text for text in found.missing if paths.canonical(text) in now and self._warehouse.is_missing(text)]
+        missing = self._unawaited([text for text in found.missing if paths.canonical(text) in now])
         return [*self._missing(owner, missing, repair), *self._unowned(owner, found.unowned, repair)]
+
+    def _unawaited(self, places: Sequence[str]) -> list[str]:
+        """Returns those of the directories that are missing, and that nobody is about to make or to move there."""
+        with self._store.read() as work:
+            free = [text for text in places if not work.file_operations.in_the_way([paths.canonical(text)])]
+        return [text for text in free if self._warehouse.is_missing(text)]
 
     def _missing(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
         if repair and places:

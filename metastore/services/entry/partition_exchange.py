@@ -13,6 +13,7 @@ from metastore.services.files.decisions import Looked, decide_moves
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.service import FileService
 from metastore.services.rules.events import objects, table_text
+from metastore.services.rules.table_data import check_unprotected
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import values_condition
 from metastore.storage.references import StoredPartition, StoredTable
@@ -31,7 +32,7 @@ class PartitionExchangeService(FileService):
         Their directories move along. All or nothing is moved. As in Hive, other names than columns' are passed over.
 
         Raises InvalidInputError: a table, partition or directory is missing, a partition lies at a place of its own,
-        the tables differ, or the target has one already.
+        the tables differ, or the target has one already. InvalidOperationError: the source is protected.
         """
         if values is None or not (source.database and source.name and target.database and target.name):
             raise InvalidInputError(
@@ -55,6 +56,7 @@ class PartitionExchangeService(FileService):
             old, new = _tables(work, source, target)
             chosen = _chosen(work, old, values)
             owners = old.encoded.decode(), new.encoded.decode()
+            check_unprotected(owners[0])
             for owner in owners:
                 check_writable(owner, "Cannot exchange partitions")
             _check_columns(*owners)

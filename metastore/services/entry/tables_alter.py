@@ -35,6 +35,7 @@ from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.meta_confs import disallows_type_changes
 from metastore.services.rules.partitions import check_version, updates_statistics
+from metastore.services.rules.table_data import keep_protected
 from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill_statistics, is_true, is_view, normalise
 from metastore.services.rules.transactional import check_changed
 from metastore.storage.references import StoredTable, TableRef
@@ -157,6 +158,7 @@ class TableAlterService(ChangingService):
             check_count(len(values), new.parameters, f"{database}.{new.tableName}")
         check_changed(old, new)
         admit_table(self._warehouse.roots, new, old)
+        keep_protected(old, new)
         new.parameters.setdefault(DDL_TIME, str(self._clock()))
         return new
 

@@ -49,9 +49,17 @@ def check_unprotected(table: Table) -> None:
     if is_true(table.parameters, PROTECTED):
         name = f"{table.dbName}.{table.tableName}"
         raise InvalidOperationError(
-            f"{name} is protected: before it, its partitions or its database are dropped, or it is truncated, run  "
+            f"{name} is protected: before it, its partitions or its database are dropped, or it is emptied, run  "
             f"metastore unprotect {name}  (table property {PROTECTED})"
         )
+
+
+def keep_protected(old: Table, new: Table) -> None:
+    """Keeps a table protected unless the property is given another value: who writes a table as they read it before, or
+    with parameters of their own, does not mean to unprotect it.
+    """
+    if is_true(old.parameters, PROTECTED):
+        new.parameters.setdefault(PROTECTED, old.parameters[PROTECTED])
 
 
 def places_of_table(work: UnitOfWork, table: StoredTable) -> list[str]:

@@ -36,7 +36,8 @@ def back_up(url: str, file: Path) -> None:
     where, environment = _address(url)
     options = ["--format=custom", "--no-owner", "--no-privileges", f"--exclude-table-data={_NOT_KEPT}"]
     try:
-        part.touch(mode=0o600)  # tokens are in it
+        part.unlink(missing_ok=True)
+        part.touch(mode=0o600, exist_ok=False)  # tokens are in it
         _run([_program("pg_dump"), *options, f"--file={part}", f"--dbname={where}"], environment)
         part.rename(file)
     except OSError as error:

@@ -17,9 +17,14 @@ from metastore.errors import MetastoreError
 from metastore.settings import Settings
 from metastore.storage.repositories.audit import AuditLine
 from tests.fixtures.application import called
-from tests.wire.authorization.granting import bag, on_table
+from tests.wire.authorization.granting import ROLE, USER, bag, everywhere, on_table
 from tests.wire.builders import table, unique
-from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    GrantRevokePrivilegeRequest,
+    GrantRevokeType,
+    Role,
+)
 
 
 @pytest.fixture
@@ -73,6 +78,21 @@ def test_a_change_and_a_refusal_are_lines(audited: Application) -> None:
     assert made.detail == {"a": "b", "fs.s3a.secret.key": "***"}
     assert made.address == "10.0.0.1:5"
     assert trail(audited)[2].detail == {"error": "sales.orders table not found"}
+    assert trail(audited)[4].detail == {"rights": "SELECT on sales.orders: user bob"}
+
+
+def test_who_gets_or_loses_what_is_in_the_line(audited: Application) -> None:
+    call(audited, "root", "create_role", Role(roleName="analysts"))
+    call(audited, "root", "grant_role", "analysts", "bob", USER, "root", USER, False)
+    for change in (GrantRevokeType.GRANT, GrantRevokeType.REVOKE):
+        asked = bag(everywhere(), "CREATE", "analysts", ROLE, option=True)
+        call(audited, "root", "grant_revoke_privileges", GrantRevokePrivilegeRequest(change, asked, False))
+    told = "CREATE on everything: role analysts with grant option"
+    assert [line.detail for line in trail(audited)[1:]] == [
+        {"rights": "role analysts: user bob"},
+        {"rights": told, "change": "grant"},
+        {"rights": told, "change": "revoke"},
+    ]
 
 
 def test_lines_are_in_the_order_of_the_commits(audited: Application) -> None:

@@ -49,6 +49,21 @@ def test_a_place_is_granted_and_revoked(client_of: Callable[..., Any], rights: C
         register("after")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("SELCT", "default", "bob"), "'SELCT' is no right: write one of ALL, ALTER, "),
+        (("CREATE", "catalog:nope", "bob"), "nope"),
+        (("SELECT", "default", "b\nob"), "names nobody"),
+    ],
+)
+def test_what_is_not_there_is_not_granted(rights: Callable[..., str], arguments: tuple[str, ...], told: str) -> None:
+    printed = rights("grant", *arguments)
+    assert told in printed
+    assert printed.startswith("metastore: ")
+    assert printed.count("\n") == 1
+
+
 def test_groups_roles_and_who_may_grant_on(client_of: Callable[..., Any], rights: Callable[..., str]) -> None:
     root = client_of(ADMIN)
     database = new_database(root)

@@ -1,0 +1,20 @@
+"""What the environment says of credentials."""
+
+from __future__ import annotations
+
+import pytest
+
+from metastore.client.credentials import Credentials
+from metastore.client.errors import CredentialsError
+
+
+@pytest.mark.parametrize(
+    ("text", "tls"), [("true", True), ("ON", True), ("1", True), ("", False), ("false", False), ("no", False)]
+)
+def test_tls_is_said_in_any_usual_word(text: str, tls: bool) -> None:
+    assert Credentials.from_environment({"METASTORE_CLIENT_TLS": text}).tls is tls
+
+
+def test_no_password_goes_out_in_the_clear_because_of_a_misspelling() -> None:
+    with pytest.raises(CredentialsError, match="METASTORE_CLIENT_TLS is 'ture', but must be true or false"):
+        Credentials.from_environment({"METASTORE_CLIENT_TLS": "ture", "METASTORE_CLIENT_PASSWORD": "s3cr3t"})
