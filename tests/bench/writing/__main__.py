@@ -160,13 +160,11 @@ def dml_command(steps: int, seconds: int, seed: int) -> None:
 @click.option("--rows", default=3_000_000, show_default=True)
 @click.option("--rounds", default=3, show_default=True, help="After a first one, which is the cold one.")
 @click.option("--layout", "layouts", multiple=True, type=click.Choice(list(LAYOUTS)), help="All by default.")
-@click.option("--processor", is_flag=True, help="The processor's time instead of the time that passes.")
-def throughput_command(rows: int, rounds: int, layouts: tuple[str, ...], *, processor: bool) -> None:
+def throughput_command(rows: int, rounds: int, layouts: tuple[str, ...]) -> None:
     """Rows written and read in each layout, ours beside Spark's own."""
     with server() as running_server:
         click.echo(HEAD)
-        place = running_server.uri, running_server.warehouse
-        for timing in throughput(*place, rows, rounds, layouts or list(LAYOUTS), processor=processor):
+        for timing in throughput(running_server.uri, running_server.warehouse, rows, rounds, layouts or list(LAYOUTS)):
             click.echo(timing)
     click.echo(f"{rows:,} rows; {os.cpu_count()} cores; load at the end {', '.join(map(str, os.getloadavg()))}")
 

@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -76,20 +76,15 @@ HEAD = (
 )
 
 
-def throughput(
-    uri: str, warehouse: str, rows: int, rounds: int, layouts: Sequence[str], *, processor: bool = False
-) -> Iterator[Timing]:
-    """Each side in a process of its own; which one is first changes from round to round.
-
-    `processor`: what both use of the processor's time, JVM and Python, instead of the time that passes.
-    """
+def throughput(uri: str, warehouse: str, rows: int, rounds: int, layouts: Sequence[str]) -> Iterator[Timing]:
+    """Each side in a process of its own; which one is first changes from round to round."""
     with ExitStack() as stack:
         sides = {side: stack.enter_context(answering(_MODULE, side, uri, warehouse)) for side in (OURS, THEIRS)}
         for layout in layouts:
             measured: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
             for number in range(rounds + 1):
                 for side in [OURS, THEIRS][:: 1 if number % 2 else -1]:
-                    answer = sides[side](layout=layout, rows=rows, number=number, processor=processor)
+                    answer = sides[side](layout=layout, rows=rows, number=number)
                     when = "warm" if number else "cold"
                     measured["write", when][side].append(answer["write"])
                     measured["read", when][side] += answer["read"][:1] if not number else answer["read"][1:]
@@ -126,9 +121,7 @@ def _session(side: str, uri: str, warehouse: str) -> SparkSession:
     return builder.getOrCreate()
 
 
-def _measured(
-    spark: SparkSession, side: str, layout: str, rows: int, number: int, *, processor: bool
-) -> dict[str, Any]:
+def _measured(spark: SparkSession, side: str, layout: str, rows: int, number: int) -> dict[str, Any]:
     chosen, table = LAYOUTS[layout], f"t_{side[0].lower()}_{list(LAYOUTS).index(layout)}_{number}"
     if side == OURS:
         spark.sql(f"CREATE TABLE {table} ({COLUMNS}) {chosen.ours} STORED AS PARQUET")
@@ -143,28 +136,18 @@ def _measured(
         *([f"CAST({chosen.p} AS INT) AS p"] if chosen.has_p(side) else []),
     )
     data.createOrReplaceTempView("source")
-    clock = _processor(spark) if processor else time.monotonic
-    write = _seconds(clock, lambda: spark.sql(f"INSERT INTO {table} SELECT * FROM source"))
-    read = [_seconds(clock, lambda: spark.sql(QUERY.format(table=table)).collect()) for _ in range(READS + 1)]
+    write = _seconds(lambda: spark.sql(f"INSERT INTO {table} SELECT * FROM source"))
+    read = [_seconds(lambda: spark.sql(QUERY.format(table=table)).collect()) for _ in range(READS + 1)]
     ((found,),) = spark.sql(f"SELECT count(*) FROM {table}").collect()
     assert found == int(rows * chosen.rows), (layout, side, found)
     spark.sql(f"DROP TABLE {table}")
     return {"write": write, "read": read}
 
 
-def _processor(spark: SparkSession) -> Callable[[], float]:
-    """Returns a clock of what this process and its JVM, which is its executor as well, have used so far."""
-    java: Any = spark._jvm
-    system = java.java.lang.management.ManagementFactory.getPlatformMXBean(
-        java.java.lang.Class.forName("com.sun.management.OperatingSystemMXBean")
-    )
-    return lambda: system.getProcessCpuTime() / 1e9 + time.process_time()
-
-
-def _seconds(clock: Callable[[], float], action: Callable[[], object]) -> float:
-    began = clock()
+def _seconds(action: Any) -> float:
+    began = time.monotonic()
     action()
-    return clock() - began
+    return time.monotonic() - began
 
 
 if __name__ == "__main__":
