@@ -14,7 +14,7 @@ demo: $(READY)  ## Load real flights into a skewed table, query it with plain Sp
 test: lint  ## Run every check: ruff, mypy, and all tests
 	@.venv/bin/python -m pytest $(PARALLEL)
 
-quick: $(READY)  ## Run the tests of rules, wire and storage that start no program but one server: under two minutes
+quick: $(READY)  ## Run the tests of rules, wire and storage that start no program but one server: about two minutes
 	@.venv/bin/python -m pytest $(PARALLEL) -m 'not slow' tests/architecture tests/unit tests/storage tests/wire
 
 lint: $(READY)  ## Check style and types
