@@ -89,6 +89,11 @@ public final class Parser extends SparkSqlParser {
     return delegate.parsePlan(text);
   }
 
+  /** Of a view. */
+  public LogicalPlan parseQuery(String text) {
+    return first.of(super.parseQuery(text));
+  }
+
   /** Of a table that is asked for by its name: spark.table, insertInto. */
   public Seq parseMultipartIdentifier(String text) {
     Seq name = CatalogNames.own((SparkSession) session, super.parseMultipartIdentifier(text), 3);
