@@ -29,5 +29,7 @@ def connected(uris: str, timeout: float = _TIMEOUT) -> Iterator[Any]:
         raise NotFoundError(str(error)) from error
     except errors.MetastoreUnavailableError as error:
         raise UnavailableError(f"{error}; --uri names another") from error
+    except errors.AuthenticationError as error:  # which names the address
+        raise UnavailableError(str(error)) from error
     except errors.ClientError as error:
         raise UnavailableError(f"{uris}: {error}") from error

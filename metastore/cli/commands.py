@@ -112,9 +112,10 @@ def databases(uri: str) -> None:
 @uri_option
 def tables(database: str, uri: str) -> None:
     """List the tables of DATABASE."""
+    from metastore.cli.names import checked_database
     from metastore.cli.show import show_tables
 
-    show_tables(uri, database)
+    show_tables(uri, checked_database(database))
 
 
 @metastore.command()
@@ -123,10 +124,10 @@ def tables(database: str, uri: str) -> None:
 @uri_option
 def table(name: str, limit: int, uri: str) -> None:
     """Show the columns, the skew with its directories, and the partitions of a table."""
+    from metastore.cli.names import split_table
     from metastore.cli.show import show_table
 
-    database, separator, table_name = name.rpartition(".")
-    show_table(uri, database if separator else "default", table_name, limit)
+    show_table(uri, *split_table(name), limit)
 
 
 @metastore.group(invoke_without_command=True, no_args_is_help=False)

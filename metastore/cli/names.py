@@ -22,6 +22,11 @@ def split_object(name: str) -> tuple[str, str]:
     return checked[0], table
 
 
+def checked_database(name: str) -> str:
+    """Returns the name of a database. Raises InvalidInputError."""
+    return _checked(name, "DATABASE", name)[0]
+
+
 def split_new_name(name: str, database: str) -> str:
     """Returns the table of TABLE or DATABASE.TABLE, in this database. Raises InvalidInputError."""
     return _checked(name, f"TABLE, or {database}.TABLE", name.removeprefix(f"{database}."))[0]

@@ -99,6 +99,8 @@ def test_wrong_usage_is_one_line(arguments: list[str], text: str, one_line: Call
         (["databases", "--uri", NOBODY], [NOBODY, "metastore serve", "--uri"]),
         (["databases", "--uri", "localhost:9083"], ["localhost:9083", "thrift://host:port"]),
         (["tables", "x", "--uri", "thrift://h:many"], ["thrift://h:many", "thrift://host:port"]),
+        (["tables", ""], ["'' is no name", "write DATABASE"]),
+        (["table", "default."], ["'default.' is no name", "write DATABASE.TABLE"]),
     ],
 )
 def test_a_mistake_is_one_line(arguments: list[str], texts: list[str], one_line: Callable[..., str]) -> None:
