@@ -192,6 +192,8 @@ def test_who_drains_is_not_ready(database_url: str, start_metastore: Start, prox
         assert client.get_all_databases() == ["default"]
         proxy.silence()
         client.send_get_all_databases()
+        while "get_all_databases" not in page(f"{found[1]}/calls/now"):
+            threading.Event().wait(0.1)
         server.process.terminate()
         while not is_refused(f"{found[1]}/health/ready"):
             threading.Event().wait(0.1)
