@@ -146,5 +146,7 @@ def test_explain_shows_the_queries_under_a_command(spark: SparkSession, table: s
         told = explained(spark, f"EXPLAIN {text}")
         assert line in told, told
         assert "FileScan parquet" in told
+        if text.startswith(("DELETE", "UPDATE", "MERGE")):
+            assert f"{text.split()[0]} spark_catalog.default.{table}" in told
     assert spark.table(table).count() == 2
     assert not spark.catalog.tableExists(f"{table}_made")

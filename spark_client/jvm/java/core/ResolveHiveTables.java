@@ -95,7 +95,7 @@ public final class ResolveHiveTables extends Rule {
         RowChanges changes = RowChanges.of(plan);
         return command(
             new Waiting(python, "change", table.identifier(), changes.request(), changes.subject(), changes.queries()),
-            "UPDATE");
+            RowChanges.name(plan));
       }
       if (plan instanceof TruncateTableCommand) {
         Map<String, Object> request = new HashMap<>();

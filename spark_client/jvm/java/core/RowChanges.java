@@ -60,6 +60,11 @@ final class RowChanges {
     return plan instanceof MergeIntoTable ? ((MergeIntoTable) plan).targetTable() : null;
   }
 
+  /** What EXPLAIN calls such a statement. */
+  static String name(Object plan) {
+    return plan instanceof DeleteFromTable ? "DELETE" : plan instanceof UpdateTable ? "UPDATE" : "MERGE";
+  }
+
   /** Of a statement for which there is a table. */
   static RowChanges of(Object plan) {
     RowChanges changes = new RowChanges(target(plan));
