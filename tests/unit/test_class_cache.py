@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -29,6 +30,15 @@ def test_what_is_kept_is_found_by_its_name_alone(cache: Path) -> None:
         assert {name: jar.read(name) for name in jar.namelist()} == CLASSES
     assert [each.name for each in cache.iterdir()] == ["core-1.jar"]
     assert cache.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_was_not_used_for_longest_goes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_cache, "_MOST", 2)
+    for age, name in enumerate(("left", "used", "older", "newer")):
+        class_cache.keep(name, CLASSES)
+        os.utime(cache / f"{name}.jar", (60 * age, 60 * age))
+        class_cache.find("used")
+    assert sorted(each.stem for each in cache.iterdir()) == ["newer", "used"]
 
 
 def test_a_directory_into_which_others_may_write_is_not_used(cache: Path) -> None:
