@@ -25,6 +25,7 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
+@lru_cache(maxsize=10_000)  # days and hours come again and again
 def escape(text: str) -> str:
     """Returns a text as part of a name; empty, it is the default partition (Hive's FileUtils.escapePathName)."""
     return _ESCAPED.sub(lambda found: f"%{ord(found.group()):02X}", text) or DEFAULT_PARTITION

@@ -48,6 +48,18 @@ def encode_json(struct: Any, **written: str) -> str:
     return "{" + ",".join(pieces) + "}"
 
 
+def encode_fields(struct: Any, names: Iterable[str]) -> list[str]:
+    """Returns the text of each of these fields that is set."""
+    writers = _writers_by_name(struct.__class__)
+    contents = [(name, getattr(struct, name)) for name in names]
+    return [f"{writers[name][0]}{writers[name][1](content)}}}" for name, content in contents if content is not None]
+
+
+@cache
+def _writers_by_name(struct: Any) -> dict[str, tuple[str, Writer]]:
+    return {name: (prefix, writer) for name, prefix, writer in _field_writers(struct)}
+
+
 @cache
 def _field_writers(struct: Any) -> list[tuple[str, str, Writer]]:
     """Returns name, beginning and writer of each field of a struct's specification."""

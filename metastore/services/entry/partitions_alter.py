@@ -91,9 +91,9 @@ class PartitionAlterService(ChangingService):
             changed = [self._successor(rules, there[name], partition, name, moves) for name, partition in pairs]
             check_distinct(changed)
             both = [(there[after.name], after) for after in changed]
-            lying = [(after.partition.sd, places_of(before.partition.sd)) for before, after in both]
-            anew = [sd for sd, before in lying if places_of(sd) != before]
-            staying = {place for _, places in lying for place in places} if anew else set()
+            lying = [(before.partition.sd, after.partition.sd) for before, after in both]
+            anew = [after for before, after in lying if places_of(after) != places_of(before)]
+            staying = {place for before, _ in lying for place in places_of(before)} if anew else set()
             admit_descriptors(self._warehouse.roots, rules.table, anew, staying)
             kept = leaves_data([(before.partition, after.partition) for before, after in both], context)
             if updates_statistics(context):
@@ -184,7 +184,6 @@ class PartitionAlterService(ChangingService):
         new.parameters = dict(new.parameters or {})
         new.createTime = new.createTime or old.partition.createTime
         new.sd = copied(new.sd or old.partition.sd)
-        new.sd.skewedInfo = new.sd.skewedInfo and copied(new.sd.skewedInfo)
         if new.sd.cols is None:
             new.sd.cols = old.partition.sd.cols
         if new.sd.location != old.partition.sd.location:
@@ -230,4 +229,4 @@ def _says_statistics(partition: Partition) -> bool:
 def _differ(new: Partition, old: Partition) -> bool:
     """Tells whether basic statistics are missing, or others than before (Hive's MetaStoreUtils.requireCalStats)."""
     said = new.parameters or {}
-    return not has_statistics(said) or any(said[key] != old.parameters.get(key) for key in BASIC)
+    return not has_statistics(said) or [said[key] for key in BASIC] != [old.parameters.get(key) for key in BASIC]

@@ -8,7 +8,7 @@ from metastore.domain import events, table_events
 from metastore.domain.events import MARK, DatabaseText, Event
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.table_events import SINGLE, Objects, PartitionText, TableText
-from metastore.encoding.json import encode_json
+from metastore.encoding.json import encode_fields, encode_json
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint
 from metastore.storage.mapping.descriptors import without_places
 from metastore.storage.references import StoredPartition
@@ -47,8 +47,8 @@ def _object(partition: NamedPartition, commons: dict[tuple[bytes, bool], str]) -
     sd, shape = partition.partition.sd, _shape(partition)
     if shape not in commons:
         commons[shape] = _common(sd)
-    places = encode_json(StorageDescriptor(location=sd.location, skewedInfo=sd.skewedInfo if shape[1] else None))
-    return encode_json(partition.partition, sd=f"{{{commons[shape]}{',' if len(places) > 2 else ''}{places[1:]}")
+    places = encode_fields(sd, ("location", "skewedInfo") if shape[1] else ("location",))
+    return encode_json(partition.partition, sd=f"{{{','.join([commons[shape], *places])}}}")
 
 
 def _shape(partition: NamedPartition) -> tuple[bytes, bool]:

@@ -17,7 +17,7 @@ from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, Princip
 
 MANAGED, EXTERNAL, VIEW, MATERIALIZED_VIEW = "MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW", "MATERIALIZED_VIEW"
 DDL_TIME = "transient_lastDdlTime"
-BASIC = {"numFiles", "totalSize"}
+BASIC = ("numFiles", "totalSize")
 
 
 def is_view(table: Table) -> bool:
