@@ -33,7 +33,7 @@ class Caller:
     connection: int = 0  # its number in this process
     wire_format: str = "binary"  # how its messages come
     encrypted: bool = False
-    client: str = ""  # java, pyiceberg or other: guessed from its first call
+    client: str = ""  # of domain.client_kinds: told by its first message
     hive: int = 0  # whose client it is, where its calls tell: 2 or 3, what came before Hive 4
     meta_confs: dict[str, str] = field(default_factory=dict)  # what it has set, under Hive 3's names
     most_partitions: int | None = None  # that a call may read, where there is a budget

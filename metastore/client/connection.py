@@ -19,6 +19,7 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 from metastore.client.credentials import Credentials
 from metastore.client.errors import AuthenticationError, InvalidAddressError
 from metastore.client.sasl import SaslTransport, mechanism_of
+from metastore.domain.client_kinds import SEQUENCE
 from thrift_idl.gen.hive_metastore.ttypes import MetaException
 from thrift_idl.gen.metastore import Metastore
 
@@ -87,6 +88,14 @@ def describe(error: Exception) -> str:
     return text.splitlines()[0]
 
 
+class _Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
+    """Numbers its messages so that servers know whose they are."""
+
+    def writeMessageBegin(self, name: str, type: int, seqid: int) -> None:  # noqa: A002, ARG002, N802 - Thrift's
+        """Begins a message."""
+        super().writeMessageBegin(name, type, SEQUENCE)
+
+
 class Connection:
     """A connection that is used by one thread at a time."""
 
@@ -117,7 +126,7 @@ class Connection:
                 sasl = SaslTransport(transport, mechanism)
                 sasl.open()
                 transport = TBufferedTransport(sasl, _BUFFER_BYTES)
-            self._client = Metastore.Client(TBinaryProtocolAccelerated(transport))
+            self._client = Metastore.Client(_Protocol(transport))
             if user is not None:
                 self._client.set_ugi(user, [user])
         except TApplicationException:

@@ -17,6 +17,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from metastore.domain.client_kinds import CLIENTS
 from metastore.identity import METHODS
 
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -24,7 +25,6 @@ SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 BYTES: Final = (256.0, 1024.0, 4096.0, 16384.0, 65536.0, 2.0**18, 2.0**20, 2.0**22, 2.0**24, 2.0**26)
 DECLARED: Final = "declared"
 OUTCOMES: Final = ("ok", DECLARED, "refused", "failed")
-CLIENTS: Final = ("java", "pyiceberg", "other")
 WIRE_FORMATS: Final = ("binary", "compact", "framed binary", "framed compact", "http")
 SECURITY: Final = tuple(
     "+".join(filter(None, both)) or "none" for both in itertools.product(("", "tls"), ("", *METHODS))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from metastore.context import Caller
+from metastore.domain.client_kinds import JAVA
 from metastore.errors import ChangedError, EndedError, NullError, NullNameError, UndeclaredError
 
 _LEFT: Final = """alter_partition_with_environment_context alter_partitions_with_environment_context
@@ -36,7 +37,7 @@ _ENDED: Final[dict[type[Exception], dict[str, int]]] = {
 
 def note_hive(caller: Caller, first: Any) -> None:
     """Remembers whose client it is that calls one of `LEFT`, by the first argument of the call."""
-    if caller.client == "java":
+    if caller.client == JAVA:
         caller.hive = 3 if isinstance(first, str) and first.startswith("@") else 2
 
 

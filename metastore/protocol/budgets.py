@@ -11,6 +11,7 @@ from thrift.transport.TTransport import TTransportBase
 
 from metastore.context import Caller
 from metastore.domain.budgets import Budget, Budgets
+from metastore.domain.client_kinds import OTHER
 from metastore.domain.read_methods import is_read
 from metastore.errors import BudgetError
 from metastore.protocol.call_record import rows_of
@@ -131,7 +132,7 @@ class BudgetGuard:
 
     def _of(self, peer: Caller) -> list[tuple[str, Budget]]:
         user = peer.user or peer.peer.rpartition(":")[0]
-        client = peer.client or "other"
+        client = peer.client or OTHER
         return [
             (f"user {user}", self._budgets.of_user(user)),
             (f"client {client}", self._budgets.of_client(client)),

@@ -14,8 +14,9 @@ from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException, TType
 
 from metastore.context import Caller
+from metastore.domain.client_kinds import kind_of
 from metastore.errors import BudgetError, MetastoreError
-from metastore.monitoring.board import CLIENTS, OUTCOMES, Place
+from metastore.monitoring.board import OUTCOMES, Place
 from metastore.monitoring.logs import CallLine, LineRecord, one_line
 from metastore.protocol.exceptions import text_of, told_as
 from metastore.protocol.methods import Method
@@ -26,8 +27,6 @@ OK, DECLARED, REFUSED, FAILED = range(len(OUTCOMES))
 _DATABASE: Final = ("dbName", "dbname", "db_name", "databaseName", "db", "dbNames")
 _TABLE: Final = ("tableName", "tblName", "tbl_name", "tablename", "tab_name", "table_name", "tbl", "name", "table")
 _MANY: Final = ("parts", "new_parts", "names", "part_names", "partNames", "partitions", "partitionNames", "part_vals")
-_KINDS: Final = {"set_ugi": "java", "getVersion": "pyiceberg"}
-"""What a client calls first tells its kind."""
 Subject = Callable[[], str]
 
 _SHOWN_AFTER: Final = 0.1  # seconds after which a call in flight is shown
@@ -43,12 +42,12 @@ class CallRecords:
         self._process = os.getpid()
         self._now: dict[int, tuple[Caller, str, Subject, float]] = {}
 
-    def begin(self, peer: Caller, method: str, subject: Subject, started: float) -> int:
-        """Begins a call that arrived at `started` (perf_counter); returns its number. `subject` tells what it is about,
-        if anybody wants to know."""
+    def begin(self, peer: Caller, method: str, sequence: int, subject: Subject, started: float) -> int:
+        """Begins a call that arrived at `started` (perf_counter) in a message of this number; returns its own.
+        `subject` tells what it is about, if anybody wants to know."""
         number = next(self._numbers)
         if not peer.client:
-            peer.client = _KINDS.get(method, "other")
+            peer.client = kind_of(method, sequence)
             if self._place:
                 security = "+".join(filter(None, ("tls" if peer.encrypted else "", peer.authentication))) or "none"
                 self._place.connected(peer.wire_format, security, peer.client)
@@ -182,6 +181,3 @@ def subject_of(method: Method) -> Callable[[Any], str]:
 
 def _first(names: set[str], candidates: tuple[str, ...]) -> str | None:
     return next((candidate for candidate in candidates if candidate in names), None)
-
-
-assert set(_KINDS.values()) < set(CLIENTS)  # noqa: S101 - two lists that belong together

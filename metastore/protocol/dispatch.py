@@ -153,7 +153,7 @@ class Dispatcher:
         iprot.readMessageEnd()
         size = getattr(iprot.trans, "consumed", 0)
         self._base.count(name)
-        number = self._records.begin(peer, name, partial(call.subject, arguments), started)
+        number = self._records.begin(peer, name, sequence, partial(call.subject, arguments), started)
         if self._budgets and not wrong:
             wrong = self._budgets.before(peer, call.method, arguments, size)
         answer, error = (call.failed(wrong), wrong) if wrong else self._result(call, arguments, peer)
@@ -183,7 +183,7 @@ class Dispatcher:
     ) -> None:
         iprot.skip(TType.STRUCT)
         iprot.readMessageEnd()
-        number = self._records.begin(peer, name, str, started)
+        number = self._records.begin(peer, name, sequence, str, started)
         error = TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
         _write(oprot, name, sequence, error)
         self._records.end(number, REFUSED, error, answer=error)
