@@ -12,7 +12,7 @@ from metastore.protocol.methods import Method
 from metastore.protocol.rights.audit import Trail, audited
 from metastore.protocol.rights.declared import rules
 from metastore.protocol.rights.named import Given
-from metastore.protocol.rights.rule import Rule, Sees
+from metastore.protocol.rights.rule import Condition, Rule, Sees
 from metastore.protocol.rights.secrets import without_secrets
 from metastore.protocol.rights.shown import HIDDEN
 
@@ -40,11 +40,15 @@ class Guard:
         return audited(self._trail, method.name, rule, method.fields, behind) if self._trail else behind
 
     def _behind(self, rule: Rule, method: Method, function: Function) -> Function:
-        if self._read_only and rule.is_change and not rule.readers_too:
-            return _refused
-        if self._sees is None or rule.is_open:
-            return function
-        return _guarded(rule, self._sees, method.fields, function)
+        if self._sees is not None and not rule.is_open:
+            function = _guarded(rule, self._sees, method.fields, function)
+        return _for_readers(rule.for_readers, method.fields, function) if self._read_only else function
+
+
+def _for_readers(served: bool | Condition, names: tuple[str, ...], function: Function) -> Function:
+    if isinstance(served, bool):
+        return function if served else _refused
+    return lambda *values: (function if served(Given(names, list(values))) else _refused)(*values)
 
 
 def _refused(*_: Any) -> Any:

@@ -21,6 +21,7 @@ from metastore.domain.permissions import (
     WriteNeed,
 )
 from metastore.domain.privileges import EVERYTHING, CatalogName, Everything, Right
+from metastore.domain.transactions import Operation, TransactionType
 from metastore.protocol.rights.binding import of_structs
 from metastore.protocol.rights.named import (
     folded_catalog,
@@ -30,6 +31,7 @@ from metastore.protocol.rights.named import (
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectType
 from thrift_idl.gen.metastore.ttypes import PublishMode
 
+_WRITES = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 WRITING = (Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER, Right.DROP)
 
 
@@ -187,6 +189,21 @@ def locked(asked: Any) -> Iterator[AnyNeed]:
         yield Need(name, any_of, if_missing=(Right.CREATE,)) if name.name else Need(name.parent, any_of)
     if asked.txnid:
         yield own_transactions(asked.txnid)
+
+
+def locks_to_read(asked: Any) -> bool:
+    """Tells whether all that a LockRequest wants is to be read: Hive locks what it inserts into as it locks what it
+    reads, and tells them apart by the operation.
+    """
+    return all(
+        component is None or (component.type == LockType.SHARED_READ and component.operationType not in _WRITES)
+        for component in asked.component or ()
+    )
+
+
+def opened_to_read(asked: Any) -> bool:
+    """Tells whether an OpenTxnRequest is one that readers make: of Hive 3 and Trino, it has no type."""
+    return asked.txn_type in (None, TransactionType.DEFAULT, TransactionType.READ_ONLY)
 
 
 def own_locks(*ids: int | None) -> OwnNeed:

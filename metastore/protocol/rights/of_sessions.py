@@ -92,7 +92,7 @@ declare(
 
 # Tokens: who gets one is what `services.entry.tokens` decides
 
-declare("get_delegation_token renew_delegation_token cancel_delegation_token", is_change=True, readers_too=True)
+declare("get_delegation_token renew_delegation_token cancel_delegation_token", is_change=True, readers=True)
 declare("add_token remove_token", admin, is_change=True)
 declare("get_token get_all_token_identifiers get_master_keys", admin)
 declare("add_master_key update_master_key remove_master_key", admin, is_change=True)
@@ -100,23 +100,32 @@ declare("add_master_key update_master_key remove_master_key", admin, is_change=T
 
 # Locks, transactions, compactions
 
-declare("lock", request(needs.locked), amend=held_by_caller(lambda given: given.rqst))
+declare(
+    "lock",
+    request(needs.locked),
+    amend=held_by_caller(lambda given: given.rqst),
+    readers=lambda given: needs.locks_to_read(given.rqst),
+)
 declare("check_lock", request(lambda asked: [needs.own_locks(asked.lockid)]))
 declare("unlock", request(lambda asked: [needs.own_locks(asked.lockid)]))
 declare("heartbeat", request(needs.heartbeat))
 declare("show_locks", shown=shown.locks)
-declare("open_txns", amend=held_by_caller(lambda given: given.rqst))
+declare(
+    "open_txns",
+    amend=held_by_caller(lambda given: given.rqst),
+    readers=lambda given: needs.opened_to_read(given.rqst),
+)
 declare(
     "commit_txn abort_txn",
     request(lambda asked: [needs.own_transactions(asked.txnid)]),
     is_change=True,
-    readers_too=True,
+    readers=True,
 )
 declare(
     "abort_txns",
     request(lambda asked: [needs.own_transactions(*asked.txn_ids or ())]),
     is_change=True,
-    readers_too=True,
+    readers=True,
 )
 declare("get_open_txns get_open_txns_req")
 declare("get_open_txns_info", shown=shown.transactions)
@@ -133,6 +142,7 @@ declare(
     "allocate_table_write_ids",
     table(INSERT, UPDATE, DELETE, ALTER),
     request(lambda asked: [needs.own_transactions(*asked.txnIds or ())]),
+    readers=False,
 )
 declare("get_valid_write_ids", request(lambda asked: needs.full_names(asked.fullTableNames)))
 declare("get_max_allocated_table_write_id", table())

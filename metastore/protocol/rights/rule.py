@@ -35,7 +35,7 @@ class Sees(Protocol):
 NeedsOf: TypeAlias = Callable[[Given], Iterable[AnyNeed]]
 Shown: TypeAlias = Callable[[Sees, Given, Any], Any]
 Amend: TypeAlias = Callable[[Standing, Given], None]
-Absent: TypeAlias = Callable[[Given], bool]
+Condition: TypeAlias = Callable[[Given], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +44,27 @@ class Rule:
 
     `amend`: what of the arguments is the caller's own to say. `shown`: of the answer, what the caller may see.
     `limit`: the argument that limits the answer, after what is hidden. `may_be_absent`: what is not there is no error.
-    `in_service`: the service decides itself, in the statement that it reads with. `is_change`: what is audited, and
-    refused by a read-only server, unless readers do it, too.
+    `in_service`: the service decides itself, in the statement that it reads with. `is_change`: what is audited.
+    `readers`: whether a read-only server serves it, or which of its calls; where nothing is said, what is no change.
     """
 
     needs: tuple[NeedsOf, ...] = ()
     shown: Shown | None = None
     amend: Amend | None = None
-    may_be_absent: Absent | None = None
+    may_be_absent: Condition | None = None
     is_change: bool = False
     in_service: bool = False
-    readers_too: bool = False
+    readers: bool | Condition | None = None
 
     @property
     def is_open(self) -> bool:
         """Tells whether there is nothing to ask around the call: anybody may call it, or its service asks."""
         return self.in_service or not (self.needs or self.shown or self.amend)
+
+    @property
+    def for_readers(self) -> bool | Condition:
+        """Tells whether a read-only server serves it, or what tells of a call."""
+        return not self.is_change if self.readers is None else self.readers
 
 
 Bound: TypeAlias = Callable[[Method], NeedsOf]
