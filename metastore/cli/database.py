@@ -21,26 +21,26 @@ _LEFT = "servers of the version before may go on; when none runs any more:  meta
 
 
 @contextmanager
-def database(settings: Settings) -> Iterator[str]:
-    """Returns the URL of the given database; or of the embedded one, which runs inside the block. Raises
-    ConfigurationError."""
-    with opened(settings) as (url, _):
+def database(settings: Settings, *, make: bool = False) -> Iterator[str]:
+    """Returns the URL of the given database; or of the embedded one, which runs inside the block. `make`: where there
+    is none yet, it is made. Raises ConfigurationError."""
+    with opened(settings, make=make) as (url, _):
         yield url
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[tuple[str, EmbeddedPostgres | None]]:
+def opened(settings: Settings, *, make: bool) -> Iterator[tuple[str, EmbeddedPostgres | None]]:
     """Opens it as `database` does, with the embedded PostgreSQL, where it is that."""
     if settings.database_url is not None:
         yield settings.database_url, None
     else:
-        with EmbeddedPostgres(settings.data_dir, settings.workers * settings.pool_size) as postgres:
+        with EmbeddedPostgres(settings.data_dir, settings.workers * settings.pool_size, make=make) as postgres:
             yield postgres.url, postgres
 
 
 def upgrade(settings: Settings) -> str:
     """Brings the database to the schema of this version; says what was done, and what is left to do."""
-    with database(settings) as url:
+    with database(settings, make=True) as url:
         done = "was upgraded" if runner.upgrade(url) else "was up to date"
         rest = "" if runner.is_finished(url) else f"; {_LEFT}"
         return f"{settings.safe_url} {done}: revision {runner.head()}{rest}"
@@ -74,7 +74,7 @@ def back_up(settings: Settings, file: Path) -> str:
 
 def restore(settings: Settings, file: Path) -> str:
     """Fills an empty database from a file; says so. Raises ConfigurationError, UnavailableError."""
-    with database(settings) as url:
+    with database(settings, make=True) as url:
         if runner.current(url) is not None:
             raise ConfigurationError(f"{settings.safe_url} holds a metastore already: restore into an empty database")
         backup.restore(url, file)

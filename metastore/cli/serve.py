@@ -63,7 +63,7 @@ def serve(settings: Settings) -> int:
     if settings.traces:
         Spans(settings.traces, version("metastore")).close()  # each worker has its own
     Warehouse(settings.warehouse, settings.roots).check()
-    with opened(settings) as (url, postgres):
+    with opened(settings, make=True) as (url, postgres):
         _wait_for_schema(settings, url)
         companions = [Companion("keeper of PostgreSQL", postgres.keep_running)] if postgres else []
         board = _board(settings) if settings.http_port is not None else None

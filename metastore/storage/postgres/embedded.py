@@ -41,12 +41,18 @@ _LOOK: Final = 0.2  # seconds between two looks whether the server runs
 class EmbeddedPostgres:
     """A running PostgreSQL in `data_dir`/postgres; `url` is SQLAlchemy's address of its database `metastore`.
 
-    `connections` is how many this process and its children will hold at most. Raises ConfigurationError, one line,
-    where the folder cannot be used or PostgreSQL does not start. PostgreSQL refuses to run as root: there, the files
-    belong to the system user `pgserver`, and the folders above become readable by everyone so that it can reach them.
+    `connections` is how many this process and its children will hold at most; `make`: a folder without a database gets
+    one. Raises ConfigurationError, one line, where the folder cannot be used or PostgreSQL does not start. PostgreSQL
+    refuses to run as root: there, the files belong to the system user `pgserver`, and the folders above become readable
+    by everyone so that it can reach them.
     """
 
-    def __init__(self, data_dir: Path, connections: int = 0) -> None:
+    def __init__(self, data_dir: Path, connections: int = 0, *, make: bool = True) -> None:
+        if not make and not os.path.exists(data_dir / "postgres" / "PG_VERSION"):  # noqa: PTH110 - Path's raises
+            raise ConfigurationError(
+                f"no database is found in {data_dir}: name its folder with --data-dir or METASTORE_DATA_DIR, or give "
+                f"--database-url; new ones are made by  metastore serve  and  metastore db upgrade"
+            )
         self._folder = _usable(data_dir) / "postgres"
         self._connections = max(_LEAST_CONNECTIONS, connections + _SPARE_CONNECTIONS)
         self._lock = (data_dir / "postgres.lock").open("a")
