@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Final
 
@@ -12,10 +14,17 @@ import click
 
 from metastore.cli.printing import printable
 from metastore.client import Address, Credentials, connect, errors, parse_uris
+from metastore.client.connection import DEFAULT_PORT
 from metastore.errors import ConfigurationError
 
 _TIMEOUT: Final = 10.0  # seconds
+_LOOK: Final = 3.0  # seconds within which a metastore has said something
 _SASL: Final = b"\x01\x00\x00\x00\x06NOSUCH\x02\x00\x00\x00\x00"
+_CALL: Final = b"\x80\x01\x00\x01\x00\x00\x00\x07getName\x00\x00\x00\x00\x00"
+_GET: Final = b"GET / HTTP/1.0\r\n\r\n"  # what is no metastore may answer this, and so say what it is
+_PROBES: Final = ((_CALL, False), (_SASL, False), (_CALL, True), (_GET, False))  # what is sent; whether within TLS
+_ANSWERS: Final = (b"\x80\x01", *(bytes((status, 0, 0)) for status in (2, 3, 4, 5)))  # of Thrift, of SASL
+_NEEDS_CERTIFICATE: Final = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE")
 
 Finding = tuple[bool | None, str]
 """Whether it is as it should be (none: only to be known), and what was found."""
@@ -37,15 +46,13 @@ def check_security(uris: str) -> int:
             failed |= good is False
             mark = {True: "ok", False: "NO", None: "--"}[good]
             click.echo(printable(f"  {mark}  {text}"))
-            if good is False and text.startswith("nobody listens"):
-                break
     return 1 if failed else 0
 
 
 def _findings(address: Address, credentials: Credentials) -> Iterator[Finding]:
     reached = _reached(address)
     yield reached
-    if reached[0] is False:
+    if not reached[0]:
         return
     yield from _tls(address, credentials)
     yield _nobody(address)
@@ -57,11 +64,35 @@ def _findings(address: Address, credentials: Credentials) -> Iterator[Finding]:
 
 
 def _reached(address: Address) -> Finding:
+    """Tells whether a metastore answers at all, in any of its protocols; in a few seconds, whoever listens."""
     try:
-        _connected(address).close()
+        _connected(address, _LOOK).close()
     except OSError as error:
         return False, f"nobody listens: {error}; is the server started, and METASTORE_LISTEN right?"
-    return True, "the port is open"
+    with ThreadPoolExecutor(len(_PROBES)) as pool:
+        heard = list(pool.map(lambda probe: _heard(address, *probe), _PROBES))
+    if any(first.startswith(_ANSWERS) for first in heard):
+        return True, "a metastore answers"
+    text = next((first.decode(errors="replace") for first in heard if first), "")
+    what = f"what is there says {text.splitlines()[0][:60]!r}" if text else f"nothing is said within {_LOOK:g} seconds"
+    return False, f"no metastore answers: {what}; is the port right (its usual one: {DEFAULT_PORT})?"
+
+
+def _heard(address: Address, question: bytes, within_tls: bool) -> bytes:
+    """Returns the first bytes of an answer; none where there is none in time."""
+    until = time.monotonic() + _LOOK
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is shown; only who it is
+    try:
+        with _connected(address, _LOOK) as sock:
+            stream = context.wrap_socket(sock) if within_tls else sock
+            stream.sendall(question)
+            stream.settimeout(max(0.1, until - time.monotonic()))
+            return stream.recv(256)
+    except ssl.SSLError as error:
+        return _ANSWERS[0] if any(text in str(error.reason) for text in _NEEDS_CERTIFICATE) else b""
+    except OSError:
+        return b""
 
 
 def _tls(address: Address, credentials: Credentials) -> Iterator[Finding]:
@@ -144,5 +175,5 @@ def _short(error: Exception, address: Address) -> str:
     return str(error).removeprefix(f"{address}: ")
 
 
-def _connected(address: Address) -> socket.socket:
-    return socket.create_connection((address.host, address.port), _TIMEOUT)
+def _connected(address: Address, timeout: float = _TIMEOUT) -> socket.socket:
+    return socket.create_connection((address.host, address.port), timeout)

@@ -6,11 +6,14 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
+from metastore.cli.check_security import check_security
 from metastore.security.passwords import PasswordFile
 from tests.fixtures.server import Server
 
@@ -85,3 +88,32 @@ def test_nobody_is_there(tmp_path: Path) -> None:
     assert (status, "nobody listens" in said) == (1, True)
     status, said = check("nonsense")
     assert (status, said.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        (b"", "nothing is said within 0.3 seconds"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "what is there says 'SSH-2.0-OpenSSH_9.2'"),
+    ],
+)
+def test_somebody_else_is_there(
+    says: bytes, told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metastore.cli.check_security._LOOK", 0.3)
+    with ExitStack() as kept, socket.create_server(("127.0.0.1", 0)) as other:
+        talking = threading.Thread(target=answer, args=(other, says, kept))
+        talking.start()
+        assert check_security(f"thrift://127.0.0.1:{other.getsockname()[1]}") == 1
+        other.shutdown(socket.SHUT_RDWR)
+        talking.join()
+    said = capsys.readouterr().out.splitlines()
+    assert [line[:4] for line in said[1:]] == ["  NO"]
+    assert f"no metastore answers: {told}; is the port right" in said[1]
+
+
+def answer(other: socket.socket, says: bytes, kept: ExitStack) -> None:
+    """Says so to everybody, and keeps them waiting."""
+    with suppress(OSError):
+        while True:
+            kept.enter_context(other.accept()[0]).sendall(says)
