@@ -149,7 +149,9 @@ def test_partitions_one_by_one(house: House) -> None:
     for names in (["1", "1"], ["1", "2"], ["2", "1"]):
         house.call("drop_partition", "db", "days", names, True)
     house.call("add_partition", partition("db", "days", ["1", "2"]))
-    with pytest.raises(AlreadyExistsError, match=r"db\.days: Partition already exists: drop or rename that first"):
+    with pytest.raises(
+        AlreadyExistsError, match=r"db\.days@ds=1/hr=2 is there already: drop it, or give it another name"
+    ):
         house.undrop("db.days", "ds=1/hr=2")
     house.call("drop_partition_with_environment_context", "db", "days", ["1", "2"], True, PURGE)
     assert [house.undrop("db.days", text).partitions for text in ("ds=1", "ds=1", "ds=2/hr=1")] == [1, 1, 1]

@@ -231,6 +231,12 @@ class UndropService(FileService):
     def _partitions(
         self, work: UnitOfWork, looked: Looked, drop: Drop, live: StoredTable, names: list[str] | None
     ) -> tuple[Returned, list[int]]:
+        if taken := work.drops.taken(drop.id, live.ref.id, names):
+            others = "" if drop.partitions == 1 or names == [taken] else "; or take the others back by their names"
+            raise _TakenError(
+                f"{live.ref.name}@{taken} is there already: drop it, or give it another name (ALTER TABLE … "
+                f"PARTITION … RENAME TO PARTITION …), and take this one back then{others}"
+            )
         moves = moves_since(work, drop, live)
         moved = work.drops.partition_names(drop.id) if names is None and moves else names or ()
         work.drops.restore_partitions(drop.id, live.ref.id, names)

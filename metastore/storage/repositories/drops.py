@@ -129,6 +129,11 @@ _KEEP_STATISTICS = text("""
     SELECT :drop_id, 'column_statistics', partition_id, to_jsonb(s) FROM column_statistics AS s
     WHERE table_id = :table_id AND partition_id = ANY (cast(:ids AS bigint[]))
 """)
+_TAKEN = text("""
+    SELECT d.name FROM dropped_partitions AS d JOIN partitions AS p ON p.table_id = :table_id AND p.name = d.name
+    WHERE d.drop_id = :drop_id AND (cast(:names AS text[]) IS NULL OR d.name = ANY (cast(:names AS text[])))
+    ORDER BY d.name LIMIT 1
+""")
 _FORGET_PARTITIONS = text(
     "DELETE FROM dropped_partitions WHERE drop_id = :drop_id AND id = ANY (cast(:ids AS bigint[]))"
 )
@@ -334,6 +339,12 @@ class Drops:
     def partition_names(self, drop_id: int) -> list[str]:
         """Lists the partitions of a drop."""
         return list(self._connection.execute(_NAMES, {"drop_id": drop_id}).scalars())
+
+    def taken(self, drop_id: int, table_id: int, names: Sequence[str] | None) -> str | None:
+        """Returns the first partition of a drop, or of those named, whose name another one has now."""
+        given = {"drop_id": drop_id, "table_id": table_id, "names": None if names is None else array_literal(names)}
+        name: str | None = self._connection.execute(_TAKEN, given).scalar()
+        return name
 
     def restore_partitions(self, drop_id: int, table_id: int, names: Sequence[str] | None) -> None:
         """Partitions are back, all of a drop (which `end` ends) or those named, with what belonged to them.
