@@ -7,12 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from metastore.cli.client import connected
-from metastore.cli.printing import print_table
+from metastore.cli.printing import bounded, print_table
 from metastore.domain.lock_rules import LockType
 from metastore.errors import NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import AbortTxnRequest, LockState, ShowLocksRequest, UnlockRequest
 
 _HEADER = ("id", "state", "type", "object", "holder", "agent", "age", "last heartbeat")
+_LONGEST = 200  # characters of what clients say of themselves
 
 
 def show_locks(uri: str) -> None:
@@ -38,14 +39,14 @@ def break_lock(uri: str, lock: int) -> str:
 
 def _row(element: Any) -> tuple[str, ...]:
     name = f"{element.dbname}.{element.tablename}" if element.tablename else element.dbname
-    holder = f"{element.user}@{element.hostname}"
+    holder = f"{bounded(element.user or '', _LONGEST)}@{bounded(element.hostname or '', _LONGEST)}"
     return (
         str(element.lockid),
         _state(element),
         LockType(element.type).name,
         f"{name}/{element.partname}" if element.partname else name,
         f"{holder} (transaction {element.txnid})" if element.txnid else holder,
-        element.agentInfo or "",
+        bounded(element.agentInfo or "", _LONGEST),
         _age(element.acquiredat),
         _age(element.lastheartbeat),
     )

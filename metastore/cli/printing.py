@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Final
+
+_LONGEST: Final = 4000  # characters of a cell, as of a location
 
 
 def is_terminal() -> bool:
@@ -12,8 +15,8 @@ def is_terminal() -> bool:
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
-    """Prints a table on a terminal; elsewhere one line a row, its cells separated by tabs."""
-    cells = [[printable(cell or "") for cell in row] for row in rows]
+    """Prints a table on a terminal; elsewhere one line a row, its cells separated by tabs. Cells are bounded."""
+    cells = [[printable(bounded(cell or "", _LONGEST)) for cell in row] for row in rows]
     if not is_terminal():
         for row in cells:
             print(*row, sep="\t")  # noqa: T201
@@ -26,6 +29,11 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str |
     for row in cells:
         grid.add_row(*(Text(cell, overflow="fold") for cell in row))
     Console().print(grid)
+
+
+def bounded(text: str, longest: int) -> str:
+    """Returns the text, or its beginning and how long it is."""
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
 
 
 def printable(text: str) -> str:
