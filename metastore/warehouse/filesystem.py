@@ -64,27 +64,26 @@ class Warehouse:
         self.root = self.roots.warehouse
 
     def check(self) -> None:
-        """Raises ConfigurationError, one line, where the warehouse cannot be used.
+        """Raises ConfigurationError, one line, where the warehouse, or another root, cannot be used.
 
-        A local one is made and written to. A remote one is not asked, because the server forks after this; that its
-        Python package is there is checked.
+        A local warehouse is made and written to. What is remote is not asked, because the server forks after this; that
+        the warehouse's Python package is there is checked.
         """
-        scheme = paths.parse(self.root).scheme
-        try:
-            with _translated(self.root):
-                files = fsspec.get_filesystem_class(paths.parse(self.root).identity[0])
-            if not _deletes(files):
-                raise UnavailableError(f"{self.root}: nothing can be deleted there")
-            if scheme == "file":
-                self.make_directory(self.root)
-                probe = paths.join(self.root, ".writable")
-                with _opened(probe) as (files, path):
-                    files.touch(path)
-                    files.rm(path)
-        except UnavailableError as error:
-            raise ConfigurationError(
-                f"warehouse {error}; choose another with --warehouse or METASTORE_WAREHOUSE"
-            ) from error
+        for root in (self.root, *self.roots.all[1:]):
+            setting = "warehouse" if root == self.root else "locations"
+            try:
+                _require_kind(root, may_be_missing=root != self.root)
+                if root == self.root and paths.parse(root).scheme == "file":
+                    self._require_writable(root)
+            except UnavailableError as error:
+                mend = f"choose another with --{setting} or METASTORE_{setting.upper()}"
+                raise ConfigurationError(f"{setting} {error}; {mend}") from error
+
+    def _require_writable(self, root: str) -> None:
+        self.make_directory(root)
+        with _opened(paths.join(root, ".writable")) as (files, path):
+            files.touch(path)
+            files.rm(path)
 
     def make_directory(self, location: str) -> bool:
         """Makes a directory and those above it; true where it was not there before."""
@@ -288,6 +287,22 @@ def _is_there(files: Any, path: str) -> bool:
             return False
         raise
     return True
+
+
+def _require_kind(location: str, *, may_be_missing: bool) -> None:
+    """Raises UnavailableError where no storage serves its scheme, or nothing can be deleted there.
+
+    `may_be_missing`: the Python package of a storage that is known, until something is to be done there.
+    """
+    with _translated(location):
+        try:
+            files = fsspec.get_filesystem_class(paths.parse(location).identity[0])
+        except ImportError:
+            if may_be_missing:
+                return
+            raise
+    if not _deletes(files):
+        raise UnavailableError(f"{location}: nothing can be deleted there")
 
 
 def _deletes(files: type[Any]) -> bool:

@@ -129,6 +129,12 @@ def test_a_warehouse_in_which_nothing_can_be_deleted_is_one_line(location: str) 
         Warehouse(location).check()
 
 
+@pytest.mark.parametrize("location", ["nosuchscheme://a/b", "http://127.0.0.1:1/data"])
+def test_so_is_another_root_that_no_storage_serves(location: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=f"^locations {location}: .*; choose another with --locations or "):
+        Warehouse(str(tmp_path), [str(tmp_path), "gs://bucket/x", location]).check()
+
+
 def test_files_at_any_depth(warehouse: Warehouse) -> None:
     location = paths.join(warehouse.root, "t")
     for name in ("a", "k=1/b", "_versions/q/k=2/c", ".hidden"):
