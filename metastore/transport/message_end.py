@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from io import BytesIO
 from typing import Any, ClassVar, Final
 
@@ -74,10 +75,12 @@ class MessageEnd:
         if not value[1]:
             self._stack.pop()
         elif value[0] == _FIELDS:
-            return self._skip(store, size, value) or self._field(store)
+            return self._rest(store, size, value) or self._field(store)
         elif value[0] == TType.STRUCT:
-            value[1] -= 1
-            self._push([_FIELDS, 1, 0])
+            value[1] -= self._skip(store, size, value[1])
+            if value[1]:
+                value[1] -= 1
+                self._push([_FIELDS, 1, size])
         elif value[0] == TType.MAP and len(value) > 2:
             value[1] -= 1
             self._push([value[3], 1])
@@ -86,19 +89,26 @@ class MessageEnd:
             return self._values(store, size, value)
         return True
 
-    def _skip(self, store: BytesIO, size: int, fields: _Value) -> bool:
+    def _rest(self, store: BytesIO, size: int, fields: _Value) -> bool:
         """Skips the rest of the innermost struct, if all of it is there. Tried once for each arrival of bytes."""
-        if size - self._at < _WORTH_SKIPPING or fields[2] == size:
+        if fields[2] == size:
             return False
         fields[2] = size
-        self._skipping.show(store, self._at)
-        try:
-            self._skipper.skip(TType.STRUCT)
-        except IncompleteError:
+        if not self._skip(store, size, 1):
             return False
-        self._at = store.tell()
         self._stack.pop()
         return True
+
+    def _skip(self, store: BytesIO, size: int, count: int) -> int:
+        """Skips structs, or the rest of one; returns how many of the `count` were there whole."""
+        skipped = 0
+        self._skipping.show(store, self._at)
+        with suppress(IncompleteError):
+            while skipped < count and size - self._at >= _WORTH_SKIPPING:
+                self._skipper.skip(TType.STRUCT)
+                self._at = store.tell()
+                skipped += 1
+        return skipped
 
     def _field(self, store: BytesIO) -> bool:
         store.seek(self._at)
