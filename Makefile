@@ -16,7 +16,7 @@ test: $(CLASSES) lint  ## Run every check: ruff, mypy, and all tests
 	@.venv/bin/python -m pytest $(PARALLEL)
 
 quick: $(READY)  ## Run the tests of rules, wire and storage that start no program but one server: about two minutes
-	@.venv/bin/python -m pytest $(PARALLEL) -m 'not slow' tests/architecture tests/unit tests/storage tests/wire
+	@.venv/bin/python -m pytest $(PARALLEL) -m 'not slow' --hypothesis-profile=quick tests/architecture tests/unit tests/storage tests/wire
 
 lint: $(READY)  ## Check style and types
 	@.venv/bin/ruff check .

@@ -8,6 +8,7 @@ from tests.fixtures.java_options import set_java_options
 
 # On a busy machine an example may take any time, and drawing one, too: nothing is decided by it.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("untimed"), max_examples=20)
 settings.load_profile("untimed")
 
 set_java_options()

@@ -30,5 +30,5 @@ def test_functions_are_short() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [str(path.relative_to(ROOT)) for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [str(path.relative_to(ROOT)) for path in SOURCES if not path.read_text().startswith('"""')]
     assert silent == []

@@ -17,6 +17,7 @@ from metastore.encoding.binary import decode_strictly
 from metastore.storage.schema import metadata
 from metastore.storage.verification.verify import KINDS, verify
 from tests.fixtures.application import called
+from tests.fixtures.examples import examples
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddPrimaryKeyRequest,
     BinaryColumnStatsData,
@@ -180,7 +181,9 @@ Rows = Callable[..., list[dict[str, Any]]]
 
 
 @settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+    max_examples=examples(40),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
 )
 @given(sent=objects())
 def test_bytes_and_columns_agree(application: Application, rows: Rows, sent: Objects) -> None:

@@ -41,7 +41,10 @@ class Chosen(NamedTuple):
     is_exact: bool
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+# More than a thousand statements each.
+@pytest.mark.parametrize(
+    "version", [*(pytest.param(old, marks=pytest.mark.slow) for old in VERSIONS[:-1]), VERSIONS[-1]]
+)
 def test_partitions_are_those_that_hive_chooses(application: Application, version: str) -> None:
     found = recordings(version)
     called(application, "create_database", Database(name="d"))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from thrift.Thrift import TApplicationException, TType
 
 from metastore.protocol.methods import served
+from tests.fixtures.examples import examples
 from tests.fixtures.server import Server, connected
 from tests.wire import raw
 from tests.wire.builders import columns, descriptor, new_database, new_table, partition, table
@@ -190,7 +191,7 @@ def test_long_nonsense_is_no_filter(hive_client: Any, events: Partitioned, piece
     assert len(refused.value.message) < 1_000
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet="ndsaAND ORLIKEBETWEENIN()=<>!'\"\\%_-0129,`\n", max_size=40))
 def test_filters_of_noise(hive_client: Any, events: Partitioned, text: str) -> None:
     with suppress(MetaException):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.fixtures.examples import examples
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, new_table, partition
 from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
@@ -81,7 +82,7 @@ def test_only_what_a_scan_would_read_is_told(days: Any) -> None:
     assert values(days, "ds", predicate=[PredicateNode(OPERATOR.FALSE)]) == []
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     column=st.sampled_from([0, 1, 2]),
     texts=st.lists(st.sampled_from([*DAYS, *NUMBERS, *DATES, "", "never"]), max_size=6),

@@ -29,6 +29,7 @@ from metastore.domain.expression import (
 )
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.domain.skew import Skew, directories_to_read
+from tests.fixtures.examples import examples
 from tests.unit.domain.predicate_oracle import PARSERS, evaluate
 
 # Values of rows, and texts that may be declared or compared with: canonical, odd, and rubbish.
@@ -118,7 +119,7 @@ def trees(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
     return st.recursive(leaves, grown, max_leaves=8)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_every_matching_row_lies_in_a_directory_that_is_read(data: st.DataObject) -> None:
     skew, types = data.draw(tables())
@@ -138,7 +139,7 @@ def test_every_matching_row_lies_in_a_directory_that_is_read(data: st.DataObject
                 assert default if placed is None else placed in kept, (row, placed)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_of_plain_values_and_equalities_nothing_is_read_in_vain(data: st.DataObject) -> None:
     plain = {"int": ["0", "1", "2"], "string": ["a", "ab", "b"]}

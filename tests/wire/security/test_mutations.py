@@ -28,6 +28,7 @@ from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.step import Step
 from metastore.transport.tls import Certificate
+from tests.fixtures.examples import examples
 from tests.wire.transport.echo import EchoSession
 from tests.wire.transport.messages import call
 
@@ -220,7 +221,7 @@ def visits(door: Door, wholes: list[bytes], seed: int, count: int) -> None:
             assert visit.most_held <= KEPT
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_damaged_nobody_comes_in(door: Door, hello: bytes, surprises: list[logging.LogRecord], seed: int) -> None:
     visits(door, [PLAIN, DIGEST, HTTP, hello, CALL], seed, 50)

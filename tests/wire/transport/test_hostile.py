@@ -14,6 +14,7 @@ from metastore.transport.connection import Connection
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.step import Step
+from tests.fixtures.examples import examples
 
 from .conftest import EchoServer
 from .echo import EchoSession
@@ -136,7 +137,7 @@ _CALLS.append(strict("add_partitions_req", _partitions + struct.pack("!i", 2) + 
 
 
 @given(st.sampled_from(_CALLS), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_no_damage_to_a_message_is_more_than_its_end(whole: bytes, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(whole)))
     removed = data.draw(st.integers(0, 5))

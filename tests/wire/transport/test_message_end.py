@@ -14,6 +14,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from metastore.transport.message_end import MessageEnd
 from metastore.transport.wire_format import WireFormat
+from tests.fixtures.examples import examples
 
 FORMATS = (WireFormat(framed=False), WireFormat(framed=False, strict=False), WireFormat(framed=False, compact=True))
 
@@ -77,7 +78,7 @@ def message(wire_format: WireFormat, fields: Any) -> bytes:
 
 
 @given(st.sampled_from(FORMATS), st.lists(st.tuples(st.integers(1, 300), _values), max_size=8), st.data())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_the_end_is_found_when_it_has_arrived_and_not_before(
     wire_format: WireFormat, fields: Any, data: st.DataObject
 ) -> None:
