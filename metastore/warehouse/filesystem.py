@@ -342,7 +342,7 @@ def _file_system(scheme: str, authority: str) -> tuple[Any, str]:
     return kind(**options, use_listings_cache=False), (root if authority else "").rstrip("/")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)
 def _resolved(scheme: str, authority: str) -> tuple[Callable[..., Any], dict[str, Any], str]:
     """Returns the class of a file system, what its URL tells it, and its root: fsspec's `url_to_fs`, which takes long.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Final, NamedTuple
 
+from metastore import short_texts
 from metastore.errors import InvalidInputError
 
 DEFAULT_DATABASE: Final = "default"
@@ -49,7 +49,7 @@ class Location(NamedTuple):
         return scheme, "" if scheme == "file" and authority in _LOCAL_HOSTS else authority, self.path
 
 
-@lru_cache(maxsize=8192)  # a call asks for the same places several times
+@short_texts.cached(8192)  # a call asks for the same places several times
 def parse(location: str) -> Location:
     """Returns the parts of a URI, or of a plain absolute path, which is the local file system's.
 

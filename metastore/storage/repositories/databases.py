@@ -34,6 +34,8 @@ _FIND = {
     False: Prepared("find_database", _NAMED),
     True: Prepared("find_database_to_change", _NAMED.with_for_update()),
 }
+_INSERT = insert(databases)
+_UPDATE = update(databases).where(databases.c.id == bindparam("replaced")).values(version=databases.c.version + 1)
 
 
 class Databases:
@@ -63,12 +65,11 @@ class Databases:
 
     def insert(self, catalog: str, database: Database, *, if_not_exists: bool = False) -> None:
         """Raises AlreadyExistsError, NotFoundError for the catalog."""
-        statement = insert(databases).values(catalog=catalog, version=1, **database_row(database))
-        self._connection.execute(statement.on_conflict_do_nothing() if if_not_exists else statement)
+        row = {"catalog": catalog, "version": 1} | database_row(database)
+        self._connection.execute(_INSERT.on_conflict_do_nothing() if if_not_exists else _INSERT, row)
 
     def update(self, database_id: int, database: Database) -> None:
-        values = {"version": databases.c.version + 1, **database_row(database)}
-        self._connection.execute(update(databases).where(databases.c.id == database_id).values(values))
+        self._connection.execute(_UPDATE, database_row(database) | {"replaced": database_id})
 
     def delete(self, database_id: int) -> None:
         """Raises InvalidOperationError when tables are left."""

@@ -99,6 +99,10 @@ _FIND_IDS = {
     True: Prepared("find_tables_by_id_to_change", _IDENTIFIED.with_for_update(of=tables)),
 }
 
+# Made once, too: the columns are those of the rows that they are run with.
+_INSERT = insert(tables).returning(tables.c.id)
+_UPDATE = update(tables).where(tables.c.id == bindparam("replaced")).values(version=tables.c.version + 1)
+
 _BEFORE = text("""
     SELECT was.version, was.descriptor_id, was.encoded
     FROM dropped_rows, LATERAL jsonb_populate_record(NULL::tables, content) AS was
@@ -222,7 +226,7 @@ class Tables:
         (descriptor_id,) = self._descriptors.store([shared_part(table.sd)])
         row = table_row(table) | {"database_id": database_id, "descriptor_id": descriptor_id, "version": 1}
         row["write_token"] = _new_token()
-        table_id: int = self._connection.execute(insert(tables).values(row).returning(tables.c.id)).scalar_one()
+        table_id: int = self._connection.execute(_INSERT, row).scalar_one()
         self._insert_locations(table_id, table)
         return table_id
 
@@ -230,8 +234,7 @@ class Tables:
         """Replaces a table; its version rises. Raises AlreadyExistsError when the new name is taken."""
         (descriptor_id,) = self._descriptors.store([shared_part(table.sd)])
         row = table_row(table) | {"database_id": database_id, "descriptor_id": descriptor_id}
-        row["version"] = tables.c.version + 1
-        self._connection.execute(update(tables).where(tables.c.id == table_id).values(row))
+        self._connection.execute(_UPDATE, row | {"replaced": table_id})
         own = (skewed_locations.c.table_id == table_id) & skewed_locations.c.partition_id.is_(None)
         self._connection.execute(delete(skewed_locations).where(own))
         self._insert_locations(table_id, table)
