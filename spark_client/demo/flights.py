@@ -90,4 +90,5 @@ def create_statement(heavy: list[str]) -> str:
 
 def insert_statement() -> str:
     """Returns all flights, each month to its partition, each heavy destination to its directory."""
-    return f"INSERT OVERWRITE {TABLE} PARTITION (month)\nSELECT * EXCEPT (month), month FROM {RAW}"
+    columns = ", ".join(name for name in _COLUMNS if name != "month")
+    return f"INSERT OVERWRITE {TABLE} PARTITION (month)\nSELECT {columns}, month FROM {RAW}"

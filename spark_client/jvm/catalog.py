@@ -25,7 +25,8 @@ from spark_client.jvm.plans import analyzed_plan, elements, kind, planned
 from spark_client.jvm.sql_text import quote
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
-_UNKNOWN_TYPE = "<derived from deserializer>"  # what Hive's own classes say of a type that they cannot read
+# What Hive's own classes say of a type that they cannot read, and what Spark 3.5 does not ask them about.
+_UNKNOWN_TYPE = re.compile(r"<derived from deserializer>|(?:^|[<,:])timestamp_ntz(?![\w:])")
 _NOT_IF_EXISTS = False
 _PROVIDER = "spark.sql.sources.provider"
 _COLLATION = re.compile(r"\s+collate\s+\w+", re.IGNORECASE)  # Hive has none; Spark reads it from the schema's JSON
@@ -88,7 +89,7 @@ def is_there(context: Context, definition: TableDefinition) -> bool:
 def unknown_to_hive(table: Table) -> str | None:
     """Returns the column whose type Hive has no name for; None where there is none."""
     columns = (*table.columns, *table.partition_columns)
-    return next((column.name for column in columns if column.type == _UNKNOWN_TYPE), None)
+    return next((column.name for column in columns if _UNKNOWN_TYPE.search(column.type)), None)
 
 
 def check_location(context: Context, definition: TableDefinition) -> None:

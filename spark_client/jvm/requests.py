@@ -219,7 +219,9 @@ class InsertAll(Message):
 
 @dataclass(frozen=True, slots=True)
 class CreateAsSelect(Message):
-    """CREATE TABLE AS SELECT; Spark's command comes beside it."""
+    """CREATE TABLE AS SELECT; Spark's command comes beside it. `dropped`: Spark has just dropped what it replaces."""
+
+    dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

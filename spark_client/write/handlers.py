@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from pyspark import SparkContext
@@ -14,7 +15,7 @@ from metastore.client.structs import Column, Storage, Table
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
 from spark_client.jvm import Handlers, sessions
-from spark_client.jvm.catalog import definition_of, is_there, refresh, taken_property, with_schema
+from spark_client.jvm.catalog import definition_of, is_there, name_of, refresh, taken_property, with_schema
 from spark_client.jvm.objects import members
 from spark_client.jvm.plans import elements, frame_of, kind
 from spark_client.jvm.requests import ChangeClause, ChangeRows, CheckInsert, CreateAsSelect, InsertAll, Truncate
@@ -112,22 +113,25 @@ class WriteHandlers:
         finally:
             refresh(context.spark, request.database, request.table)
 
-    def _create(self, _: CreateAsSelect, command: Any) -> None:
+    def _create(self, request: CreateAsSelect, command: Any) -> None:
         """Spark's command. With saveAsTable the table may be there, and mode Append or Overwrite."""
         context = self._context()
         table = command.tableDesc() if kind(command) == "CreateHiveTableAsSelectCommand" else command.table()
         definition, mode = definition_of(table), str(command.mode().name())
+        if request.dropped and mode == "Overwrite":
+            with suppress(NoSuchTableError):  # where the metastore keeps nothing of what is dropped
+                context.metastore.undrop(*name_of(definition))
         replaces, definition = taken_property(definition, _REPLACES)
         if replaces:
             if replaces != _OR_CREATES and not is_there(context, definition):
                 raise NoSuchTableError(f"table {definition.name} does not exist; createOrReplace() makes it")
             mode = "Overwrite"
         data = frame_of(context.spark, command.query()).toDF(*map(str, elements(command.outputColumnNames())))
-        identifier = definition.spark_table.identifier()
-        name = f"{identifier.database().get()}.{identifier.table()}"
+        database, table_name = name_of(definition)
+        name = f"{database}.{table_name}"
         if mode == "Append" and context.spark.catalog.tableExists(name):
             insert_all(context, [Insert(name, data)])
-            refresh(context.spark, identifier.database().get(), identifier.table())
+            refresh(context.spark, database, table_name)
         else:
             whole = with_schema(definition, data)
             create_as_select(context, whole, data, if_not_exists=mode == "Ignore", replace_existing=mode == "Overwrite")

@@ -27,14 +27,14 @@ def directory_number(skew: Skew, columns: Sequence[Column]) -> SparkColumn:
         return _number_of_value(*typed[0], [text for (text,) in skew.values])
     row = F.struct(F.expr("true").alias("legal"), *(F.col(quote(name)).alias(name) for name, _ in typed))
     values = [_declared(value, typed) for value in skew.values]
-    return F.call_function("array_position", F.array(*values), row).cast("int")
+    return versions.array_position(F.array(*values), row).cast("int")
 
 
 def _number_of_value(name: str, type_: str, texts: Sequence[str]) -> SparkColumn:
     """As `directory_number`, of one column, without a struct for each row: null and what is illegal equal nothing."""
     null_number = texts.index(DEFAULT_PARTITION) + 1 if DEFAULT_PARTITION in texts else 0
     values = F.array(*(_literal(text, type_) for text in texts))
-    return F.coalesce(F.call_function("array_position", values, F.col(quote(name))), F.lit(null_number)).cast("int")
+    return F.coalesce(versions.array_position(values, F.col(quote(name))), F.lit(null_number)).cast("int")
 
 
 def _declared(value: Sequence[str], typed: Sequence[tuple[str, str]]) -> SparkColumn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -114,7 +115,9 @@ class _Staging:
         values = [F.when(text != "", text).otherwise(DEFAULT_PARTITION) for text in texts]
         marked = rows.withColumn(helper, F.sha2(F.to_json(F.array(*values)), 256))
         self.observed, self.depth = Observation(), 1
-        pairs = F.collect_set(F.struct(F.col(helper), F.array(*values))).alias("partitions")
+        # As a text: before Spark 4.0, what is observed comes back as Java's object unless it is simple.
+        pair = F.struct(F.col(helper).alias("directory"), F.array(*values).alias("values"))
+        pairs = F.to_json(F.collect_set(pair)).alias("partitions")
         return marked.observe(self.observed, pairs).drop(*keys), [helper]
 
     def write(self, rows: DataFrame, location: str, directories: Sequence[str], **options: Any) -> None:
@@ -170,7 +173,8 @@ class _Staging:
     def _values(self) -> Mapping[str, tuple[str, ...]] | None:
         if self.observed is None:
             return None
-        return {key: tuple(values) for key, values in self.observed.get["partitions"]}
+        found = json.loads(self.observed.get["partitions"])
+        return {pair["directory"]: tuple(pair["values"]) for pair in found}
 
     def _staged_file(
         self, path: str, partitions: Mapping[str, tuple[str, ...]] | None, size: int, rows: int

@@ -186,9 +186,12 @@ def test_generated_columns_are_what_they_are_generated_from(spark: SparkSession,
     (shown,) = spark.sql(f"SHOW CREATE TABLE {table_name}").first() or ("",)
     assert "b INT GENERATED ALWAYS AS (a + 1)" in shown
 
-    spark.sql(f"CREATE TABLE {table_name}_counted (a INT, b BIGINT GENERATED ALWAYS AS IDENTITY)")
+
+@since("4.0", "the syntax GENERATED ALWAYS AS IDENTITY")
+def test_identity_columns_are_refused(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b BIGINT GENERATED ALWAYS AS IDENTITY)")
     with pytest.raises(QueryExecutionException, match="b is GENERATED AS IDENTITY"):
-        spark.sql(f"INSERT INTO {table_name}_counted (a) VALUES (1)")
+        spark.sql(f"INSERT INTO {table_name} (a) VALUES (1)")
 
 
 @since("4.0", "collations")

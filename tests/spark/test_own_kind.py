@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client.scan.report import scan_report
-from tests.spark.since import since
 from tests.spark.tables import files_below, folder
 
 TWO = "(1, '1', 'a'), (2, '1', 'b')"
@@ -147,7 +146,6 @@ def test_save_as_table_over_files_that_are_there(spark: SparkSession, table_name
         spark.sql(f"DROP TABLE {table_name}")
 
 
-@since("4.0", "a saveAsTable that does not drop the table first")
 def test_overwriting_with_save_as_table_keeps_skew_or_says_so(
     spark: SparkSession, metastore: MetastoreClient, table_name: str
 ) -> None:

@@ -128,8 +128,9 @@ def test_what_matches_is_read_and_of_little_else_is_told(
         assert told == [len(rows)] or predicate in OF_SEVERAL, predicate
 
 
-def test_what_cannot_be_evaluated_is_an_error_only_of_what_is_read(spark: Session, days: str) -> None:
-    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+@pytest.mark.parametrize("ansi", [("true", "UTC")], ids=["ansi"], indirect=True)
+def test_what_cannot_be_evaluated_is_an_error_only_of_what_is_read(spark: Session, days: str, ansi: bool) -> None:
+    assert ansi
     with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
         _read(spark, days, "ds = DATE'2024-01-05'")
     assert len(_read(spark, days, "ds LIKE '2024-0_-05' AND ds = DATE'2024-01-05'")) == sum(

@@ -26,7 +26,7 @@ def partitions(spark: Session, table: str) -> dict[str, Partition]:
 
 def test_each_load_picks_its_own_values(spark: Session, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x STRING) PARTITIONED BY (day INT) STORED AS PARQUET {AUTO}")
-    rows(spark, "'it''s'", 1)
+    rows(spark, r"'it\'s'", 1)
     spark.sql(f"INSERT INTO {table_name} SELECT * FROM loaded")
     rows(spark, "NULL", 2)
     spark.sql(f"INSERT INTO {table_name} SELECT * FROM loaded")

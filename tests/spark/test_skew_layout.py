@@ -18,6 +18,7 @@ from metastore.domain.skew_places import flat_prefix, flat_prefixes, is_flat
 from spark_client import Session, scan_report
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.files import MARK
+from spark_client.jvm.plans import elements, scala_sequence
 from spark_client.write import staging
 from tests.clients import list_bucketed
 from tests.spark.tables import folder
@@ -188,15 +189,10 @@ def spark_alone(spark: Session, table: str) -> list[tuple[str, str]]:
     state = spark._jsparkSession.sessionState()
     definition = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(table))
     index = java.org.apache.spark.sql.execution.datasources.CatalogFileIndex(spark._jsparkSession, definition, 0)
-    nothing = java.scala.jdk.javaapi.CollectionConverters.asScala(java.java.util.ArrayList()).toSeq()
+    nothing = scala_sequence(spark, [])
     index.refresh()
-    listed = index.listFiles(nothing, nothing)
-    directories = (listed.apply(number) for number in range(listed.size()))
-    files = (
-        directory.files().apply(number).getPath()
-        for directory in directories
-        for number in range(directory.files().size())
-    )
+    directories = elements(index.listFiles(nothing, nothing))
+    files = (file.getPath() for directory in directories for file in elements(directory.files()))
     return sorted((str(path.getParent().getName()), str(path.getName())) for path in files)
 
 

@@ -14,7 +14,7 @@ from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 
 _SUSPICIOUS = re.compile(
-    r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|delete|update|merge|cascade|alter|show)\b",
+    r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|delete|update|merge|drop|alter|show)\b",
     re.IGNORECASE,
 )
 
@@ -55,7 +55,8 @@ class OfTable:
     """A statement that every table has: Spark's parser knows it."""
 
     table: str
-    kind: str  # ADD, DROP, RENAME (of partitions), ALTER, SHOW, SHOW CREATE, DESCRIBE, or WRITE, which is refused
+    # ADD, DROP, RENAME (of partitions), ALTER, SHOW, SHOW CREATE, DESCRIBE, DROP TABLE, or WRITE, which is refused
+    kind: str
     statement: str
     partition: str | None = None
     behind: int = field(default=0, compare=False)  # where its text goes on behind ALTER TABLE or ALTER VIEW
@@ -87,18 +88,22 @@ def parse(text: str) -> Statement | None:
         return _of_table(text, "SHOW", reader.multipart_name())
     if reader.take("DESCRIBE") or reader.take("DESC"):
         return _describe(text, reader)
-    if reader.take("DROP", "TABLE") or reader.take("DROP", "VIEW"):
-        return _drop(reader)
+    if reader.take("DROP", "TABLE"):
+        return _drop(text, reader)
+    if reader.take("DROP", "VIEW"):
+        return _drop(None, reader)
     return _write(text, reader)
 
 
-def _drop(reader: Reader) -> DropCascade | None:
-    """DROP TABLE [IF EXISTS] … [PURGE] CASCADE: dropped data never go to a trash."""
+def _drop(text: str | None, reader: Reader) -> DropCascade | OfTable | None:
+    """DROP TABLE [IF EXISTS] … [PURGE] [CASCADE]: dropped data never go to a trash. `text`: None of DROP VIEW."""
     if_exists = reader.take("IF", "EXISTS")
     table = reader.multipart_name()
     reader.take("PURGE")
-    if table is None or not reader.take("CASCADE"):
+    if table is None:
         return None
+    if not reader.take("CASCADE"):
+        return OfTable(table, "DROP TABLE", text) if text and reader.peek() is None else None
     reader.expect_end()
     return DropCascade(table, if_exists)
 

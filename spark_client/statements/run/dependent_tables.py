@@ -146,8 +146,10 @@ def _of_table(context: Context, statement: OfTable) -> DataFrame:
         case "DESCRIBE":
             return describe(context, table, statement)
         case "ALTER":
-            # Spark wants views to be called so.
+            # Spark wants views to be called so; some versions also where one is dropped.
             return spark_sql(context, f"ALTER VIEW {_behind_kind(statement)}")
+        case "DROP TABLE":
+            return spark_sql(context, f"DROP VIEW {statement.table}")
     change = {"ADD": _add, "DROP": _drop, "RENAME": _rename}[statement.kind]
     change(context, table, statement)
     refresh(context.spark, table.database, table.name)

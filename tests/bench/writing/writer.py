@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client.context import Context
+from spark_client.jvm.versions import sql_class
 from spark_client.write import journal
 from spark_client.write.insert import insert_into
 from tests.bench.writing.history import PARTITIONS, ROWS
@@ -95,7 +96,7 @@ def _attached() -> SparkSession:
     gateway = launch_gateway()  # PYSPARK_GATEWAY_PORT says where
     java = gateway.jvm.JavaSparkContext(gateway.jvm.org.apache.spark.SparkContext.getOrCreate())
     conf = SparkConf(_jvm=gateway.jvm, _jconf=java.getConf())
-    session = gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get().newSession()
+    session = sql_class(gateway.jvm, "SparkSession").getDefaultSession().get().newSession()
     return SparkSession(SparkContext(gateway=gateway, jsc=java, conf=conf), session)
 
 

@@ -88,8 +88,9 @@ public final class ResolveHiveTables extends Rule {
       }
       if (plan instanceof CreateHiveTableAsSelectCommand || plan instanceof CreateDataSourceTableAsSelectCommand) {
         List queries = Scala.list(((LogicalPlan) plan).innerChildren());
-        return command(
-            new Waiting(python, "create", table.identifier(), new HashMap<>(), plan, queries), "CREATE TABLE AS SELECT");
+        Map<String, Object> request = new HashMap<>();
+        request.put("dropped", SavedOver.dropped(table.identifier()));
+        return command(new Waiting(python, "create", table.identifier(), request, plan, queries), "CREATE TABLE AS SELECT");
       }
       if (RowChanges.table(plan) != null) {
         RowChanges changes = RowChanges.of(plan);
@@ -244,7 +245,7 @@ public final class ResolveHiveTables extends Rule {
 
     private LogicalPlan insert(CatalogTable table, Map request, LogicalPlan query) {
       Inserts insert = new Inserts();
-      insert.add(table.identifier(), request, query, python);
+      insert.add(table.identifier(), request, SparkVersions.withTexts(query), python);
       return command(insert, "INSERT");
     }
 

@@ -2,10 +2,15 @@ package spark_client.core;
 
 import java.lang.reflect.Constructor;
 
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.unsafe.Platform;
+import scala.Function1;
 import scala.Option;
+import scala.runtime.AbstractPartialFunction;
 
 /** What differs between versions of Spark, but for names that have moved (see versions.py). */
 public final class SparkVersions {
@@ -39,5 +44,26 @@ public final class SparkVersions {
     if (type instanceof StringType) return !((StringType) type).supportsBinaryEquality();
     // }
     return false;
+  }
+
+  /** The query of an INSERT: Spark 3.5 gives columns that are left out nulls of CHAR, of which it makes no rows then. */
+  public static LogicalPlan withTexts(LogicalPlan query) {
+    // since 4.0 {
+    if (query != null) return query;
+    // }
+    return (LogicalPlan) query.transformAllExpressions(new Texts());
+  }
+
+  private static final class Texts extends AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) {
+      return node instanceof Literal;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) return otherwise.apply(node);
+      Literal literal = (Literal) node;
+      DataType type = CharVarcharUtils.replaceCharVarcharWithString(literal.dataType());
+      return type.equals(literal.dataType()) ? literal : new Literal(literal.value(), type);
+    }
   }
 }

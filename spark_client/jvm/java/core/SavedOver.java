@@ -1,0 +1,38 @@
+package spark_client.core;
+
+import java.util.List;
+
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.DropTableEvent;
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogEvent;
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogEventListener;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.Option;
+
+/** Notices what Spark 3.5 drops before saveAsTable writes in its place: there, nobody is asked before that. */
+public final class SavedOver implements ExternalCatalogEventListener {
+  /** What a thread has dropped since a name was last read in it. */
+  private static final ThreadLocal DROPPED = new ThreadLocal();
+
+  public void onEvent(ExternalCatalogEvent event) {
+    if (event instanceof DropTableEvent) DROPPED.set(event);
+  }
+
+  /** As saveAsTable begins. */
+  static void nameIsRead(SparkSession session) {
+    // since 4.0 {
+    if (session != null) return;
+    // }
+    DROPPED.remove();
+    List listeners = session.sharedState().externalCatalog().listeners();
+    for (Object each : listeners) if (each instanceof SavedOver) return;
+    session.sharedState().externalCatalog().addListener(new SavedOver());
+  }
+
+  /** Whether this thread has just dropped a table to save another one over it; answers so once. */
+  static boolean dropped(TableIdentifier table) {
+    DropTableEvent event = (DropTableEvent) DROPPED.get();
+    DROPPED.remove();
+    return event != null && event.name().equals(table.table()) && Option.apply(event.database()).equals(table.database());
+  }
+}
