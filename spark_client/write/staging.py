@@ -115,7 +115,7 @@ class _Staging:
         values = [F.when(text != "", text).otherwise(DEFAULT_PARTITION) for text in texts]
         marked = rows.withColumn(helper, F.sha2(F.to_json(F.array(*values)), 256))
         self.observed, self.depth = Observation(), 1
-        # As a text: before Spark 4.0, what is observed comes back as Java's object unless it is simple.
+        # As a text: before Spark 4.1, what is observed comes back as Java's object unless it is simple.
         pair = F.struct(F.col(helper).alias("directory"), F.array(*values).alias("values"))
         pairs = F.to_json(F.collect_set(pair)).alias("partitions")
         return marked.observe(self.observed, pairs).drop(*keys), [helper]

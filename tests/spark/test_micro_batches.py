@@ -62,10 +62,14 @@ def test_a_stream_goes_to_a_table(spark: SparkSession, table_name: str, tmp_path
 
 
 @since("4.0", "a place for rules that come before tables are looked up, which the refusal to read needs,")
-def test_streams_that_cannot_be_say_so(spark: SparkSession, table_name: str) -> None:
+def test_a_table_is_not_read_as_a_stream(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a BIGINT) PARTITIONED BY (p INT)")
     with pytest.raises(QueryExecutionException, match=rf"{table_name} cannot be read as a stream, .* foreachBatch"):
         spark.readStream.table(table_name)
+
+
+def test_streams_that_cannot_be_say_so(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a BIGINT) PARTITIONED BY (p INT)")
     rate = spark.readStream.format("rate").load()
     with pytest.raises(InvalidInsertError, match="has no column timestamp"):
         rate.writeStream.toTable(table_name, checkpointLocation="x")

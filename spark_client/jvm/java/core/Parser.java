@@ -98,7 +98,7 @@ public final class Parser extends SparkSqlParser {
   public Seq parseMultipartIdentifier(String text) {
     Seq name = CatalogNames.own((SparkSession) session, super.parseMultipartIdentifier(text), 3);
     first.of(new UnresolvedRelation(name, CaseInsensitiveStringMap.empty(), false));
-    SavedOver.nameIsRead((SparkSession) session);
+    SavedOver.nameIsRead((SparkSession) session, name);
     return name;
   }
 

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.catalog.ExternalCatalogEvent;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogEventListener;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Option;
+import scala.collection.immutable.Seq;
 
 /** Notices what Spark 3.5 drops before saveAsTable writes in its place: there, nobody is asked before that. */
 public final class SavedOver implements ExternalCatalogEventListener {
@@ -18,12 +19,13 @@ public final class SavedOver implements ExternalCatalogEventListener {
     if (event instanceof DropTableEvent) DROPPED.set(event);
   }
 
-  /** As saveAsTable begins. */
-  static void nameIsRead(SparkSession session) {
+  /** As saveAsTable begins. The catalog is not there before somebody asks for it: a view needs none. */
+  static void nameIsRead(SparkSession session, Seq name) {
     // since 4.0 {
     if (session != null) return;
     // }
     DROPPED.remove();
+    if (session.sessionState().catalog().isTempView(name)) return;
     List listeners = session.sharedState().externalCatalog().listeners();
     for (Object each : listeners) if (each instanceof SavedOver) return;
     session.sharedState().externalCatalog().addListener(new SavedOver());
