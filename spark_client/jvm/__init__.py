@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
 
 from spark_client.errors import SparkClientError
-from spark_client.jvm import requests, versions
+from spark_client.jvm import origins, requests, versions
 from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.objects import java_class, members
 
@@ -39,7 +39,8 @@ class Answers:
         """
         try:
             known = requests.read("".join(members(request)))
-            return requests.written(self._handlers[type(known)](known, plan))
+            with origins.unnoted():
+                return requests.written(self._handlers[type(known)](known, plan))
         except (SparkClientError, PySparkException) as error:
             return json.dumps({"error": str(error)})
         except Exception as error:  # noqa: BLE001 - the other side is Java: what is not answered is lost
@@ -58,6 +59,7 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     `first_words`: the parser asks about texts that begin with one of these.
     Raises UnsupportedSparkError where this Spark cannot have the rules.
     """
+    origins.install()
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call] # PySpark gives it no types
     compiled = capabilities(gateway)
 

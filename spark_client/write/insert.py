@@ -151,7 +151,8 @@ class _Running:
         if self.is_there:
             return
         write, context, insert = self._write, self._context, self._insert
-        with failures_as_one_line(f"INSERT into {write.table.full_name}"):
+        what = "INSERT into" if insert.seen is None else "the change of"
+        with failures_as_one_line(f"{what} {write.table.full_name}"):
             context.on_step("planned")
             self._choose()
             exceptions = other_skews(self._snapshot, write.table) if not write.overwrite else []

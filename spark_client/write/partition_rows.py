@@ -13,7 +13,7 @@ from metastore.client.structs import Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm import versions
-from spark_client.jvm.sql_text import quote
+from spark_client.jvm.sql_text import literal, quote
 from spark_client.write.skewed_directory import has_key, partition_key
 from spark_client.write.snapshot import Directories, Snapshot, Values
 
@@ -85,7 +85,8 @@ def check_names(spark: SparkSession, table: Table, seen: Snapshot) -> None:
         texts = sorted({values[number] for values in seen} - {DEFAULT_PARTITION})
         if not texts:
             continue
-        given = spark.createDataFrame([(text,) for text in texts], "text string")
+        rows = ", ".join(f"({literal(text)})" for text in texts)
+        given = spark.sql(f"SELECT * FROM VALUES {rows} AS given (text)")  # noqa: S608 - constants: nothing runs for them
         written = versions.try_cast(F.col("text"), column.type).cast("string")
         odd = given.filter(~written.eqNullSafe(F.col("text"))).limit(1).collect()
         if odd:

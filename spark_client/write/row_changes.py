@@ -6,9 +6,10 @@ with a conflict, as an INSERT OVERWRITE. New rows of other partitions are append
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
@@ -122,8 +123,8 @@ class _Rows:
 
     def inserts(self) -> list[Insert]:
         """Returns what is to be written: partitions that change, and rows of others."""
-        new, touched, found = self._new(), self._touched(), list[Insert]()
-        parts = self._parts(touched, new)
+        new, found = self._new(), list[Insert]()
+        touched, parts = self._touched_parts(new)
         moves = _moves(self._table, self._change)
         columns = partition_columns(self._table)
         if touched:
@@ -165,30 +166,56 @@ class _Rows:
             return bucket_number(self._table, rows)
         return directory_number(self._table.skew, self._table.columns)
 
-    def _parts(self, touched: Collection[Values], new: DataFrame | None) -> Directories:
-        """Returns which skew directories, or buckets, of partitions have rows that change, come or go: the others may
-        stay."""
-        table = self._table
-        kept = self._in_parts(touched)
-        if not kept:
-            return {}
-        own = [self._own[column.name] for column in table.partition_columns]
-        changing = self._acted(self._change.target.filter(in_partitions(table, own, kept)))
-        changing = changing.filter(F.col(_ACTION).isNotNull())
-        rows = changing.select(*map(quote, self._own)).unionAll(self._result(changing))
-        rows = rows if new is None else rows.unionAll(new)
-        columns = partition_columns(table)
-        here = rows.filter(in_partitions(table, columns, kept))
+    def _touched_parts(self, new: DataFrame | None) -> tuple[set[Values], Directories]:
+        """Returns the partitions with rows for which a clause acts; and which skew directories, or buckets, of them
+        have rows that change, come or go: the others may stay.
+
+        Without a join both are found by one query.
+        """
+        if not self._acting or self._joins or not self._may_keep_parts():
+            touched = self._touched()
+            kept = self._in_parts(touched)
+            return touched, self._parts(kept, self._places(kept, new) if kept else ())
+        places = self._places(None, new)
+        touched = self._known({tuple(values) for *values, _, is_old in places if is_old})
+        return touched, self._parts(self._in_parts(touched), places)
+
+    def _places(self, within: Collection[Values] | None, new: DataFrame | None) -> list[Any]:
+        """Returns the partitions of rows that change, come or go, as (*values, number, whether such a row is there).
+
+        `within`: of these alone, all others are left out.
+        """
+        table, target, columns = self._table, self._change.target, partition_columns(self._table)
+        if within is not None:
+            own = [self._own[column.name] for column in table.partition_columns]
+            target = target.filter(in_partitions(table, own, within))
+        changing = self._acted(target).filter(F.col(_ACTION).isNotNull())
+        after = self._result(changing)
+        after = after if new is None else after.unionAll(new)
+        if within is not None:
+            after = after.filter(in_partitions(table, columns, within))
+        placed = [
+            rows.select(*partition_texts(columns), self._number(rows), F.lit(is_old))
+            for rows, is_old in ((changing.select(*map(quote, self._own)), True), (after, False))
+        ]
+        return reduce(DataFrame.unionAll, placed).distinct().collect()
+
+    def _parts(self, kept: Collection[Values], places: Iterable[Any]) -> Directories:
         found: dict[Values, set[int]] = {values: set() for values in kept}
-        for *values, number in here.select(*partition_texts(columns), self._number(here)).distinct().collect():
-            found[tuple(values)].add(number)
+        for *values, number, _ in places:
+            if tuple(values) in found:
+                found[tuple(values)].add(number)
         return {values: frozenset(numbers) for values, numbers in found.items()}
 
+    def _may_keep_parts(self) -> bool:
+        """Tells whether partitions may have parts that are written alone: they need not keep their place."""
+        table = self._table
+        return _has_parts(table) and not is_auto(table) and not is_in_place(self._context.spark, table)
+
     def _in_parts(self, touched: Collection[Values]) -> list[Values]:
-        """Returns the partitions whose parts can be written alone: their files are known, and they need not keep their
-        place."""
+        """Returns the partitions whose parts can be written alone: their files are known."""
         context, table = self._context, self._table
-        if not _has_parts(table) or is_auto(table) or is_in_place(context.spark, table):
+        if not self._may_keep_parts():
             return []
         if table.buckets.count:
             return with_known_buckets(context, table, touched, self._seen)
@@ -197,8 +224,7 @@ class _Rows:
         return [values for values, names in zip(kept, names_outside, strict=True) if not names]
 
     def _touched(self) -> set[Values]:
-        """Returns the partitions with rows for which a clause acts. Raises PublishConflictError for one that has come
-        since."""
+        """Returns the partitions with rows for which a clause acts."""
         if not self._acting:
             return set()
         how = "left" if self._change.of(BY_SOURCE) else "inner"
@@ -208,7 +234,10 @@ class _Rows:
         acted = joined.select(*own, *helpers).filter(F.col(_ACTION).isNotNull())
         if self._joins:
             self._check_once(acted)
-        touched = partitions_of(self._table, acted)
+        return self._known(partitions_of(self._table, acted))
+
+    def _known(self, touched: set[Values]) -> set[Values]:
+        """Returns these partitions. Raises PublishConflictError where one has come since the statement began."""
         if self._table.partition_columns and (since := touched - self._seen.keys()):
             raise PublishConflictError(f"partition {list(min(since))} of {self._table.full_name} has come meanwhile")
         return touched

@@ -20,6 +20,7 @@ from tests.spark.since import since
 from tests.spark.tables import files_below, layout
 
 KINDS = ("STORED AS PARQUET", "USING orc")
+BY_OTHERS = r"default\.\S+ is a table (stored as TextInputFormat|USING json|USING parquet with buckets): DELETE,"
 
 
 def rows(spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
@@ -202,10 +203,36 @@ def test_a_value_that_does_not_fit_changes_nothing(spark: SparkSession, table_na
 
 def test_what_these_tables_cannot_do_is_refused(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id INT, s STRUCT<a: INT, b: INT>)")
+    spark.sql(f"CREATE VIEW {table_name}_view AS SELECT * FROM {table_name}")
+    with pytest.raises(QueryExecutionException, match=r"_view is a view: "):
+        spark.sql(f"DELETE FROM {table_name}_view")
     spark.sql(f"INSERT INTO {table_name} VALUES (1, named_struct('a', 1, 'b', 2))")
     with pytest.raises(QueryExecutionException, match="assign to the whole column"):
         spark.sql(f"UPDATE {table_name} SET s.a = 5")
     assert rows(spark, table_name) == [(1, (1, 2))]
+
+
+@pytest.mark.parametrize("kind", ["STORED AS ORC", "USING parquet"])
+def test_values_of_char_are_found_and_kept(spark: SparkSession, table_name: str, kind: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id INT, c CHAR(4), d VARCHAR(9)) {kind}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', NULL), (4, NULL, 'z')")
+    spark.sql(f"DELETE FROM {table_name} WHERE c = 'a'")
+    spark.sql(f"UPDATE {table_name} SET c = 'e', d = c WHERE c BETWEEN 'b' AND 'bz'")
+    spark.sql(
+        f"MERGE INTO {table_name} t USING {table_name} s ON t.c = s.c "
+        "WHEN MATCHED AND s.c = 'c' THEN UPDATE SET d = s.c WHEN NOT MATCHED THEN INSERT (id, c) VALUES (9, 'new')"
+    )
+    expected = [(2, "e   ", "b   "), (3, "c   ", "c   "), (4, None, "z"), (9, "new ", None)]
+    assert rows(spark, table_name) == expected
+
+
+@pytest.mark.parametrize("kind", ["STORED AS TEXTFILE", "USING json", "USING parquet CLUSTERED BY (id) INTO 2 BUCKETS"])
+def test_tables_that_others_write_are_refused_by_what_they_are(spark: SparkSession, table_name: str, kind: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id INT) {kind}")
+    for statement in (f"DELETE FROM {table_name} WHERE id = 1", f"UPDATE {table_name} SET id = 1"):
+        with pytest.raises(QueryExecutionException, match=rf"^{BY_OTHERS} .*INSERT OVERWRITE it") as refused:
+            spark.sql(statement)
+        assert "\n" not in str(refused.value)
 
 
 @since("4.0", "MERGE WITH SCHEMA EVOLUTION")

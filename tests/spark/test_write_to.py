@@ -53,6 +53,16 @@ def test_append_and_overwrite(spark: SparkSession, table: str) -> None:
     assert rows(spark, table) == [(8, 8)]
 
 
+@since("4.0", "a place for rules that come before tables are looked up, which writeTo needs,")
+def test_tables_of_other_formats(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT, ds INT) USING json PARTITIONED BY (ds)")
+    frame(spark, (1, 1), (2, 2)).writeTo(table_name).append()
+    frame(spark, (3, 2)).writeTo(table_name).overwritePartitions()
+    with pytest.raises(QueryExecutionException, match=r"is a table USING json: .*REPLACE WHERE"):
+        frame(spark, (3, 2)).writeTo(table_name).overwrite(F.col("a") == 1)
+    assert rows(spark, table_name) == [(1, 1), (3, 2)]
+
+
 def test_insert_replace_where_takes_parameters(spark: SparkSession, table: str) -> None:
     before = rows(spark, table)
     spark.sql(f"INSERT INTO {table} REPLACE WHERE a = :a SELECT :new, 3", args={"a": 99, "new": 7})

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 from pyspark.sql import SparkSession
@@ -74,17 +75,19 @@ def main() -> None:
 @click.option("--in-place", "in_place", default=60, show_default=True, help="Kills of writers that replace in place.")
 @click.option("--readers", default=2, show_default=True)
 @click.option("--rounds", default=100, show_default=True, help="Of eight overwriters at once, and four readers.")
-@click.option("--changes", is_flag=True, help="Also of DELETE, UPDATE and MERGE: a driver each.")
-def crash_command(kills: int, in_place: int, readers: int, rounds: int, *, changes: bool) -> None:
+@click.option("--changes", is_flag=True, help="Also of DELETE, UPDATE, MERGE, streams …: a driver each.")
+@click.option("--first", default=0, show_default=True, help="Number of the first write: what it is, and when it dies.")
+def crash_command(kills: int, in_place: int, readers: int, rounds: int, first: int, *, changes: bool) -> None:
     """Kills writers at every step, and lets writers race."""
     wrong: list[str] = []
+    how: dict[str, Any] = {"first": first, "tell": lambda text: click.echo(text, err=True)}
     with started() as (_, spark, metastore):
         if kills:
-            figures = crash(spark, metastore, made(spark), kills, readers=readers, changes=changes)
+            figures = crash(spark, metastore, made(spark), kills, readers=readers, changes=changes, **how)
             click.echo(f"killed writers: {figures}")
             wrong += [*figures.tally.wrong, *figures.unreferenced]
         if in_place:
-            figures = crash(spark, metastore, made(spark), in_place, readers=0, in_place=True, changes=changes)
+            figures = crash(spark, metastore, made(spark), in_place, readers=0, in_place=True, changes=changes, **how)
             click.echo(f"killed writers, in place: {figures}")
             wrong += figures.unreferenced
         if rounds:

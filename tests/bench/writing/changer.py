@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from threading import Timer
 from typing import Any
 from unittest.mock import patch
@@ -20,6 +21,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 import spark_client
+from spark_client import streams
 from spark_client.context import Context
 from spark_client.write import handlers, journal
 from tests.bench.writing.processes import answering
@@ -69,7 +71,8 @@ def main(uri: str) -> None:
 
 
 def _carry_out(spark: SparkSession, order: dict[str, Any]) -> None:
-    with patch.object(handlers, "Context", partial(Context, on_step=prepare(spark, order))):
+    context = partial(Context, on_step=prepare(spark, order))
+    with patch.object(handlers, "Context", context), patch.object(streams, "Context", context):
         if order["delay"] is not None:  # a moment that no step names
             Timer(order["delay"], os.kill, (os.getpid(), signal.SIGKILL)).start()
         _STATEMENTS[order["kind"]](spark, order["table"], order["k"], order["old"])
@@ -105,12 +108,26 @@ def _create_or_replace(spark: SparkSession, table: str, k: int, _: int) -> None:
     rows(spark, k).writeTo(table).partitionedBy(F.col("p")).createOrReplace()
 
 
+def _stream(spark: SparkSession, table: str, k: int, _: int) -> None:
+    """One batch of rows; with what is left of an earlier try, it goes on with that."""
+    warehouse = Path((spark.conf.get("spark.sql.warehouse.dir") or "").removeprefix("file:"))
+    folder = warehouse.parent / "streams" / f"{table}_{k}"
+    source = folder / "rows"
+    if not source.exists():
+        rows(spark, k).coalesce(1).write.parquet(str(source.with_name("rows_on_their_way")))
+        source.with_name("rows_on_their_way").rename(source)
+    batches = spark.readStream.schema(rows(spark, k).schema).parquet(str(source)).writeStream
+    batches = batches.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    batches.toTable(table).awaitTermination()
+
+
 _STATEMENTS: dict[str, Callable[[SparkSession, str, int, int], None]] = {
     "delete": _delete,
     "update": _update,
     "merge": _merge,
     "replace where": _replace_where,
     "create or replace": _create_or_replace,
+    "stream": _stream,
 }
 
 

@@ -6,7 +6,7 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,7 @@ from tests.bench.writing.files import unreferenced
 from tests.bench.writing.history import History, State, Tally
 from tests.bench.writing.processes import answering
 from tests.bench.writing.readers import read, reading
-from tests.bench.writing.writer import KILLED
+from tests.bench.writing.writer import DONE, KILLED
 
 # Names of steps, and at which of them; "" is a moment by chance.
 STEPS = [
@@ -37,11 +37,11 @@ STEPS = [
 KINDS = ("append", "append", "overwrite")
 CHANGES = (
     *("append", "update", "overwrite", "delete", "merge", "replace where"),
-    *("append", "create or replace", "append"),
+    *("stream", "create or replace", "append"),
 )
 _IN_PLACE: dict[str, Any] = {"write_mode": "in-place", "lease": 0.5}
 _VERSIONS: dict[str, Any] = {"write_mode": "versions", "lease": 3}
-LONGEST = 1.5  # seconds of a write
+LONGEST, LONGEST_CHANGE = 1.5, 8  # seconds of an INSERT; of another statement, in a driver that has just started
 PATIENCE = 60  # seconds
 
 
@@ -99,36 +99,40 @@ def crash(
     readers: int,
     in_place: bool = False,
     changes: bool = False,
+    first: int = 0,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> Figures:
     """`table` of the database `default` has the columns id, k and the partition column p, and is empty.
 
     In place, a partition is between two renames for a moment, in which readers see nothing of it: there, each kill is
-    followed by a clean-up, and only then what is visible is looked at. `changes`: also of DELETE, UPDATE and MERGE.
+    followed by a clean-up, and only then what is visible is looked at. `changes`: also of DELETE, UPDATE and MERGE, and
+    of batches of a stream, which is started again when it was killed. `first` is the number of the first write, which
+    says what it is and where it is killed; `tell` gets a line for each.
     """
     figures, began, history = Figures(), time.monotonic(), History()
-    steps = itertools.cycle([*STEPS, ("away", 1), ("away", 3)] if in_place else STEPS)
-    kinds = itertools.cycle(CHANGES if changes else KINDS)
     with (
         writers(spark, str(metastore.addresses[0]), changes=changes) as write,
         reading(spark, table, history, readers) as tally,
     ):
         figures.tally = tally
-        for number in itertools.count():
+        for number in itertools.count(first):
             if figures.kills.total() >= kills:
                 break
-            kind, (step, occurrence) = next(kinds), next(steps)
-            kind = "overwrite" if in_place and kind == "append" else kind
-            old = min(history.state, default=-1)
-            history.begin(wanted := _wanted(kind, history.state, number, old))
-            moment = {"step": step, "number": occurrence, "delay": None if step else random.uniform(0, LONGEST)}
-            mode = _IN_PLACE if in_place else _VERSIONS
-            fate = write(table=f"default.{table}", kind=kind, k=number, old=old, **moment, **mode)
+            order = _order(number, CHANGES if changes else KINDS, in_place=in_place)
+            order |= {"table": f"default.{table}", "old": min(history.state, default=-1)}
+            kind, step = order["kind"], order["step"] or "by chance"
+            history.begin(wanted := _wanted(kind, history.state, number, order["old"]))
+            fate = write(**order)
             if in_place:
                 figures.cleaned_files += clean(spark, metastore, table)
-            seen = read(spark, table)
-            assert not isinstance(seen, str), seen
-            history.end(seen)
-            figures.count(kind, step or "by chance", killed=fate == KILLED, visible=seen == wanted)
+            _end(spark, table, history)
+            figures.count(kind, step, killed=fate == KILLED, visible=history.state == wanted)
+            tell(f"{number} {kind}, {step} {order['number']}: {fate}, {sorted(history.state)}")
+            if kind == "stream" and fate == KILLED:
+                history.begin(wanted)
+                fate = write(**order | {"step": "", "delay": None})
+                _end(spark, table, history)
+                assert (fate, history.state) == (DONE, wanted), (fate, history.state, wanted)
             if number % 10 == 9:  # Dead writers go at once, what is replaced stays for the readers.
                 metastore.clean("default", table, grace=600)
     figures.cleaned_files += clean(spark, metastore, table)
@@ -138,9 +142,26 @@ def crash(
     return figures
 
 
+def _order(number: int, kinds: Sequence[str], *, in_place: bool) -> dict[str, Any]:
+    """Returns which write is done, and when it is killed."""
+    steps = [*STEPS, ("away", 1), ("away", 3)] if in_place else STEPS
+    kind, (step, occurrence) = kinds[number % len(kinds)], steps[number % len(steps)]
+    kind = "overwrite" if in_place and kind == "append" else kind
+    delay = None if step else random.uniform(0, LONGEST if kind in KINDS else LONGEST_CHANGE)
+    mode = _IN_PLACE if in_place else _VERSIONS
+    return {"kind": kind, "k": number, "step": step, "number": occurrence, "delay": delay, **mode}
+
+
+def _end(spark: SparkSession, table: str, history: History) -> None:
+    """Of a write: what is visible now."""
+    seen = read(spark, table)
+    assert not isinstance(seen, str), seen
+    history.end(seen)
+
+
 def _wanted(kind: str, state: State, number: int, old: int) -> State:
     """Returns what a statement is to make of the table; `old` is a write of which there are rows, -1 for none."""
-    if kind == "append":
+    if kind in {"append", "stream"}:
         return state | {number}
     if kind in {"overwrite", "create or replace"}:
         return frozenset({number})

@@ -23,12 +23,19 @@ import scala.Option;
  * Files that lie in list-bucketed partitions themselves, beside their directories: those of the flat layout, whose names
  * say their value, and those of writers that know nothing of skew. Spark's index would list the directories below as
  * well; it takes what it finds here instead.
+ *
+ * And files of other partitions in directories below: Spark's index lists them, but reads none of them. They are rows to
+ * Hive where it is told to look there, as by us: an external partition may be a directory with partitions of another
+ * table, and Hive's UNION ALL writes such directories.
  */
 public final class FilesOutsideSkewDirectories extends FileStatusCache {
+  private static final String RECURSIVE = "mapreduce.input.fileinputformat.input.dir.recursive";
+
   private final Configuration conf;
   private final Map<Path, PartitionPath> asked = new LinkedHashMap<>(); // by location
   private final Map<Path, JsonNode> pruned = new HashMap<>(); // beginnings of names that are left out
   private final Map<Path, FileStatus[]> found = new ConcurrentHashMap<>();
+  private final Map<Path, Path> below = new LinkedHashMap<>(); // to the partition's location
 
   public FilesOutsideSkewDirectories(Configuration conf) {
     this.conf = conf;
@@ -54,7 +61,41 @@ public final class FilesOutsideSkewDirectories extends FileStatusCache {
     return Option.apply(found.get(path));
   }
 
-  public void putLeafFiles(Path path, FileStatus[] files) {}
+  /** All files below a location, as Spark's index has listed them. */
+  public void putLeafFiles(Path location, FileStatus[] files) {
+    found.put(location, files);
+    for (FileStatus file : files) {
+      Path directory = file.getPath().getParent();
+      if (directory.equals(location) || !isVisible(directory, location)) continue;
+      Path known = (Path) below.get(directory);
+      if (known == null || known.depth() < location.depth()) below.put(directory, location);
+    }
+  }
+
+  /** Adds the directories below locations, each with what is known of the location; false: there are none. */
+  public boolean addBelow(List rootPaths, List partitionPaths, Map buckets) {
+    if (!conf.getBoolean(RECURSIVE, false)) return false;
+    Map<Path, PartitionPath> partitions = new HashMap<>();
+    for (Object known : partitionPaths) partitions.put(((PartitionPath) known).path(), (PartitionPath) known);
+    boolean added = false;
+    for (Map.Entry<Path, Path> entry : below.entrySet()) {
+      Path directory = (Path) entry.getKey();
+      Path location = (Path) entry.getValue();
+      if (partitions.containsKey(directory)) continue;
+      rootPaths.add(directory);
+      partitionPaths.add(new PartitionPath(((PartitionPath) partitions.get(location)).values(), directory));
+      buckets.put(directory, buckets.get(location));
+      added = true;
+    }
+    return added;
+  }
+
+  private static boolean isVisible(Path directory, Path location) {
+    for (Path path = directory; path != null && !path.equals(location); path = path.getParent()) {
+      if (path.getName().startsWith("_") || path.getName().startsWith(".")) return false;
+    }
+    return true;
+  }
 
   public void invalidateAll() {}
 

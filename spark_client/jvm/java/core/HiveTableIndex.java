@@ -257,9 +257,15 @@ public final class HiveTableIndex implements FileIndex {
       }
     }
     outside.list(rootPaths, partitionPaths);
+    InMemoryFileIndex index = index(rootPaths, partitionPaths, outside);
+    return outside.addBelow(rootPaths, partitionPaths, partitions) ? index(rootPaths, partitionPaths, outside) : index;
+  }
+
+  private InMemoryFileIndex index(List rootPaths, List partitionPaths, FilesOutsideSkewDirectories listed) {
+    StructType schema = table.partitionSchema();
     PartitionSpec spec = new PartitionSpec(schema, Scala.seq(partitionPaths));
     return new InMemoryFileIndex(
-        session, Scala.seq(rootPaths), Map$.MODULE$.empty(), Option.apply(schema), outside, Option.apply(spec),
+        session, Scala.seq(rootPaths), Map$.MODULE$.empty(), Option.apply(schema), listed, Option.apply(spec),
         Option.empty());
   }
 

@@ -150,7 +150,7 @@ public final class ResolveV2Writes extends Rule {
         plan.writeOptions(), false, false);
   }
 
-  /** The table of that name, if it is one of ours. */
+  /** The table of that name, if its rows are files; other libraries take care of theirs. */
   private CatalogTable table(Seq parts) {
     TableIdentifier name = identifier(parts);
     if (name == null || session.sessionState().catalog().isTempView(name)) return null;
@@ -161,8 +161,7 @@ public final class ResolveV2Writes extends Rule {
     } catch (Exception gone) {
       return null; // Spark says so in its own words.
     }
-    boolean hives = table.provider().equals(Option.apply("hive")) && !table.tableType().name().equals("VIEW");
-    return hives || SparkTables.isOurs(table) ? table : null;
+    return SparkTables.isOfFiles(table) ? table : null;
   }
 
   /** Null for a name of another catalog. */

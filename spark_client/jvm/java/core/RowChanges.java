@@ -5,7 +5,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
@@ -23,12 +26,15 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.execution.QueryExecutionException;
+import org.apache.spark.sql.execution.datasources.ApplyCharTypePadding$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
 
 /** DELETE, UPDATE and MERGE INTO, which Spark has resolved: what Python is told of them. */
 final class RowChanges {
@@ -42,16 +48,40 @@ final class RowChanges {
     this.target = target;
   }
 
-  /** The table of ours whose rows a statement changes, or null. */
+  /** The table of ours whose rows a statement changes, or null. Refuses views, and files that are not written by us. */
   static CatalogTable table(Object plan) {
     LogicalPlan target = target(plan);
     if (target == null || !((LogicalPlan) plan).resolved()) return null;
     while (target instanceof SubqueryAlias) target = ((SubqueryAlias) target).child();
+    if (target instanceof View && !target.exists(new OfAnotherLibrary())) refuse((View) target);
+    if (target instanceof HiveTableRelation) refuse(((HiveTableRelation) target).tableMeta());
     if (!(target instanceof LogicalRelation)) return null;
     LogicalRelation relation = (LogicalRelation) target;
-    if (!(relation.relation() instanceof HadoopFsRelation)) return null;
-    boolean ours = ((HadoopFsRelation) relation.relation()).location() instanceof HiveTableIndex;
-    return ours ? (CatalogTable) relation.catalogTable().get() : null;
+    if (!(relation.relation() instanceof HadoopFsRelation) || relation.catalogTable().isEmpty()) return null;
+    CatalogTable table = (CatalogTable) relation.catalogTable().get();
+    if (((HadoopFsRelation) relation.relation()).location() instanceof HiveTableIndex) return table;
+    if (SparkTables.isOfFiles(table)) refuse(table);
+    return null;
+  }
+
+  private static String name(TableIdentifier name) {
+    return (name.database().isDefined() ? name.database().get() + "." : "") + name.table();
+  }
+
+  private static void refuse(View view) {
+    refuse(name(view.desc().identifier()) + " is a view: rows are changed in tables, so name the one below it");
+  }
+
+  private static void refuse(CatalogTable table) {
+    String kind = "USING " + table.provider().get();
+    if (kind.equals("USING hive")) {
+      String format = (String) table.storage().inputFormat().get();
+      kind = "stored as " + format.substring(format.lastIndexOf('.') + 1);
+    }
+    if (table.bucketSpec().isDefined()) kind += " with buckets";
+    refuse(
+        name(table.identifier()) + " is a table " + kind + ": DELETE, UPDATE, MERGE INTO and REPLACE WHERE are "
+            + "for tables of Parquet and ORC that this library writes; INSERT OVERWRITE it with the rows that it is to have");
   }
 
   private static LogicalPlan target(Object plan) {
@@ -65,8 +95,12 @@ final class RowChanges {
     return plan instanceof DeleteFromTable ? "DELETE" : plan instanceof UpdateTable ? "UPDATE" : "MERGE";
   }
 
-  /** Of a statement for which there is a table. */
-  static RowChanges of(Object plan) {
+  /**
+   * Of a statement for which there is a table. Spark pads values of CHAR(n) when a plan is read, and its columns are others
+   * then: so they are padded in the whole of the statement, before it is taken to pieces.
+   */
+  static RowChanges of(Object statement) {
+    Object plan = ApplyCharTypePadding$.MODULE$.apply((LogicalPlan) statement);
     RowChanges changes = new RowChanges(target(plan));
     if (plan instanceof DeleteFromTable) {
       changes.add("matched", Option.apply(((DeleteFromTable) plan).condition()), null);
@@ -167,5 +201,12 @@ final class RowChanges {
 
   private static void refuse(String text) {
     Platform.throwException(new QueryExecutionException(text, null));
+  }
+
+  /** Such tables may be changed through views. */
+  private static final class OfAnotherLibrary extends AbstractFunction1 {
+    public Object apply(Object node) {
+      return node instanceof NamedRelation;
+    }
   }
 }

@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 /** Tables of Spark's own kind, USING parquet or orc. */
 final class SparkTables {
   private static final String MODE = "partitionOverwriteMode";
+  private static final List<String> OF_FILES = Arrays.asList("hive", "parquet", "orc", "avro", "json", "csv", "text");
   /** Options by which Spark chooses among files. */
   private static final List CHOOSING =
       Arrays.asList("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "basepath");
@@ -45,6 +46,12 @@ final class SparkTables {
   static boolean isOurs(CatalogTable table) {
     boolean listed = !table.partitionColumnNames().isEmpty() && !table.tracksPartitionsInCatalog();
     return isNew(table) && !listed && !isElsewhere(table);
+  }
+
+  /** Whether it is one that Spark or Hive keeps as files, and not another library's. */
+  static boolean isOfFiles(CatalogTable table) {
+    String provider = table.provider().isDefined() ? (String) table.provider().get() : "";
+    return !table.tableType().name().equals("VIEW") && OF_FILES.contains(provider.toLowerCase());
   }
 
   /** As isOurs, of a table that is still to be made. */

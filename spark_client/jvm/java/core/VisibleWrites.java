@@ -6,8 +6,11 @@ import java.util.List;
 import java.util.Set;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.execution.QueryExecutionException;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.unsafe.Platform;
 import scala.collection.immutable.Seq;
 
 /**
@@ -45,16 +48,24 @@ public final class VisibleWrites {
     return false;
   }
 
-  /** The directories of a listing, with the visible files of each. */
+  /** The directories of a listing, with the visible files of each. Refuses one whose newest rows lie elsewhere. */
   public Seq of(Seq directories) {
     List<PartitionDirectory> visible = new ArrayList<>();
     for (PartitionDirectory directory : Scala.list(directories)) {
       List<FileStatusWithMetadata> files = new ArrayList<>();
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
-        if (!hide(file.getPath().getName())) files.add(file);
+        if (hide(file.getPath().getName())) continue;
+        if (file.getPath().getName().startsWith(REPLACED)) refuse(file.getPath().getParent());
+        files.add(file);
       }
       visible.add(new PartitionDirectory(directory.values(), Scala.seq(files)));
     }
     return Scala.seq(visible);
+  }
+
+  private static void refuse(Path directory) {
+    Platform.throwException(new QueryExecutionException(
+        directory + " was overwritten, and its newer rows lie elsewhere: read the table that wrote it by its name, or make a "
+            + "table that depends on it (CREATE DEPENDENT TABLE … DEPENDS ON TABLE …)", null));
   }
 }
