@@ -24,6 +24,7 @@ from tests.bench.writing.processes import answering
 from tests.bench.writing.random_dml import random_dml
 from tests.bench.writing.rivals import rivals
 from tests.bench.writing.throughput import HEAD, LAYOUTS, throughput
+from tests.fixtures.java_options import set_java_options
 from tests.fixtures.server import Server, running
 
 SETTINGS = {
@@ -79,6 +80,7 @@ def main() -> None:
 @click.option("--first", default=0, show_default=True, help="Number of the first write: what it is, and when it dies.")
 def crash_command(kills: int, in_place: int, readers: int, rounds: int, first: int, *, changes: bool) -> None:
     """Kills writers at every step, and lets writers race."""
+    set_java_options()  # drivers live for seconds
     wrong: list[str] = []
     how: dict[str, Any] = {"first": first, "tell": lambda text: click.echo(text, err=True)}
     with started() as (_, spark, metastore):
