@@ -11,6 +11,7 @@ from metastore.identity import KERBEROS, Identity, RefusedError
 
 PROTECTIONS: Final = {"authentication": 1, "integrity": 2, "privacy": 4}
 """Hadoop's names (hadoop.rpc.protection) of SASL's auth, auth-int and auth-conf, with their bits."""
+_TOKEN, _ACCEPTOR_SUBKEY = b"\x05\x04", 0x04  # of wrapped messages (RFC 4121, 4.2.6.2)
 _BUFFER: Final = 0x10000 - 1  # largest piece that is promised to be taken; 3 bytes
 _RULE: Final = re.compile(
     r"RULE:\[(?P<count>\d+):(?P<form>[^]]*)\](?:\((?P<match>.*)\))?"
@@ -97,7 +98,7 @@ class Kerberos:
         self.short_names = ShortNames(rules)
         self.gssapi: Any = gssapi
         # Nobody is named: any key serves, also that of a balancer's name. A replay is caught without a cache on disk:
-        # who has not the session's key cannot choose a protection, which is the last step.
+        # the last step is protected by a key that we choose anew for each exchange.
         store = {"keytab": str(keytab), "rcache": "none:"}
         try:
             self.credentials: Any = gssapi.Credentials(usage="accept", store=store)
@@ -134,7 +135,7 @@ class Gssapi:
                     return token
             self._offered = True
             offer = bytes([self._kerberos.offer]) + _BUFFER.to_bytes(3, "big")
-            return bytes(self._context.wrap(offer, encrypt=False).message)
+            return self._with_our_key(bytes(self._context.wrap(offer, encrypt=False).message))
         except self._errors as error:
             raise RefusedError(f"GSS initiate failed: {_text(error)}") from error
 
@@ -150,6 +151,18 @@ class Gssapi:
         if self._encrypts and not encrypted:
             raise RefusedError("a piece is not encrypted, as was agreed")
         return bytes(message)
+
+    @staticmethod
+    def _with_our_key(token: bytes) -> bytes:
+        """Returns what is wrapped, if with a key that we have chosen for this exchange (RFC 4121, 4.2.2): where the
+        client's is used, who has recorded an exchange could show it again. Raises RefusedError.
+        """
+        if token[:2] != _TOKEN or not token[2] & _ACCEPTOR_SUBKEY:
+            raise RefusedError(
+                "GSS initiate failed: who listens could show it again: the client must ask for mutual authentication "
+                "(javax.security.sasl.server.authentication=true), and the keys must be AES, not RC4 or DES"
+            )
+        return token
 
     def _choose(self, choice: bytes) -> bytes:
         """Takes the client's choice, and whom it wants to be: itself, or nobody else."""

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from metastore.client import errors
+from metastore.client.sasl import Gssapi
+from metastore.identity import KERBEROS, Identity, RefusedError
+from metastore.security.kerberos import Kerberos
 from tests.fixtures.server import Server
 from tests.wire.transport.conftest import eventually
 
@@ -55,3 +58,33 @@ def test_a_clock_that_differs_is_told(
             return sock.recv(4096)
 
     assert eventually(lambda: b"Clock skew too great" in answer()), answer()
+
+
+def test_what_was_recorded_is_not_shown_again(realm: Any, environment: Any) -> None:
+    kerberos = Kerberos(Path(realm.keytab), "DEFAULT", "authentication,integrity,privacy")
+    with ticket_of(realm, "alice"):
+        client, server = Gssapi("hive@localhost"), kerberos.begin()
+        said = [client.step(None)]
+        while not client.done:
+            said.append(client.step(server.step(said[-1])))
+        recorded = [bytearray(each) for each in said]  # the library changes what it unwraps
+        server.step(said[-1])
+    assert server.identity == Identity("alice", KERBEROS)
+    again = kerberos.begin()
+    for each in recorded[:-1]:
+        again.step(bytes(each))
+    with pytest.raises(RefusedError, match="GSS initiate failed"):
+        again.step(bytes(recorded[-1]))
+    assert again.identity is None
+
+
+def test_a_client_that_does_not_ask_for_our_key_is_refused(realm: Any, environment: Any) -> None:
+    import gssapi
+
+    kerberos = Kerberos(Path(realm.keytab), "DEFAULT", "authentication")
+    with ticket_of(realm, "alice"):
+        name = gssapi.Name("hive@localhost", gssapi.NameType.hostbased_service)
+        flags = gssapi.RequirementFlag.integrity
+        token = gssapi.SecurityContext(name=name, usage="initiate", flags=flags).step()
+    with pytest.raises(RefusedError, match="the client must ask for mutual authentication"):
+        kerberos.begin().step(token)
