@@ -7,7 +7,7 @@ from typing import Any
 
 from metastore.domain.names import DatabaseName, TableName, table_name
 from metastore.domain.permissions import Need
-from metastore.encoding.binary import STOP, EncodedList, EncodedStruct, encode_fields
+from metastore.encoding.binary import STOP, EncodedList, EncodedStruct, EncodedTexts, encode_fields
 from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.protocol.rights.named import Given, folded_catalog
 from metastore.protocol.rights.rule import Rule, Sees
@@ -20,6 +20,8 @@ def without_secrets(sees: Sees, rule: Rule, given: Given, answer: Any) -> Any:
     """Returns an answer without the secrets of what its caller does not own. Most have none, which is seen at once."""
     if isinstance(answer, EncodedStruct | EncodedList):
         return _clean(sees, rule, given, answer)
+    if isinstance(answer, EncodedTexts):
+        return answer
     if isinstance(answer, list):
         return _clean(sees, rule, given, answer) if answer and not isinstance(answer[0], str) else answer
     for name in getattr(answer, "__slots__", ()):

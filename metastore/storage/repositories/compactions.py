@@ -16,6 +16,8 @@ from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.schema import compactions
 
+_ONE_EACH: Final = text("DISTINCT ON (compactions.partition_name)")  # as SQLAlchemy 2.0 and 2.1 both take it
+
 
 class StoredCompaction(NamedTuple):
     """One compaction, asked for, at work or ended."""
@@ -150,7 +152,7 @@ class Compactions:
     def latest(self, table: TableName, partitions: Sequence[str], after: int | None) -> list[StoredCompaction]:
         """Returns the last compaction that went well, of the table or of each partition. No `partitions`: of all."""
         well = compactions.c.state.in_((SUCCEEDED, READY_FOR_CLEANING))
-        query = select(*_ALL).where(of_table(compactions, table), well).distinct(compactions.c.partition_name)
+        query = select(*_ALL).where(of_table(compactions, table), well).prefix_with(_ONE_EACH)
         if partitions:
             query = query.where(compactions.c.partition_name.in_(partitions))
         if after is not None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from thrift.protocol.TBase import TExceptionBase
+from thrift.Thrift import TException
 
 from metastore.app import Application, make_application
 from metastore.context import Caller, caller
+from metastore.domain.read_methods import is_read
 from metastore.errors import ConfigurationError, MetastoreError
 from metastore.protocol.methods import Method, served
 from metastore.protocol.rights.declared import rules
@@ -87,6 +91,20 @@ def _reached(*_: Any) -> Any:
 def test_who_may_call_what(guarded: Application, who: str, method: str) -> None:
     function = reached(guarded, served()[method])
     assert {user for user in CALLERS if function(user)} == WHO[who]
+
+
+@pytest.mark.parametrize("user", ["owner", "SELECT", "stranger"])
+def test_what_is_read_is_answered(guarded: Application, user: str) -> None:
+    """What the rights do to answers breaks none: whatever is wrong is said in an error of the wire."""
+    answered = set()
+    for name in filter(is_read, served()):
+        with speaking(user), suppress(MetastoreError, TException, TExceptionBase):
+            called(guarded, name, *arguments_of(served()[name], NAMES._replace(user=user)))
+            answered.add(name)
+    names = {"get_all_tables", "get_databases"} | (
+        {"get_partition_names", "get_table"} if user != "stranger" else set()
+    )
+    assert names <= answered
 
 
 def test_the_truth_is_told_of_every_method_once() -> None:
