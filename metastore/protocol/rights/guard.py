@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
@@ -11,7 +11,7 @@ from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedErro
 from metastore.protocol.methods import Method
 from metastore.protocol.rights.audit import Trail, audited
 from metastore.protocol.rights.declared import rules
-from metastore.protocol.rights.named import Given
+from metastore.protocol.rights.named import Given, said
 from metastore.protocol.rights.rule import Condition, Rule, Sees
 from metastore.protocol.rights.secrets import without_secrets
 from metastore.protocol.rights.shown import HIDDEN
@@ -55,17 +55,19 @@ def _refused(*_: Any) -> Any:
     raise PermissionDeniedError("This metastore is read-only (METASTORE_READ_ONLY): ask one that is not")
 
 
-def _blur(sees: Sees, error: MetastoreError, rule: Rule, given: Given, values: Iterable[Any]) -> None:
-    """Takes out of an error the names of hidden tables, but those that the caller has sent."""
-    text, sent = str(error), repr(values).lower()
-    names = {full: full.split(".") for full in _TABLE.findall(text) if full not in sent}
+def _blur(sees: Sees, error: MetastoreError, rule: Rule, given: Given) -> None:
+    """Takes out of an error the names of hidden tables, but those that the call names: of a missing one it says the
+    same. A guess in some map is not told to be right.
+    """
+    text = str(error)
+    names = {full: full.split(".") for full in _TABLE.findall(text)}
     catalogs = _catalogs(rule, given) if names else ()
-    whole = [TableName(catalog, *name) for catalog in catalogs for name in names.values()]
+    whole = {TableName(catalog, *name): full for catalog in catalogs for full, name in names.items()}
     hidden = sees.hidden_tables(whole) if whole else set()
-    for full, name in names.items():
-        is_hidden = any(TableName(catalog, *name) in hidden for catalog in catalogs)
-        if is_hidden and not all(f"'{part}'" in sent for part in name):
-            text = re.sub(rf"\b{re.escape(full)}\b", HIDDEN, text)
+    known = said(given) if hidden else set()
+    for table in hidden:
+        if table not in known and whole[table] not in known:
+            text = re.sub(rf"\b{re.escape(whole[table])}\b", HIDDEN, text)
     error.args = (text,)
 
 
@@ -93,7 +95,7 @@ def _guarded(rule: Rule, sees: Sees, names: tuple[str, ...], function: Function)
             answer = function(*values)
         except MetastoreError as error:
             if not error.is_refusal:
-                _blur(sees, error, rule, given, values)
+                _blur(sees, error, rule, given)
             raise
         if rule.shown:
             answer = rule.shown(sees, given, answer)

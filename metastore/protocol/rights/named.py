@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from thrift.Thrift import TType
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, database_name, fold, table_name
+from metastore.errors import InvalidInputError
 from metastore.protocol.methods import Method
 
 _DATABASE: Final = ("db_name", "dbname", "dbName", "databaseName", "database", "db", "name", "oldDbName")
@@ -69,9 +71,36 @@ def request_of(method: Method) -> Callable[[Given], Any]:
 
 def table_of_struct(struct: Any) -> TableName:
     """Returns the table that a struct names."""
-    names = struct.__slots__
-    fields = (_field(names, some) for some in (_DATABASE[:-2], _TABLE[:-1], _CATALOG))
-    return table_name(*(_value(struct, field) for field in fields))
+    return _table_of(struct, struct.__slots__, _TABLE[:-1])
+
+
+def said(given: Given) -> set[TableName | str]:
+    """Returns what a call itself names: tables, by its arguments and the structs in these, and each text as it is. Not
+    what lies in maps, in which anything may be written.
+    """
+    names = given.__dict__
+    return {*_tables(given, names, _TABLE), *_said(names.values())}
+
+
+def _said(values: Iterable[Any]) -> Iterator[TableName | str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value.strip().lower()
+        elif isinstance(value, list | tuple | set):
+            yield from _said(value)
+        elif hasattr(value, "thrift_spec"):
+            yield from _tables(value, value.__slots__, (*_TABLE[:-1], "objectName"))
+            yield from _said(getattr(value, name) for name in value.__slots__)
+
+
+def _tables(values: Any, names: Iterable[str], tables: tuple[str, ...]) -> Iterator[TableName]:
+    with suppress(InvalidInputError):  # what is no name
+        yield _table_of(values, names, tables)
+
+
+def _table_of(values: Any, names: Iterable[str], tables: tuple[str, ...]) -> TableName:
+    fields = (_field(names, some) for some in (_DATABASE[:-2], tables, _CATALOG))
+    return table_name(*(text if isinstance(text := _value(values, field), str) else None for field in fields))
 
 
 def full_name(name: str) -> TableName:

@@ -1,0 +1,54 @@
+"""What an error tells of a table that its reader does not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from metastore.domain.names import TableName
+from metastore.errors import InvalidOperationError
+from metastore.protocol.methods import served
+from metastore.protocol.rights.guard import Guard
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, Partition
+
+SECRET = TableName("hive", "secret", "t")
+
+
+class Sees:
+    """Lets everything be done, and hides one table."""
+
+    def permit(self, _: Any) -> None:
+        """Permits it."""
+
+    def hidden_tables(self, names: Iterable[TableName]) -> set[TableName]:
+        return {SECRET} & set(names)
+
+
+def told(method: str, *arguments: Any, of: str) -> str:
+    def fail(*_: Any) -> None:
+        raise InvalidOperationError(f"it is {of}'s")
+
+    with pytest.raises(InvalidOperationError) as raised:
+        Guard(Sees()).guarded(served()[method], fail)(*arguments)  # type: ignore[arg-type] # no more is asked here
+    return str(raised.value)
+
+
+def test_it_is_not_named() -> None:
+    assert told("drop_table", "mine", "t", False, of="secret.t") == "it is (hidden)'s"
+    assert told("drop_table", "mine", "t", False, of="other.t") == "it is other.t's"
+
+
+@pytest.mark.parametrize(
+    ("database", "name"), [("secret", "t"), ("@hive#secret", "t"), ("SECRET", " T "), ("x", "secret.t")]
+)
+def test_what_the_call_names_is_said_of_a_missing_table_too(database: str, name: str) -> None:
+    named = Partition(["1"], database, name)
+    assert told("alter_partition", "mine", "t", named, of="secret.t") == "it is secret.t's"
+
+
+def test_a_guess_is_not_told_to_be_right() -> None:
+    guess = EnvironmentContext({"secret.t": "secret.t"})
+    context = told("drop_table_with_environment_context", "mine", "t", False, guess, of="secret.t")
+    assert context == "it is (hidden)'s"
