@@ -1,7 +1,7 @@
 """What TLS, rights and Kerberos cost: python -m tests.bench.security [--seconds 0.5] [--partitions 10000].
 
 Servers of one database in turn; processor time is that of their processes, which other work on the machine changes
-little.
+little. With --handshakes 1000000: what so many damaged handshakes leave behind, instead.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from metastore.client.sasl import Gssapi, SaslTransport
+from metastore.transport.tls import Certificate
+from tests.bench import mutations
 from tests.bench.load import Connection, Load, encode
 from tests.bench.servers import Postgres, Side, ours, postgres
 from tests.bench.workload import Workload
 from tests.wire.security.conftest import Authority, running_realm, ticket_of
+from tests.wire.security.test_jwt import Issuer
 
 PLAIN, TLS, RIGHTS = "plain", "TLS", "rights on"
 WHO = encode("set_ugi", "bench", [])
@@ -43,11 +46,16 @@ _SMALL = 2**10
 @click.group(invoke_without_command=True)
 @click.option("--seconds", default=0.5, show_default=True, help="Of each round, of which there are 12.")
 @click.option("--partitions", default=10_000, show_default=True, help="Of the large reply, of 40 columns each.")
+@click.option("--handshakes", "damaged", type=int, help="So many damaged handshakes, instead of all else.")
+@click.option("--sockets", default=20_000, show_default=True, help="Of damaged ones, through a running server.")
+@click.option("--seed", default=0, show_default=True, help="Of what is damaged.")
 @click.pass_context
-def main(context: click.Context, seconds: float, partitions: int) -> None:
+def main(context: click.Context, seconds: float, partitions: int, damaged: int | None, sockets: int, seed: int) -> None:
     """Measures all of it."""
     if context.invoked_subcommand:
         return
+    if damaged is not None:
+        sys.exit(_damaged(damaged, sockets, seed))
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)  # PostgreSQL may run as another user
@@ -71,6 +79,50 @@ def main(context: click.Context, seconds: float, partitions: int) -> None:
         _large(sides, everything, _trusting(authority))
         _beside_handshakes(sides[TLS], request, authority, 4 * seconds)
         _kerberos(database, folder, everything)
+
+
+def _damaged(count: int, sockets: int, seed: int) -> int:
+    """Returns 1 where something was found that must not be."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        folder.chmod(0o755)
+        authority, issuer = Authority(folder / "pki"), Issuer(folder / "keys.json")
+        issuer.add("one")
+        pem = authority.issue("localhost")
+        keytab = _realm(stack)
+        options = mutations.settings_of(folder, issuer, keytab)
+        click.echo(f"{count:,} damaged handshakes, in one process ({options['authentication']})")
+        certificate = Certificate(pem.chain, pem.key)
+        found = mutations.in_process(count, seed, authority, certificate, issuer, options)
+        mutations.tell("visits", found)
+        wrong = list(found.wrong)
+        if sockets:
+            given = [text for pair in options.items() for text in (f"--{pair[0].replace('_', '-')}", pair[1])]
+            given += ["--tls", "allowed", "--tls-certificate", str(pem.chain), "--tls-key", str(pem.key)]
+            database = stack.enter_context(postgres(folder / "postgres"))
+            side = stack.enter_context(ours(database, folder / "server", "ours", *given))
+            token = mutations.token_of(side) if keytab else mutations.NO_TOKEN
+            clients = mutations.Clients(authority, token, mutations.bearer_of(issuer), kerberos=bool(keytab))
+            click.echo(f"{sockets:,} through the sockets of a server with two workers")
+            found = mutations.through_sockets(sockets, seed, side, clients, folder / "server" / "server.log")
+            mutations.tell("connections", found)
+            wrong += found.wrong
+        return 1 if wrong else 0
+
+
+def _realm(stack: ExitStack) -> str | None:
+    """Has this process belong to a realm, with alice's ticket; returns the server's keytab. None: there is no KDC."""
+    try:
+        found = stack.enter_context(running_realm())
+    except pytest.skip.Exception as reason:
+        click.echo(f"without Kerberos: {reason}")
+        return None
+    patch = stack.enter_context(pytest.MonkeyPatch.context())
+    for name, value in found.env.items():
+        if name.startswith("KRB5"):
+            patch.setenv(name, value)
+    stack.enter_context(ticket_of(found, "alice"))
+    return str(found.keytab)
 
 
 @main.command()
@@ -250,20 +302,13 @@ def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 def _kerberos(database: Postgres, folder: Path, request: bytes) -> None:
     """Tells how fast the large reply comes wrapped, beside what wrapping alone takes."""
     with ExitStack() as stack:
-        try:
-            found = stack.enter_context(running_realm())
-        except pytest.skip.Exception as reason:
-            click.echo(f"Kerberos was not measured: {reason}")
+        keytab = _realm(stack)
+        if keytab is None:
             return
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        for name, value in found.env.items():
-            if name.startswith("KRB5"):
-                patch.setenv(name, value)
-        options = ("--authentication", "kerberos", "--kerberos-keytab", found.keytab)
+        options = ("--authentication", "kerberos", "--kerberos-keytab", keytab)
         side = stack.enter_context(ours(database, folder / "kerberos", "ours", *options))
-        stack.enter_context(ticket_of(found, "alice"))
         best = max(_wrapped(side, request) for _ in range(REPLIES))
-        alone = _wrapping(found.keytab)
+        alone = _wrapping(keytab)
         click.echo(
             f"auth-conf, best of {REPLIES}: the reply comes at {best:.0f} MB/s, the GSS library alone wraps "
             f"{alone:.0f} MB/s; × {best / alone:.2f}"

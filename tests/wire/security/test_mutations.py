@@ -5,46 +5,28 @@ from __future__ import annotations
 import base64
 import logging
 import random
-import socket
 import ssl
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from metastore.identity import METHODS, PASSWORD, TOKEN, Identity, RefusedError
+from metastore.identity import METHODS, Identity, RefusedError
 from metastore.security.certificates import Certificates
-from metastore.security.digest_md5 import DigestMd5, secret_of
+from metastore.security.digest_md5 import DigestMd5
 from metastore.security.gate import Gate
 from metastore.security.passwords import Plain
 from metastore.settings import Settings
-from metastore.transport.connection import Connection
 from metastore.transport.door import Door
-from metastore.transport.memory import Memory
-from metastore.transport.options import TransportOptions
-from metastore.transport.step import Step
 from metastore.transport.tls import Certificate
 from tests.fixtures.examples import examples
-from tests.wire.transport.echo import EchoSession
 from tests.wire.transport.messages import call
 
 from .conftest import Pem
-
-KEPT = 2**17  # bytes that may be kept of somebody who is not known
-
-
-def check(user: str, password: str) -> Identity | None:
-    return Identity("alice", PASSWORD) if (user, password) == ("alice", "secret") else None
-
-
-def secret(identifier: bytes) -> tuple[bytes, Identity]:
-    if identifier != b"identifier":
-        raise RefusedError("DIGEST-MD5: no such token")
-    return secret_of(b"identifier", b"password"), Identity("alice", TOKEN)
+from .visits import KEPT, Visit, check, damaged, message, say, secret
 
 
 def bearer(token: str) -> Identity:
@@ -64,10 +46,6 @@ GATE = Gate(
 )
 
 
-def message(status: int, payload: bytes) -> bytes:
-    return struct.pack("!BI", status, len(payload)) + payload
-
-
 CALL = call("echo inside")
 PLAIN = message(1, b"PLAIN") + message(5, b"\0alice\0secret") + struct.pack("!I", len(CALL)) + CALL
 DIGEST = (
@@ -84,7 +62,6 @@ HEAD = (
     b"Content-Length: %d\r\n\r\n"
 )
 HTTP = HEAD % len(CALL) + CALL
-MEMORY = Memory(2**40)
 
 
 @pytest.fixture(scope="module")
@@ -106,53 +83,6 @@ def hello() -> bytes:
     return leaving.read()
 
 
-class Visit:
-    """What became of one client that sent some bytes and left."""
-
-    def __init__(self, door: Door, data: bytes) -> None:
-        self.known: list[Identity | None] = []
-        self.worked = 0  # calls of somebody who is not known, that were not refused
-        self.most_held = 0
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            ours.settimeout(0)
-            theirs.settimeout(0)
-            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, len(data) + 4096)
-            theirs.sendall(data)
-            theirs.shutdown(socket.SHUT_WR)
-            options = TransportOptions(max_message_bytes=2**24)
-            connection = Connection(ours, "test", options, self._open, MEMORY, door)
-            step = Step.READ
-            while step is not Step.CLOSE:
-                step = self._next(connection, step)
-                self.most_held = max(self.most_held, connection.held)
-            connection.end_session()
-            connection.socket.close()  # TLS has taken it over
-            try:
-                self.answer = theirs.recv(2**16)
-            except OSError:
-                self.answer = b""
-
-    def _next(self, connection: Connection, step: Step) -> Step:
-        if step is Step.HANDSHAKE:
-            return connection.shake_hands()
-        return connection.call() if step is Step.CALL else connection.receive()
-
-    def _open(self, peer: str, identity: Identity | None = None, *_: object, **__: object) -> EchoSession:
-        self.known.append(identity)
-        return Watched(self, peer, identity)
-
-
-class Watched(EchoSession):
-    def __init__(self, visit: Visit, peer: str, identity: Identity | None) -> None:
-        super().__init__(peer)
-        self._visit, self._identity = visit, identity
-
-    def handle(self, iprot: Any, oprot: Any, refusal: str | None = None) -> None:
-        self._visit.worked += refusal is None and self._identity is None
-        super().handle(iprot, oprot, refusal)
-
-
 @pytest.fixture
 def surprises() -> Iterator[list[logging.LogRecord]]:
     found: list[logging.LogRecord] = []
@@ -170,7 +100,7 @@ def surprises() -> Iterator[list[logging.LogRecord]]:
 
 @pytest.mark.parametrize("whole", [PLAIN, HTTP], ids=["PLAIN", "HTTP"])
 def test_undamaged_they_come_in(door: Door, whole: bytes) -> None:
-    visit = Visit(door, whole)
+    visit = Visit(door, say(whole))
     assert [identity and identity.user for identity in visit.known] == ["alice"]
     assert b"inside" in visit.answer
 
@@ -185,27 +115,10 @@ def test_cut_at_every_position_nobody_comes_in(
 ) -> None:
     whole = {"PLAIN": PLAIN, "DIGEST": DIGEST, "HTTP": HTTP, "TLS": hello, "Thrift": CALL}[name]
     for data in cuts(whole):
-        visit = Visit(door, data)
+        visit = Visit(door, say(data))
         assert visit.worked == 0
         assert b"inside" not in visit.answer
     assert not surprises
-
-
-def mutated(whole: bytes, choose: random.Random) -> bytes:
-    """Bytes that are changed, lost, doubled or come from elsewhere, in one to four places."""
-    data = bytearray(whole)
-    for _ in range(choose.randint(1, 4)):
-        at, length = choose.randrange(len(data) + 1), choose.randrange(9)
-        kind = choose.randrange(4)
-        if kind == 0 and at < len(data):
-            data[at] ^= 1 << choose.randrange(8)
-        elif kind == 1:
-            del data[at : at + length]
-        elif kind == 2:
-            data[at:at] = data[at : at + length]
-        else:
-            data[at:at] = choose.randbytes(length)
-    return bytes(data)
 
 
 def visits(door: Door, wholes: list[bytes], seed: int, count: int) -> None:
@@ -213,7 +126,7 @@ def visits(door: Door, wholes: list[bytes], seed: int, count: int) -> None:
     choose = random.Random(seed)
     for _ in range(count):
         whole = choose.choice(wholes)
-        visit = Visit(door, mutated(whole, choose))
+        visit = Visit(door, damaged(say(whole), choose, 0))
         for identity in visit.known:
             assert identity is None or identity.user == "alice"
         assert visit.worked == 0

@@ -1,0 +1,318 @@
+"""Damaged handshakes by the million: through the code of one connection, and through the sockets of a running server.
+
+Every method of authentication is on, and each kind of client is seen to come in before it is damaged. Counted is what
+must not be: errors that no client is told of, somebody who is let in, and what stays behind of files, threads, memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import gc
+import logging
+import random
+import socket
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import psutil
+import pytest
+
+from metastore.client import Credentials, connect
+from metastore.client.sasl import DigestMd5, Gssapi, Plain
+from metastore.domain.delegation_tokens import Identifier, parse_token, token_text
+from metastore.identity import JWT, KERBEROS, PASSWORD, TOKEN, Identity, RefusedError
+from metastore.protocol.call_record import CallRecords
+from metastore.protocol.dispatch import Dispatcher
+from metastore.protocol.fb303 import FacebookHandlers
+from metastore.protocol.methods import SERVED
+from metastore.security import passwords
+from metastore.security.digest_md5 import secret_of
+from metastore.security.gate import make_gate
+from metastore.settings import PREFIX, Settings
+from metastore.transport.door import Door
+from metastore.transport.tls import Certificate
+from tests.bench.servers import Side
+from tests.wire.security.conftest import Authority
+from tests.wire.security.test_jwt import AUDIENCE, ISSUER, POST, Issuer
+from tests.wire.security.visits import KEPT, Last, Talk, Visit, damaged, exchange, say, within_tls
+from tests.wire.transport.conftest import WIRE_FORMATS
+from tests.wire.transport.messages import call
+
+BATCH: Final = 10_000
+AT_ONCE: Final = 8
+PARTS: Final = 10  # after each of which the server is looked at
+SHOWN: Final = 10  # of what must not be
+PATIENCE: Final = 20.0  # seconds in which a server has hung up on who has left
+USER, PASS = "alice", "secret"
+IDENTIFIER: Final = Identifier(USER, "", "", 1, 2, 3).encoded()
+NO_TOKEN: Final = token_text(IDENTIFIER, b"password")
+INSIDE: Final = call("echo inside")
+COSTLY: Final = {"GSSAPI": 2, "TLS": 4, "inside TLS": 2}
+"""How often these come, which take milliseconds, beside the others' USUAL."""
+USUAL: Final = 6
+
+
+@dataclass
+class Found:
+    """What was counted: clients by kind, how many of them were let in damaged, and what must not be."""
+
+    clients: Counter[str] = field(default_factory=Counter)
+    let_in: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+class Clients:
+    """Who comes, by kind: what it says undamaged, and of how many messages one may be damaged."""
+
+    def __init__(self, authority: Authority, token: str, bearer: str, *, kerberos: bool) -> None:
+        trusting = ssl.create_default_context(cafile=str(authority.pem))
+        identifier, password = (base64.b64encode(part).decode() for part in parse_token(token))
+        post = (
+            POST + b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n" % (bearer.encode(), len(INSIDE)) + INSIDE
+        )
+        self.kinds: dict[str, tuple[Callable[[], Talk], int]] = {
+            "PLAIN": (lambda: exchange(Plain(USER, PASS), INSIDE), 2),
+            "DIGEST-MD5": (lambda: exchange(DigestMd5(identifier, password), INSIDE), 4),
+            "HTTP": (lambda: say(post), 1),
+            "TLS": (lambda: within_tls(trusting, exchange(Plain(USER, PASS), INSIDE)), 3),
+        }
+        if kerberos:
+            self.kinds["GSSAPI"] = (lambda: exchange(Gssapi("hive@localhost"), INSIDE), 4)
+        self._within = partial_tls(trusting, [self.kinds[name] for name in self.kinds if name != "TLS"])
+        self.of_nobody = {name: call("echo inside", wire_format=name) for name in WIRE_FORMATS}
+        names = [*self.kinds, "inside TLS", *self.of_nobody]
+        self._drawn = [name for name in names for _ in range(COSTLY.get(name, USUAL))]
+
+    def damaged(self, choose: random.Random) -> tuple[str, Talk]:
+        """Draws a kind, and one client of it, which says one thing damaged."""
+        kind = choose.choice(self._drawn)
+        if kind in self.of_nobody:
+            return kind, damaged(say(self.of_nobody[kind]), choose, 0)
+        if kind == "inside TLS":
+            return kind, self._within(choose)
+        client, messages = self.kinds[kind]
+        return kind, damaged(client(), choose, choose.randrange(messages))
+
+
+def partial_tls(
+    trusting: ssl.SSLContext, kinds: Sequence[tuple[Callable[[], Talk], int]]
+) -> Callable[[random.Random], Talk]:
+    """Returns what makes clients that are damaged inside TLS."""
+
+    def draw(choose: random.Random) -> Talk:
+        client, messages = choose.choice(kinds)
+        return within_tls(trusting, damaged(client(), choose, choose.randrange(messages)))
+
+    return draw
+
+
+def settings_of(folder: Path, issuer: Issuer, keytab: str | None) -> dict[str, str]:
+    """Returns, as options of the server, every method that there is, also without TLS."""
+    methods = [PASSWORD, JWT, TOKEN, *([KERBEROS] if keytab else [])]
+    return {
+        "authentication": ",".join(methods),
+        "password_file": str(folder / "users"),
+        "password_without_tls": "true",
+        "jwt_keys": str(issuer.path),
+        "jwt_issuer": ISSUER,
+        "jwt_audience": AUDIENCE,
+        **({"kerberos_keytab": keytab} if keytab else {}),
+    }
+
+
+def bearer_of(issuer: Issuer) -> str:
+    return issuer.token(USER, exp=int(time.time()) + 86_400)
+
+
+def in_process(
+    count: int, seed: int, authority: Authority, certificate: Certificate, issuer: Issuer, options: dict[str, str]
+) -> Found:
+    """Has so many visit one connection each, with the gate and the dispatcher of a server; tells what stays behind."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_COST", 2)  # else nine tenths of the time would be theirs
+        passwords.PasswordFile(Path(options["password_file"])).add(USER, PASS)
+        gate = make_gate(
+            Settings.from_environment({}, {f"{PREFIX}{k.upper()}": v for k, v in options.items()}), _secret
+        )
+        asking = frozenset(options["authentication"].split(","))
+        doors = [
+            Door(tls="allowed", certificate=certificate, authentication=asking, gate=gate),
+            Door(tls="allowed", certificate=certificate),
+        ]
+        clients = Clients(authority, NO_TOKEN, bearer_of(issuer), kerberos=KERBEROS in asking)
+        found = Found()
+        with _surprises(found):
+            for kind, (client, _) in clients.kinds.items():
+                visit = Visit(doors[0], client(), _sessions())
+                assert (visit.served, any(visit.known)) == (1, True), (kind, visit.answer)
+            _many(count, seed, clients, doors, found)
+    return found
+
+
+def _many(count: int, seed: int, clients: Clients, doors: Sequence[Door], found: Found) -> None:
+    this, sessions, begun = psutil.Process(), _sessions(), time.perf_counter()
+    for number in range(0, count, BATCH):
+        choose = random.Random(f"{seed} {number}")
+        for _ in range(min(BATCH, count - number)):
+            kind, talk = clients.damaged(choose)
+            found.clients[kind] += 1
+            door = doors[choose.random() < 0.1]
+            try:
+                visit = Visit(door, talk, sessions)
+            except Exception as error:  # noqa: BLE001 - that is what is looked for
+                found.wrong.append(f"{kind}: {type(error).__name__} {error}")
+                continue
+            found.let_in += any(visit.known)
+            if door.asks and visit.worked:
+                found.wrong.append(f"{kind}: a call of nobody was worked on")
+            if any(identity and identity.user != USER for identity in visit.known):
+                found.wrong.append(f"{kind}: somebody else came in: {visit.known}")
+            if not any(visit.known) and door.asks and visit.most_held > KEPT:
+                found.wrong.append(f"{kind}: {visit.most_held} bytes were kept of nobody")
+        gc.collect()
+        done = min(number + BATCH, count)
+        if done in (BATCH, count) or not done % (10 * BATCH):
+            rate = done / (time.perf_counter() - begun)
+            click.echo(f"    {done:9,}: {rate:5.0f} a second; the process has {_figures([this])}")
+
+
+def _sessions() -> Callable[..., Any]:
+    """Returns what opens sessions as a server does, with handlers that do nothing."""
+    base = FacebookHandlers("0")
+    dispatcher = Dispatcher(dict.fromkeys(SERVED, _Nothing()), base, CallRecords(10.0))
+    return lambda peer, identity=None, *form, **more: dispatcher.open_session(
+        peer, identity, lambda _: [], *form, **more
+    )
+
+
+class _Nothing:
+    """Has every method."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
+def _secret(identifier: bytes) -> tuple[bytes, Identity]:
+    if identifier != IDENTIFIER:
+        raise RefusedError("DIGEST-MD5: no such token")
+    return secret_of(IDENTIFIER, b"password"), Identity(USER, TOKEN)
+
+
+@contextmanager
+def _surprises(found: Found) -> Iterator[None]:
+    """Counts as wrong what is logged as an error, or with one."""
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            text = record.getMessage()
+            if record.levelno >= logging.ERROR or record.exc_info:
+                found.wrong.append(f"{text}: {record.exc_info and repr(record.exc_info[1])}")
+
+    logger, handler = logging.getLogger("metastore"), Handler(logging.INFO)
+    before = logger.level, logger.propagate
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.level, logger.propagate = before
+
+
+def through_sockets(count: int, seed: int, side: Side, clients: Clients, log: Path) -> Found:
+    """Has so many visit a running server, eight at once; tells what it has before and after."""
+    found = Found()
+    workers = [worker for worker in side.workers() if worker.num_threads() > 1] or side.workers()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for kind, (client, _) in clients.kinds.items():
+            assert _comes_in(side, kind, client()), f"{kind} does not come in"
+        for begin, end in pairwise(range(0, count + 1, max(1, count // PARTS))):
+            begun = time.perf_counter()
+            list(pool.map(lambda n: _one(side, clients, random.Random(f"{seed} {n}"), found), range(begin, end)))
+            rate = (end - begin) / (time.perf_counter() - begun)
+            time.sleep(2.0)  # what was hung up on is noticed
+            click.echo(f"    {end:9,}: {rate:5.0f} a second; the server has {_figures(workers)}")
+    found.wrong += [f"worker {worker.pid} died" for worker in workers if not worker.is_running()]
+    shut_out = [kind for kind, (client, _) in clients.kinds.items() if not _comes_in(side, kind, client())]
+    found.wrong += [f"{kind} does not come in any more" for kind in shut_out]
+    text = log.read_text(errors="replace")
+    found.wrong += [line for line in text.splitlines() if " ERROR " in line or line.startswith("Traceback")]
+    return found
+
+
+_COUNTING = threading.Lock()
+
+
+def _one(side: Side, clients: Clients, choose: random.Random, found: Found) -> None:
+    kind, talk = clients.damaged(choose)
+    wrong = ""
+    try:
+        _visit(side, talk)
+    except TimeoutError:
+        wrong = f"{kind}: the server said nothing for {PATIENCE:g} s, and did not hang up"
+    except OSError:
+        pass  # it hung up before all was said
+    with _COUNTING:
+        found.clients[kind] += 1
+        found.wrong += [wrong] if wrong else []
+
+
+def _comes_in(side: Side, kind: str, talk: Talk) -> bool:
+    """Tells whether a client is answered; what is encrypted can be told from a refusal by its length alone."""
+    heard = _visit(side, talk)
+    return b"getOption" in heard or (kind in COSTLY and len(heard) > 50 and heard[:1] != b"\x03")
+
+
+def _visit(side: Side, talk: Talk) -> bytes:
+    """Speaks until the client has said all; returns what it heard last."""
+    with socket.create_connection((side.host, side.port), PATIENCE) as sock:
+        said, heard = next(talk, b""), b""
+        while said:
+            sock.sendall(said)
+            if isinstance(said, Last):
+                sock.shutdown(socket.SHUT_WR)
+                while data := sock.recv(2**16):
+                    heard = data
+            else:
+                heard = sock.recv(2**16)
+            try:
+                said = talk.send(heard)
+            except StopIteration:
+                break
+        return heard
+
+
+def _figures(processes: Sequence[psutil.Process]) -> str:
+    files, threads, memory = (
+        sum(values)
+        for values in zip(*((p.num_fds(), p.num_threads(), p.memory_info().rss) for p in processes), strict=True)
+    )
+    return f"{files} open files, {threads} threads, {memory / 2**20:.0f} MiB"
+
+
+def token_of(side: Side) -> str:
+    """Returns a delegation token, by the ticket that the process has."""
+    with connect(f"thrift://localhost:{side.port}", credentials=Credentials(kerberos="hive")) as client:
+        return str(client.methods.get_delegation_token(USER, USER))
+
+
+def tell(what: str, found: Found) -> None:
+    """Prints what was counted."""
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.clients.items()))
+    click.echo(f"{sum(found.clients.values()):,} {what}: {kinds}")
+    click.echo(
+        f"    what must not be: {len(found.wrong)}; let in, damaged behind the proof or not at all: {found.let_in:,}"
+    )
+    for text in found.wrong[:SHOWN]:
+        click.echo(f"    {' '.join(text.split())[:500]}")

@@ -1,0 +1,212 @@
+"""What clients say first, whole or damaged, and what one connection of a server makes of it, with no server around."""
+
+from __future__ import annotations
+
+import random
+import socket
+import ssl
+import struct
+from collections.abc import Callable, Generator
+from typing import Any, TypeAlias
+
+from metastore.client.sasl import Mechanism
+from metastore.identity import PASSWORD, TOKEN, Identity, RefusedError
+from metastore.security.digest_md5 import secret_of
+from metastore.transport.connection import Connection
+from metastore.transport.door import Door
+from metastore.transport.memory import Memory
+from metastore.transport.options import TransportOptions
+from metastore.transport.session import Session
+from metastore.transport.step import Step
+from tests.wire.transport.echo import EchoSession
+
+KEPT = 2**17  # bytes that may be kept of somebody who is not known
+MEMORY = Memory(2**40)
+Talk: TypeAlias = Generator[bytes, bytes, None]
+"""A client: gives what it says, is sent what it hears, and leaves when it ends."""
+
+
+class Last(bytes):
+    """What a client says before it leaves, whatever it hears."""
+
+
+START, OK, COMPLETE = 1, 2, 5
+_HEAD = struct.Struct("!BI")
+
+
+def check(user: str, password: str) -> Identity | None:
+    return Identity("alice", PASSWORD) if (user, password) == ("alice", "secret") else None
+
+
+def secret(identifier: bytes) -> tuple[bytes, Identity]:
+    if identifier != b"identifier":
+        raise RefusedError("DIGEST-MD5: no such token")
+    return secret_of(b"identifier", b"password"), Identity("alice", TOKEN)
+
+
+def message(status: int, payload: bytes) -> bytes:
+    return _HEAD.pack(status, len(payload)) + payload
+
+
+def say(whole: bytes) -> Talk:
+    """Says all at once."""
+    yield Last(whole)
+
+
+def exchange(mechanism: Mechanism, after: bytes) -> Talk:
+    """Proves who it is, and calls; ends early where the server does not go on."""
+    first = mechanism.step(None)
+    heard = yield message(START, mechanism.name.encode()) + message(COMPLETE if mechanism.done else OK, first)
+    while heard[:1] == b"\x02":
+        answer = mechanism.step(heard[_HEAD.size :])
+        heard = yield message(COMPLETE if mechanism.done else OK, answer)
+    if heard[:1] == b"\x05":
+        if not mechanism.done:
+            mechanism.step(heard[_HEAD.size :])
+        piece = mechanism.wrap(after)
+        yield struct.pack("!I", len(piece)) + piece
+
+
+def within_tls(context: ssl.SSLContext, inside: Talk) -> Talk:
+    """Says inside TLS what a client says."""
+    coming, leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(coming, leaving, server_hostname="localhost")
+    while True:
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            coming.write((yield leaving.read()))
+        except ssl.SSLError:
+            return
+    said = next(inside)
+    while True:
+        tls.write(said)
+        coming.write((yield Last(leaving.read()) if isinstance(said, Last) else leaving.read()))
+        try:
+            said = inside.send(_heard(tls))
+        except (StopIteration, ssl.SSLError):
+            return
+
+
+def _heard(tls: ssl.SSLObject) -> bytes:
+    try:
+        return tls.read(2**16)
+    except ssl.SSLWantReadError:
+        return b""
+
+
+def damaged(talk: Talk, choose: random.Random, at: int) -> Talk:
+    """Says so many messages as they are, the next one damaged, and leaves."""
+    try:
+        said = next(talk)
+        for _ in range(at):
+            said = talk.send((yield said))
+    except StopIteration:
+        return
+    yield Last(mutated(said, choose))
+
+
+def mutated(whole: bytes, choose: random.Random) -> bytes:
+    """Bytes that are changed, lost, doubled or come from elsewhere, in one to four places."""
+    data = bytearray(whole)
+    for _ in range(choose.randint(1, 4)):
+        at, length = choose.randrange(len(data) + 1), choose.randrange(9)
+        kind = choose.randrange(4)
+        if kind == 0 and at < len(data):
+            data[at] ^= 1 << choose.randrange(8)
+        elif kind == 1:
+            del data[at : at + length]
+        elif kind == 2:
+            data[at:at] = data[at : at + length]
+        else:
+            data[at:at] = choose.randbytes(length)
+    return bytes(data)
+
+
+class Visit:
+    """What became of one client."""
+
+    def __init__(self, door: Door, talk: Talk, sessions: Callable[..., Session] = EchoSession) -> None:
+        self.known: list[Identity | None] = []
+        self.worked = 0  # calls of somebody who is not known, that were not refused
+        self.served = 0  # all that were not refused
+        self.most_held = 0
+        self.answer = b""
+        self._sessions = sessions
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.settimeout(0)
+            theirs.settimeout(0)
+            options = TransportOptions(max_message_bytes=2**24)
+            connection = Connection(ours, "test", options, self._open, MEMORY, door)
+            try:
+                self._go_through(connection, theirs, talk)
+            finally:
+                connection.end_session()
+                connection.socket.close()  # TLS has taken it over
+
+    def _go_through(self, connection: Connection, theirs: socket.socket, talk: Talk) -> None:
+        step, heard, speaks = Step.READ, b"", next(talk)
+        _send(theirs, speaks)
+        while step is not Step.CLOSE:
+            if step is Step.READ and speaks and not _has_bytes(connection.socket):
+                speaks, heard = _answer(talk, heard), b""
+                _send(theirs, speaks)
+            step = self._next(connection, step)
+            self.most_held = max(self.most_held, connection.held)
+            said = _hear(theirs)
+            heard += said
+            self.answer += said
+
+    def _next(self, connection: Connection, step: Step) -> Step:
+        if step is Step.HANDSHAKE:
+            return connection.shake_hands()
+        return connection.call() if step is Step.CALL else connection.receive()
+
+    def _open(self, peer: str, identity: Identity | None = None, *rest: Any, **more: Any) -> Session:
+        self.known.append(identity)
+        return _Watched(self, self._sessions(peer, identity, *rest, **more), identity)
+
+
+class _Watched:
+    def __init__(self, visit: Visit, session: Session, identity: Identity | None) -> None:
+        self._visit, self._session, self._identity = visit, session, identity
+
+    def handle(self, iprot: Any, oprot: Any, refusal: str | None = None) -> None:
+        self._visit.served += refusal is None
+        self._visit.worked += refusal is None and self._identity is None
+        self._session.handle(iprot, oprot, refusal)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+def _has_bytes(sock: socket.socket) -> bool:
+    try:
+        return bool(socket.socket.recv(sock, 1, socket.MSG_PEEK))
+    except OSError:
+        return False
+
+
+def _hear(theirs: socket.socket) -> bytes:
+    try:
+        return theirs.recv(2**16)
+    except OSError:
+        return b""
+
+
+def _answer(talk: Talk, heard: bytes) -> bytes:
+    """Returns what the client says next; nothing: it has said all."""
+    try:
+        return talk.send(heard)
+    except StopIteration:
+        return b""
+
+
+def _send(theirs: socket.socket, data: bytes) -> None:
+    if not data:
+        theirs.shutdown(socket.SHUT_WR)
+        return
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, len(data) + 4096)
+    theirs.sendall(data)
