@@ -44,7 +44,7 @@ declare("get_next_notification get_notification_events_count", in_service=True)
 declare("fire_listener_event", table(INSERT), is_change=True)
 declare("add_write_notification_log", table(INSERT), is_change=True)
 declare("add_write_notification_log_in_batch", table(INSERT), is_change=True)
-declare("get_all_write_event_info", shown=shown.tables(lambda _, event: table_name(event.database, event.table)))
+declare("get_all_write_event_info", shown=shown.write_events)
 declare("cm_recycle", admin)
 
 

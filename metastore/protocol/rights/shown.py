@@ -7,6 +7,7 @@ from typing import Any
 
 from metastore.domain.names import DatabaseName, NamesOf, TableName, database_name, split_database, table_name
 from metastore.domain.privileges import ADMIN, Standing
+from metastore.encoding.redaction import redacted_json
 from metastore.errors import NotFoundError
 from metastore.protocol.rights.named import Given, folded_catalog
 from metastore.protocol.rights.needs import privilege_object
@@ -33,6 +34,21 @@ def tables(name_of: Callable[[Given, Any], TableName], field: str | None = None)
         return _with(answer, field, kept)
 
     return shown
+
+
+def write_events(sees: Sees, given: Given, answer: Any) -> Any:
+    """Keeps what was written of tables that are seen, without the secrets of those that others own."""
+    kept = tables(lambda _, event: _table_of(event))(sees, given, answer)
+    owned = sees.owned([_table_of(event) for event in kept]) if kept else set()
+    for event in kept:
+        if _table_of(event) not in owned:
+            event.tableObj = redacted_json(event.tableObj) if event.tableObj else event.tableObj
+            event.partitionObj = redacted_json(event.partitionObj) if event.partitionObj else event.partitionObj
+    return kept
+
+
+def _table_of(event: Any) -> TableName:
+    return table_name(event.database, event.table)
 
 
 def of_database(given_database: Callable[[Given], DatabaseName]) -> Shown:

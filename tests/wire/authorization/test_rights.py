@@ -18,7 +18,9 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     CommitTxnRequest,
     Database,
     EnvironmentContext,
+    GetAllWriteEventInfoRequest,
     HeartbeatRequest,
+    InsertEventRequestData,
     InvalidOperationException,
     LockComponent,
     LockLevel,
@@ -33,6 +35,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Role,
     ShowLocksRequest,
     UnlockRequest,
+    WriteNotificationLogRequest,
 )
 
 Clients = Callable[..., Any]
@@ -298,6 +301,9 @@ def test_secrets_are_the_owners(client_of: Clients, home: tuple[str, str]) -> No
     alice.create_table(table(database, "s", [("ds", "string")], parameters={"jdbc.password": "hunter2", "a": "b"}))
     new = partition(database, "s", ["1"], parameters={"secret.of.mine": "hunter2"})
     alice.add_partition(new)
+    writing = alice.open_txns(OpenTxnRequest(1, "alice", "host")).txn_ids[0]
+    files = InsertEventRequestData(filesAdded=["f"])
+    alice.add_write_notification_log(WriteNotificationLogRequest(writing, 1, database, "s", files, ["1"]))
     grant(alice, on_table(database, "s"), "ALL", "bob")
 
     def told(client: Any) -> list[str]:
@@ -311,6 +317,7 @@ def test_secrets_are_the_owners(client_of: Clients, home: tuple[str, str]) -> No
                 client.get_partitions_by_names(database, "s", ["ds=1"]),
                 client.get_partitions_pspec(database, "s", -1),
                 client.get_next_notification(request),
+                client.get_all_write_event_info(GetAllWriteEventInfoRequest(writing)),
             )
         ]
 
