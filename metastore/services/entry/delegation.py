@@ -39,10 +39,13 @@ class DelegationService:
         self._renew_interval, self._max_lifetime = renew_interval, max_lifetime
 
     def issue(self, owner: str | None, renewer: str | None) -> str:
-        """Returns a token of the owner's, as text. Raises InvalidOperationError for who may not have it."""
+        """Returns a token of the owner's, as text, which says who has it where that is somebody who acts for the owner.
+
+        Raises InvalidOperationError for who may not have it.
+        """
         current = _by_kerberos()
-        user = current.user or ""
-        owner = owner or user
+        user = current.real_user or current.user or ""
+        owner = owner or current.user or ""
         if owner != user and not self._may_act(user, owner, current.peer):
             raise InvalidOperationError(f"User: {user} is not allowed to impersonate {owner}")
         password = secrets.token_bytes(_PASSWORD)
