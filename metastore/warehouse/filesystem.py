@@ -32,7 +32,6 @@ _TRIES: Final = 10
 _FILLED_OR_GONE: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
 _ABSTRACT: Final = ("fsspec.spec", "fsspec.asyn")
 _IMPOSSIBLE: Final = (errno.ENAMETOOLONG, errno.ELOOP)
-TRASH: Final = ".metastore_trash"
 
 
 class DirectoryStatistics(NamedTuple):
@@ -169,7 +168,7 @@ class Warehouse:
 
     def trash(self, location: str, name: str) -> str:
         """Tells where what lies there is put away under this name: in the same root, where engines overlook it."""
-        return paths.join(self.roots.holder(location), TRASH, name)
+        return paths.join(self.roots.holder(location), paths.TRASH, name)
 
     def put_away(self, location: str, trash: str, *, copies: bool = False) -> bool:
         """Renames a directory out of the way; false where nothing is there, or that is no rename and not `copies`."""

@@ -16,6 +16,8 @@ from metastore.errors import InvalidInputError
 DEFAULT_DATABASE: Final = "default"
 # Where writers of our Spark library put what replaces a table or partition.
 VERSIONS: Final = "_versions"
+# Where what was dropped is put away, in each root.
+TRASH: Final = ".metastore_trash"
 
 _LOCATION: Final = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/]*))?(?P<path>.*)", re.DOTALL

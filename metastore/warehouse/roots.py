@@ -86,7 +86,7 @@ class Roots:
         self.require([location])
 
     def admit(self, location: str, *, managed: bool) -> str:
-        """Returns the location, normalised, if something may be registered there. No file system is asked.
+        """Returns the location, normalised, if something may be registered there. Links are followed, no more is asked.
 
         `managed`: what the server makes and deletes itself. Raises InvalidInputError, with the rule and the setting.
         """
@@ -99,7 +99,12 @@ class Roots:
             )
         if (scheme == "file" and authority) or authority in (".", "..") or not _AUTHORITY.issuperset(authority):
             raise InvalidInputError(f"location {location} has the authority {authority!r}: write {scheme}:/path")
-        if managed and not self.holding([normal]):
+        place = _Resolver().canonical(normal)
+        if any(paths.is_within(place, paths.join(root, paths.TRASH)) for root in self._resolved):
+            raise InvalidInputError(
+                f"location {location} lies in {paths.TRASH}, where the server keeps what was dropped: choose another"
+            )
+        if managed and not self._holds(place):
             raise InvalidInputError(f"{self._outside(location)}: managed data must lie there")
         return normal
 

@@ -15,7 +15,7 @@ from metastore.services.rules.lookup import get_database, get_table
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import TRASH, FoundFile, Warehouse
+from metastore.warehouse.filesystem import FoundFile, Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 from thrift_idl.gen.metastore.ttypes import CheckFilesResult, FileProblem
 
@@ -158,7 +158,7 @@ class FileCheckService(FileService):
         problems: list[FileProblem] = []
         for root in self._warehouse.roots.all:
             try:
-                found += self._warehouse.children(paths.join(root, TRASH))[1]
+                found += self._warehouse.children(paths.join(root, paths.TRASH))[1]
             except UnavailableError as error:
                 problems.append(FileProblem(root, str(error), "", 0, 0, mendable=False, mended=False))
         numbers = {int(paths.name(text)): text for text in found if paths.name(text).isdecimal()}

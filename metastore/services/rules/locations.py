@@ -30,7 +30,8 @@ def admit_descriptors(roots: Roots, table: Table, new: Iterable[StorageDescripto
     for sd in new:
         for place in places_of(sd):
             # Where the table may lie, so may what is in it.
-            if place not in kept and ("/.." in place or not place.startswith(inside)):
+            apart = "/.." in place or paths.TRASH in place or not place.startswith(inside)
+            if apart and place not in kept:
                 # Rows of a skewed value may lie elsewhere: there, they are never touched.
                 roots.admit(paths.require_not_root(place), managed=managed and place == sd.location)
 
