@@ -141,6 +141,31 @@ def test_what_was_in_a_dropped_table_goes_before_it(
     assert rows(house) == ALL
 
 
+@pytest.mark.parametrize(
+    ("truncated", "drop", "place"),
+    [
+        (("plain", None), ("drop_table", "db", "plain", True), "db.db/plain"),
+        (("plain", None), ("drop_database", "db", True, True), "db.db/plain"),
+        (("days", ["ds=1"]), ("drop_partition", "db", "days", ["1"], True), "db.db/days/ds=1"),
+    ],
+)
+def test_what_was_truncated_does_not_come_back_with_what_is_dropped_meanwhile(
+    truncated: tuple[Any, ...], drop: tuple[Any, ...], place: str, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever truncated has died: what is dropped then has the same directory."""
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
+    house.die_at = "committed"
+    with pytest.raises(Killed):
+        house.call("truncate_table", "db", *truncated)
+    house.die_at = None
+    house.call(*drop)
+    assert not (house.warehouse / place).exists()
+    undrop(house, "db" if drop[0] == "drop_database" else f"db.{truncated[0]}")
+    assert rows(house) == ALL - {place}
+    undrop(house, f"db.{truncated[0]}")
+    assert rows(house) == ALL
+
+
 def test_nothing_is_named(house: House) -> None:
     with pytest.raises(InvalidInputError, match="undrop needs a name"):
         house.call("undrop", UndropRequest(None, None))

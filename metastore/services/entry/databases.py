@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from metastore.domain import events, table_events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
@@ -109,13 +110,17 @@ class DatabaseService(ChangingService):
         """
         if name == DatabaseName(DEFAULT_CATALOG, DEFAULT_DATABASE):
             raise InvalidInputError(f"Can not drop {name} database in catalog {name.catalog}")
+        action = partial(self._drop, name, delete_data, cascade, if_exists)
+        self._journal.carry_out(self._journal.attempt(action))
+
+    def _drop(self, name: DatabaseName, delete_data: bool, cascade: bool, if_exists: bool, _: object) -> list[int]:
         doomed: list[str] = []
         purged: list[str] = []
         with self._store.transaction() as work:
             stored = work.databases.find(name, lock=True)
             if stored is None:
                 if if_exists:
-                    return
+                    return []
                 raise missing_database(name)
             tables = work.tables.find_many(name, work.tables.names(name))
             if not cascade and (tables or work.functions.names(name)):
@@ -152,7 +157,7 @@ class DatabaseService(ChangingService):
             removing += decide_removal(work, self._warehouse, doomed, drop_id=drop_id)
             work.record(*[table_events.drop_table(table_text(table.encoded.decode())) for table in tables])
             work.record(events.drop_database(database_text(database)))
-        self._journal.carry_out(removing)
+        return removing
 
     def _completed(self, work: UnitOfWork, catalog: str, database: Database) -> Database:
         """Completes a database. Those of the default catalog lie in the warehouse, others in their catalog's place

@@ -55,6 +55,9 @@ class IndexService(ChangingService):
 
     def drop(self, table: TableName, name: str, *, delete_data: bool) -> None:
         """Drops an index with the table that holds it. Raises NotFoundError."""
+        self._journal.carry_out(self._journal.attempt(lambda _: self._drop(table, name, delete_data=delete_data)))
+
+    def _drop(self, table: TableName, name: str, *, delete_data: bool) -> list[int]:
         with self._store.transaction() as work:
             stored = work.tables.find(table, lock="change")
             about = work.indexes.about(stored.ref.id) if stored else []
@@ -62,10 +65,9 @@ class IndexService(ChangingService):
             if not holders:
                 raise _missing(table, name)
             (holder,) = work.tables.find_ids(holders, lock=True)
-            removing = drop_with_files(
+            return drop_with_files(
                 work, holder, self._keeping, self._warehouse, delete_data=delete_data, with_its_index=True
             )
-        self._journal.carry_out(removing)
 
 
 def _get(work: UnitOfWork, table: TableName, name: str) -> Index:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from metastore.domain import table_events
@@ -152,6 +153,14 @@ class PartitionWriteService(ChangingService):
 
         Raises NotFoundError when one is missing, unless `if_exists`.
         """
+        action = partial(self._drop, table, names, delete_data, if_exists, purge)
+        removing, encoded = self._journal.attempt(action)
+        self._journal.carry_out(removing)
+        return encoded
+
+    def _drop(
+        self, table: TableName, names: Sequence[str], delete_data: bool, if_exists: bool, purge: bool, _: object
+    ) -> tuple[list[int], EncodedList[Partition]]:
         with self._store.transaction() as work:
             stored = get_table(work, table)
             drop_id = self._keeping.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
@@ -174,8 +183,7 @@ class PartitionWriteService(ChangingService):
                 removing += decide_removal(work, self._warehouse, doomed, table_id=of, root=root, drop_id=drop_id)
             work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
             follow_dropped(work, stored, struct)
-        self._journal.carry_out(removing)
-        return dropped.encoded
+        return removing, dropped.encoded
 
 
 def _found(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None = None) -> StoredTable:

@@ -177,17 +177,20 @@ class TableService(ChangingService):
 
         Raises NotFoundError, InvalidOperationError for what a materialized view or dependent table is made of.
         """
-        with self._store.transaction() as work:
-            removing = drop_with_files(
-                work,
-                get_table(work, table, lock="change"),
-                self._keeping,
-                self._warehouse,
-                delete_data=delete_data,
-                cascade=cascade,
-                purge=purge,
-            )
-        self._journal.carry_out(removing)
+
+        def action(_: object) -> list[int]:
+            with self._store.transaction() as work:
+                return drop_with_files(
+                    work,
+                    get_table(work, table, lock="change"),
+                    self._keeping,
+                    self._warehouse,
+                    delete_data=delete_data,
+                    cascade=cascade,
+                    purge=purge,
+                )
+
+        self._journal.carry_out(self._journal.attempt(action))
 
 
 def _place(work: UnitOfWork, table: Table, roots: Roots) -> int:

@@ -97,9 +97,12 @@ def decide_removal(
     """Decides that what was dropped with this transaction goes; directories that it leaves empty below `root`, too.
 
     `reason`: of what is UNDONE, only empty directories go. `drop_id`: it is put away, and can be taken back. Outside of
-    the roots, nothing goes. Returns the ids of the operations, to be carried out after the commit.
+    the roots, nothing goes. Returns the ids of the operations, to be carried out after the commit. Raises
+    InTheWayError where a place is being emptied: what goes of it does not come back with it.
     """
     inside = [paths.canonical(text) for text in warehouse.roots.holding(places)]
+    if inside and (emptied := work.file_operations.emptying(inside)):
+        raise InTheWayError(emptied)
     new = [NewOperation("remove", text, reason) for text in inside]
     above = paths.canonical(root) if root else ""
     return work.file_operations.decide(new, table_id, above, drop_id, swallowing=True)

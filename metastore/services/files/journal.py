@@ -229,10 +229,11 @@ class Journal:
                     "other objects of the catalog lie there" if used_by else "it is no place below a root of the server"
                 )
                 log.info("%s is not deleted: %s", operation.location, why)
-                kept.append(operation.id)
+                kept.append(operation)
         if kept:
-            work.file_operations.done(kept)
-        return [operation for operation in claimed if operation.id not in kept]
+            work.file_operations.leave(kept)
+        left = {operation.id for operation in kept}
+        return [operation for operation in claimed if operation.id not in left]
 
     def _performed(self, claimed: Sequence[FileOperation], failed: dict[int, Failure]) -> list[int]:
         """First all goes where it belongs or out of the way, then what was put away goes, unless it can be taken back.
@@ -273,7 +274,7 @@ class Journal:
 
         def decide(work: UnitOfWork) -> list[int]:
             work.file_operations.alone()
-            work.file_operations.done([number])
+            work.file_operations.end([number], {})
             moves = work.file_operations.moves_of(made)
             places = list(
                 dict.fromkeys(paths.canonical(text) for place in made for text in (place, follow(place, moves)))

@@ -28,6 +28,14 @@ MADE_BY_OTHERS: Final = text("""
     )
 """)
 
+# Where something still goes of what lies there.
+EMPTIED: Final = f"""
+    WITH emptied AS MATERIALIZED (
+        SELECT id, location FROM file_operations WHERE ({IN_THE_WAY}) AND reason = 'truncated'
+    )
+    SELECT id FROM emptied WHERE location = ANY (cast(%(places)s AS text[]))
+"""  # noqa: S608 - only constants of the schema
+
 # What comes to a place before anything is removed there, or leaves it, or goes of it: what was decided earlier.
 EARLIER: Final = f"""
     SELECT FROM (SELECT * FROM file_operations WHERE {IN_THE_WAY}) AS earlier

@@ -14,7 +14,7 @@ from metastore.storage.postgres import clock
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
-from metastore.storage.queries.places import ALONE, EARLIER, MADE_BY_OTHERS, MOVES, SHARE, in_the_way
+from metastore.storage.queries.places import ALONE, EARLIER, EMPTIED, MADE_BY_OTHERS, MOVES, SHARE, in_the_way
 from metastore.storage.schema import drops, file_operations
 
 MAKE: Final = "make"
@@ -192,6 +192,10 @@ _DONE = """
     )
     DELETE FROM file_operations WHERE id = ANY (cast(:ids AS bigint[])) AND kind <> 'move'
 """
+_LEAVE = text("""
+    DELETE FROM file_operations WHERE (id, decided_at) IN (
+        SELECT * FROM unnest(cast(:ids AS bigint[]), cast(:decided AS timestamptz[])))
+""")
 _PUT_AWAY = Prepared(
     "put_away",
     text("""
@@ -308,6 +312,10 @@ class FileOperations:
         """Ids of what is to be moved or removed at these places, below or above them."""
         return [row[0] for row in run(self._connection, _IN_THE_WAY, places=array_literal(places))]
 
+    def emptying(self, places: Sequence[str]) -> list[int]:
+        """Ids of what still goes of what lies at these places."""
+        return [row[0] for row in run(self._connection, EMPTIED, places=array_literal(places))]
+
     def claim(self, ids: Sequence[int], *, mine: bool = False) -> list[FileOperation]:
         """Returns those that nobody else is at, for this long, the deepest first. `mine`: what the caller has decided.
 
@@ -334,8 +342,7 @@ class FileOperations:
         self._connection.execute(_RENEW, {"ids": list(ids), "lease": clock.LEASE})
 
     def end(self, done: Sequence[int], failed: Mapping[int, Failure]) -> None:
-        """Some are done, others failed, and will be tried again later, the parked ones only where that is asked for.
-        Commits by itself."""
+        """Some are done, others failed, and will be tried again later, the parked ones only where that is asked for."""
         if done:
             self._connection.execute(text(f"{UNHURRIED}; {_DONE}"), {"ids": list(done)})
         if failed:
@@ -343,9 +350,10 @@ class FileOperations:
             given = {"ids": list(failed), "errors": errors, "parked": parked, "lease": clock.LEASE}
             self._connection.execute(text(f"{UNHURRIED}; {_FAILED}"), given)
 
-    def done(self, ids: Iterable[int]) -> None:
-        """Forgets them, but where things were moved to: clients may know the old place still."""
-        self._connection.execute(text(_DONE), {"ids": list(ids)})
+    def leave(self, claimed: Sequence[FileOperation]) -> None:
+        """Forgets removals, but those that have been decided anew since they were claimed."""
+        given = {"ids": [one.id for one in claimed], "decided": [one.decided_at for one in claimed]}
+        self._connection.execute(_LEAVE, given)
 
     def moved(self, table_id: int, since: datetime | None = None) -> list[FileOperation]:
         """Lists where directories of a table were, and went, the latest last; all that are known, or since then."""
