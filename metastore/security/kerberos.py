@@ -169,6 +169,13 @@ class Gssapi:
         chosen = choice[0] if len(choice) >= 4 else 0
         if chosen not in PROTECTIONS.values() or not chosen & self._kerberos.offer:
             raise RefusedError("No common protection layer between client and server (METASTORE_KERBEROS_PROTECTION)")
+        if (
+            chosen > 1
+            and not self._context.actual_flags & self._kerberos.gssapi.RequirementFlag.out_of_sequence_detection
+        ):
+            raise RefusedError(
+                "A protected client must ask for sequence detection (RFC 4752): else calls can be doubled"
+            )
         principal = str(self._context.initiator_name)
         realm = str(self._context.target_name).rpartition("@")[2]
         user = self._kerberos.short_names.user(principal, realm)

@@ -88,3 +88,17 @@ def test_a_client_that_does_not_ask_for_our_key_is_refused(realm: Any, environme
         token = gssapi.SecurityContext(name=name, usage="initiate", flags=flags).step()
     with pytest.raises(RefusedError, match="the client must ask for mutual authentication"):
         kerberos.begin().step(token)
+
+
+def test_who_asks_for_protection_asks_for_it_against_doubled_calls(realm: Any, environment: Any) -> None:
+    import gssapi
+
+    kerberos = Kerberos(Path(realm.keytab), "DEFAULT", "integrity")
+    with ticket_of(realm, "alice"):
+        name = gssapi.Name("hive@localhost", gssapi.NameType.hostbased_service)
+        flags = gssapi.RequirementFlag.mutual_authentication | gssapi.RequirementFlag.integrity
+        client, server = gssapi.SecurityContext(name=name, usage="initiate", flags=flags), kerberos.begin()
+        client.step(server.step(client.step()))
+        client.unwrap(server.step(b""))
+    with pytest.raises(RefusedError, match="must ask for sequence detection"):
+        server.step(client.wrap(b"\x02\x00\xff\xff", encrypt=False).message)
