@@ -25,7 +25,7 @@ from spark_client.write.placement import (
     own_directory,
     table_root,
 )
-from spark_client.write.snapshot import Directories, Snapshot, Values, same_layout, take_snapshot, with_publications
+from spark_client.write.snapshot import Snapshot, Values, same_layout, take_snapshot, with_publications
 from spark_client.write.staging import StagedFile
 
 _log = logging.getLogger(__name__)
@@ -40,7 +40,6 @@ class Write:
     overwrite: bool
     whole: bool = False  # overwrites all partitions below the static values, also those that receive no rows
     replaces: Collection[Values] | None = None  # overwrites these, and no others
-    directories: Directories = field(default_factory=dict)  # of some of these, only such skew directories
     note: Mapping[str, str] = field(default_factory=dict)  # parameters for the partitions that it brings rows to
     strict: bool = False  # its rows are of the table as it was: an append must not meet another writer either
 
@@ -133,7 +132,6 @@ class Commit:
             self._in_place,
             self._skews,
             write.note,
-            write.directories,
         )
         placement = placer.plan(staged, self._granted(placer, staged), self._contents(placer.replaced(staged)))
         self._lease.share(placement.shared)

@@ -25,7 +25,7 @@ from spark_client.table.partition_spec import DynamicPartitions, resolve_partiti
 from spark_client.table.settings import max_file_size
 from spark_client.write.buckets import write_buckets
 from spark_client.write.commit import Commit, Write
-from spark_client.write.kept_buckets import keep_buckets
+from spark_client.write.kept_parts import keep_parts
 from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files
 from spark_client.write.micro_batch import micro_batch
 from spark_client.write.publication import publish
@@ -58,9 +58,8 @@ class Insert:
     whole: bool = False
     # Overwriting replaces just these partitions, also those of them that receive no rows; rows must be of these.
     replaces: Collection[Values] | None = None
-    # Of partitions in `replaces`, the numbers of the skew directories that alone are replaced; or of the buckets.
-    directories: Directories = field(default_factory=dict)
-    buckets: Directories = field(default_factory=dict)
+    # Of partitions in `replaces`, the numbers of the skew directories, or of the buckets, that alone are replaced.
+    parts: Directories = field(default_factory=dict)
     # The table as it was when the rows were chosen: what has changed since is a conflict, of an append, too.
     seen: tuple[Table, Snapshot] | None = None
     # Bytes; otherwise the session or the table says it.
@@ -119,7 +118,6 @@ class _Running:
             insert.overwrite,
             insert.whole,
             replaces=insert.replaces,
-            directories=insert.directories,
             strict=seen is not None,
             note=batch.note if batch else {},
         )
@@ -162,10 +160,10 @@ class _Running:
             size = insert.max_file_size or max_file_size(context.spark, write.table)
             if write.table.buckets.count:
                 self.staged = write_buckets(context, write, self._rows, self._snapshot, *place, max_size=size)
-                self.staged = keep_buckets(context, write.table, self.staged, self._snapshot, insert.buckets, place[0])
             else:
                 most = self._most_directories(exceptions)
                 self.staged = write_staging(write.table, self._rows, number, *place, max_size=size, most=most)
+            self.staged = keep_parts(context, write.table, self.staged, self._snapshot, insert.parts, place[0])
             context.on_step("staged")
             if self._spec.dynamic and insert.replaces is None:
                 check_dynamic_partitions(context.spark, self.staged)

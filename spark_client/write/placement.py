@@ -14,11 +14,10 @@ from itertools import chain, groupby
 
 from metastore.client.structs import NOT_SKEWED, PublishMode, PublishPartition, Rename, Skew, Table
 from metastore.domain.skew_places import flat_prefixes, inside, is_flat, skew_directories
-from spark_client.errors import WriteFailedError
 from spark_client.table.directory_names import directory_path
 from spark_client.table.paths import is_below, name_of, parent
 from spark_client.table.skew_layout import DIRECTORIES, FLAT, LAYOUT
-from spark_client.write.snapshot import Directories, Existing, Snapshot, Values
+from spark_client.write.snapshot import Existing, Snapshot, Values
 from spark_client.write.staging import StagedFile
 
 # The write that changed a partition last, in its parameters: how a writer recognises its own publication.
@@ -83,8 +82,7 @@ class Placer:
     """Plans one write; `required` are the partitions that the statement is about even if they receive no rows.
 
     `in_place`: what is overwritten keeps its directory, as tools expect that know `ds=1` only. `skews`: of partitions
-    that are brought and do not have the table's. `note`: parameters for all of them. `directories`: those that alone
-    are overwritten, not in place.
+    that are brought and do not have the table's. `note`: parameters for all of them.
     """
 
     table: Table
@@ -95,7 +93,6 @@ class Placer:
     in_place: bool = False
     skews: Mapping[Values, Skew] = field(default_factory=dict)
     note: Mapping[str, str] = field(default_factory=dict)
-    directories: Directories = field(default_factory=dict)
 
     def wishes(self, staged: Iterable[StagedFile]) -> list[str]:
         """Returns the directories in Hive's layout, `ds=1`, that new partitions would like to be in."""
@@ -132,8 +129,6 @@ class Placer:
         return joined(
             self._append(values, files, existing, granted)
             if (existing := self.snapshot.get(values)) and not self.overwrite
-            else self._exchange(values, files, existing, self.directories[values])
-            if existing and values in self.directories
             else self._bring(values, files, existing, granted, contents or {})
             for values, files in self._by_values(staged).items()
         )
@@ -178,34 +173,6 @@ class Placer:
             empty=() if files else (location,),
             publications=(publication,),
             retired=tuple(away.values()),
-        )
-
-    def _exchange(
-        self, values: Values, files: list[StagedFile], existing: Existing, directories: Set[int]
-    ) -> Placement:
-        """Returns some directories of a partition anew; the others stay where they are."""
-        skew, numbers = existing.skew, _numbers(files)
-        if not directories >= set(numbers):
-            raise WriteFailedError(f"rows of {list(values)} have come to directories of heavy values; run it again")
-        location = self._own(values) if 0 in directories else existing.location
-        targets = self._directories(self._own(values), skew, existing)
-        changed = {tuple(skew.values[number - 1]) for number in directories if number}
-        kept = {value: place for value, place in skew.locations.items() if value not in changed}
-        publication = PublishPartition(
-            values=values,
-            mode=PublishMode.OVERWRITE,
-            location=location,
-            skewed_locations={**kept, **_locations(skew, targets, numbers)},
-            expected_version=existing.version,
-            # How many rows and files there are now is not known.
-            parameters={key: text for key, text in self._parameters(files, targets).items() if key not in _COUNTS},
-            skew=self._published(skew),
-        )
-        return Placement(
-            moves=_by_directory(files, targets),
-            marked=self._marked(location, targets),
-            empty=(location,) if 0 in directories and 0 not in numbers else (),
-            publications=(publication,),
         )
 
     def _stays(self, existing: Existing) -> bool:

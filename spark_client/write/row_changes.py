@@ -28,7 +28,7 @@ from spark_client.table.column_defaults import column_defaults, generated_column
 from spark_client.table.settings import is_in_place
 from spark_client.write.bucket_hash import bucket_number
 from spark_client.write.insert import Insert, failures_as_one_line, insert_all
-from spark_client.write.kept_buckets import with_known_buckets
+from spark_client.write.kept_parts import is_small, with_known_buckets
 from spark_client.write.partition_rows import (
     check_names,
     in_directories,
@@ -149,14 +149,12 @@ class _Rows:
     def _insert(
         self, rows: DataFrame, replaces: Collection[Values] | None = None, parts: Directories | None = None
     ) -> Insert:
-        by_bucket = bool(self._table.buckets.count)
         return Insert(
             self._table.full_name,
             rows,
             overwrite=replaces is not None,
             replaces=replaces,
-            directories={} if by_bucket else parts or {},
-            buckets=parts or {} if by_bucket else {},
+            parts=parts or {},
             seen=(self._table, self._seen),
         )
 
@@ -219,7 +217,8 @@ class _Rows:
             return []
         if table.buckets.count:
             return with_known_buckets(context, table, touched, self._seen)
-        kept = [values for values in touched if has_directories_of(table, self._seen[values])]
+        seen = self._seen
+        kept = [values for values in touched if has_directories_of(table, seen[values]) and is_small(seen[values])]
         names_outside = Files(context.spark).names([self._seen[values].location for values in kept])
         return [values for values, names in zip(kept, names_outside, strict=True) if not names]
 

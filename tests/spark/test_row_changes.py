@@ -104,6 +104,7 @@ def test_only_skew_directories_with_such_rows_are_written(
             assert partition
             places = {"": f"{partition.location}/HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"}
             places |= {value[0]: place for value, place in partition.skew.locations.items()}
+            assert all(place.startswith(f"{partition.location}/") for place in places.values())
             return {value: files_below(place) for value, place in places.items()}
 
         before = files()
@@ -129,6 +130,26 @@ def test_only_skew_directories_with_such_rows_are_written(
     assert changed("DELETE FROM {t} WHERE b % 2 = 0", known) == {"2", "3", ""}
     metastore.clean("default", table_name, grace=0)
     assert set(rows(spark, table_name)) == known
+
+
+def test_others_find_all_directories_of_a_table_below_its_location(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b INT) SKEWED BY (a) ON (1, 2, 3) STORED AS DIRECTORIES")
+    spark.sql(f"INSERT INTO {table_name} SELECT id % 5, id FROM range(10)")
+    known = {(n % 5, n) for n in range(10)}
+    for statement, gone, come in (
+        ("DELETE FROM {t} WHERE b = 1", {(1, 1)}, set()),
+        ("UPDATE {t} SET a = 9 WHERE b = 4", {(4, 4)}, {(9, 4)}),
+        ("UPDATE {t} SET a = 3 WHERE b = 2", {(2, 2)}, {(3, 2)}),
+        ("DELETE FROM {t} WHERE a IN (0, 4, 9)", {(0, 0), (0, 5), (9, 4), (4, 9)}, set()),
+    ):
+        spark.sql(statement.format(t=table_name))
+        known = known - gone | come
+        location = metastore.get_table("default", table_name).location
+        below = spark.read.option("recursiveFileLookup", "true").parquet(location or "")
+        assert sorted(map(tuple, below.collect())) == sorted(known)
+        assert rows(spark, table_name) == sorted(known, key=repr)
 
 
 def test_only_buckets_with_such_rows_are_written(

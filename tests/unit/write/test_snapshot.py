@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from metastore.client.structs import Column, Skew, Storage, Table, VisibleWrites
 from metastore.domain.buckets import Buckets
-from spark_client.write.kept_buckets import can_keep
+from spark_client.write.kept_parts import can_keep
 from spark_client.write.snapshot import Existing
 
 EXISTING = Existing("file:/t", 1, Skew(), Storage("", "", ""), {}, Buckets())
