@@ -22,6 +22,7 @@ log = logging.getLogger("metastore.security")
 
 _SCHEME: Final = "scrypt"
 _COST, _BLOCK, _PARALLEL = 2**14, 8, 1  # 16 MiB and some 40 ms (RFC 7914's parameters N, r, p)
+_AT_ONCE: Final = 4  # that are checked in a process: anybody may ask for one, and each takes its 16 MiB
 _SALT: Final = 16  # bytes
 _LONGEST: Final = 8 * 1024  # bytes of a name or password: a JWT is about one kilobyte
 WRONG: Final = "Error validating the login: the user is unknown or the password is wrong"
@@ -81,6 +82,7 @@ class PasswordFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
+        self._turns = threading.BoundedSemaphore(_AT_ONCE)
         self._seen: tuple[int, int] | None = None
         self._users: dict[str, str] = {}
         self._nobodys = hashed(secrets.token_hex(16))
@@ -88,7 +90,8 @@ class PasswordFile:
     def check(self, user: str, password: str) -> Identity | None:
         """Takes as long for users that are not there."""
         stored = self.users().get(user, self._nobodys)
-        fits = matches(stored, password)
+        with self._turns:
+            fits = matches(stored, password)
         return Identity(user, PASSWORD) if fits and stored is not self._nobodys else None
 
     def users(self) -> dict[str, str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import stat
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from metastore.errors import NotFoundError
+from metastore.security import passwords
 from metastore.security.passwords import PasswordFile, matches
 
 
@@ -36,3 +38,26 @@ def test_what_somebody_left_who_died_at_it_is_taken_over(tmp_path: Path) -> None
     with pytest.raises(NotFoundError, match="no user carol"):
         file.remove("carol")
     assert [each.name for each in tmp_path.iterdir()] == ["users"]
+
+
+def test_few_are_checked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody may ask for it, and each takes 16 MiB."""
+    running, most, counting = 0, 0, threading.Lock()
+    full = threading.Barrier(passwords._AT_ONCE)
+
+    def matches(_stored: str, _password: str) -> bool:
+        nonlocal running, most
+        with counting:
+            running += 1
+            most = max(most, running)
+        full.wait(60)
+        with counting:
+            running -= 1
+        return False
+
+    file = PasswordFile(tmp_path / "users")
+    monkeypatch.setattr(passwords, "matches", matches)
+    many = 3 * passwords._AT_ONCE
+    with ThreadPoolExecutor(many) as threads:
+        assert list(threads.map(lambda _: file.check("alice", "guess"), range(many))) == [None] * many
+    assert most == passwords._AT_ONCE
