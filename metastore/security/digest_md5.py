@@ -14,7 +14,8 @@ from typing import Final
 from metastore.identity import Identity, RefusedError
 
 REALM: Final = "default"
-_DIRECTIVE: Final = re.compile(r'\s*([a-zA-Z-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,\s"]*))\s*(?:,|$)')
+# Nothing that has matched is given back: else somebody who is not known could have it tried for minutes.
+_DIRECTIVE: Final = re.compile(r'\s*+([a-zA-Z-]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^,\s"]*+))\s*+(?:,|$)')
 
 Secret = Callable[[bytes], tuple[bytes, Identity]]
 """The secret (`secret_of`) behind an identifier, and whose token it is. Raises RefusedError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 
 import pytest
 
@@ -48,3 +49,14 @@ def test_a_changed_word_is_seen(word: bytes, instead: bytes) -> None:
     with pytest.raises(RefusedError):
         asked.step(said.replace(word, instead, 1))
     assert asked.identity is None
+
+
+@pytest.mark.parametrize("said", [b"a=" + b" " * 65_000 + b'"x', b"a" * 65_000, b'a="' + b"\\" * 65_000])
+def test_what_is_made_to_be_tried_for_long_is_not(said: bytes) -> None:
+    """It would take a minute, while which the process does nothing else."""
+    begun = server()
+    begun.step(b"")
+    before = time.thread_time()
+    with pytest.raises(RefusedError, match="malformed"):
+        begun.step(said)
+    assert time.thread_time() - before < 5
