@@ -11,9 +11,10 @@ from metastore.domain.partition_names import DEFAULT_PARTITION
 
 Value = tuple[str, ...]
 
-_INTEGER = re.compile(r"\s*([+-]?)0*([0-9]+)\s*")
-_DECIMAL = re.compile(r"\s*([+-]?)0*([0-9]*)(?:\.([0-9]*))?\s*")
-_SCIENTIFIC = re.compile(r"\s*[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*[eE][+-]?[0-9]{1,2}\s*")
+# Nothing is given back: a long text that is no number is not tried again and again.
+_INTEGER = re.compile(r"\s*+([+-]?)([0-9]++)\s*+")
+_DECIMAL = re.compile(r"\s*+([+-]?)([0-9]*+)(?:\.([0-9]*+))?\s*+")
+_SCIENTIFIC = re.compile(r"\s*+[+-]?(?=\.?[0-9])[0-9]*+\.?[0-9]*+[eE][+-]?[0-9]{1,2}\s*+")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -26,12 +27,12 @@ def as_written(type_string: str, text: str) -> str:
     if text == DEFAULT_PARTITION:
         return text
     if kind is KeyKind.INTEGER and (whole := _INTEGER.fullmatch(text)):
-        return _signed(whole[1], whole[2])
+        return _signed(whole[1], whole[2].lstrip("0") or "0")
     if kind is KeyKind.DECIMAL and _SCIENTIFIC.fullmatch(text):  # as Spark writes those of many digits
         text = format(Decimal(text), "f")
     if kind is KeyKind.DECIMAL and (found := _DECIMAL.fullmatch(text)) and (found[2] or found[3]):
-        fraction = (found[3] or "").rstrip("0")
-        return _signed(found[1], f"{found[2] or '0'}.{fraction}" if fraction else found[2] or "0")
+        whole_part, fraction = found[2].lstrip("0") or "0", (found[3] or "").rstrip("0")
+        return _signed(found[1], f"{whole_part}.{fraction}" if fraction else whole_part)
     if kind is KeyKind.DATE and (day := sort_key(kind, text)) and _DATE.fullmatch(day):
         return day
     if kind is KeyKind.BOOLEAN:

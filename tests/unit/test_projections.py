@@ -109,6 +109,12 @@ def test_like_is_sqls(pattern: str, text: str) -> None:
     assert bool(like(pattern).fullmatch(text)) is matches(pattern[:6], text[:8]) or len(pattern) > 6 or len(text) > 8
 
 
+def test_no_pattern_takes_long() -> None:
+    """If every place were tried for each part, there would be no end of it."""
+    assert not like("%a" * 100 + "%b").fullmatch("a" * 4_000)
+    assert like("%a" * 100 + "%b").fullmatch("a" * 4_000 + "b")
+
+
 def test_a_table_that_is_read_does_not_say_that_it_is_temporary() -> None:
     stored = Table("t", "d", temporary=None)
     assert Table().temporary is False

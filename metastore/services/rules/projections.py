@@ -63,9 +63,12 @@ def _with_numbers(table: Table) -> Table:
 
 
 def like(pattern: str) -> re.Pattern[str]:
-    """Compiles SQL's LIKE without an escape character: `%` and `_`."""
-    wild = {"%": ".*", "_": "."}
-    return re.compile("".join(wild.get(text) or re.escape(text) for text in pattern), re.DOTALL)
+    """Compiles SQL's LIKE without an escape character, `%` and `_`, for `fullmatch`. What lies between two `%` is taken
+    where it is first found, and no other place is tried: a pattern takes no longer than it and its text are long.
+    """
+    first, *rest = ("".join("." if text == "_" else re.escape(text) for text in part) for part in pattern.split("%"))
+    between = "".join(f"(?>.*?{part})" for part in rest[:-1])
+    return re.compile(first + between + "".join(f".*{part}" for part in rest[-1:]), re.DOTALL)
 
 
 def _add(tree: Tree, struct: type[Any], whole: str, path: list[str]) -> None:

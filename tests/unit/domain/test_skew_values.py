@@ -26,6 +26,7 @@ from metastore.domain.skew_values import as_written, distinct_values, typed_plac
         ("decimal(6,2)", "1.50", "1.5"),
         ("decimal(6,2)", "-01.00", "-1"),
         ("decimal(6,2)", ".5", "0.5"),
+        ("decimal(6,2)", "00", "0"),
         ("decimal(6,2)", ".", "."),
         ("decimal(6,2)", "-0.00", "0"),
         ("decimal(38,0)", "1E+3", "1000"),
@@ -74,3 +75,10 @@ def test_values_and_places_are_merged() -> None:
     assert distinct_values(types, [["01", "a"], ["1", "A"], ["1", "a"]]) == [["1", "a"], ["1", "A"]]
     places = {("01", "a"): "file:/x", ("1",): "file:/short"}
     assert typed_places(types, places) == {("1", "a"): "file:/x", ("1",): "file:/short"}
+
+
+@pytest.mark.parametrize("type_string", ["int", "decimal(6,2)"])
+@pytest.mark.parametrize("text", ["0" * 5_000_000 + "x", "1" * 5_000_000 + "x"])
+def test_a_long_text_that_is_no_number_takes_no_long_time(type_string: str, text: str) -> None:
+    """With the square of its length, it would be days."""
+    assert as_written(type_string, text) == text
