@@ -50,7 +50,7 @@ def test_a_changed_word_is_seen(word: bytes, instead: bytes) -> None:
     assert asked.identity is None
 
 
-@pytest.mark.parametrize("said", [b"a=" + b" " * 5_000_000 + b'"x', b"a" * 5_000_000])
+@pytest.mark.parametrize("said", [b"a=" + b" " * 5_000_000 + b'"x', b"a" * 5_000_000], ids=["blanks", "a name"])
 def test_what_is_made_to_be_tried_for_long_is_not(said: bytes) -> None:
     """With the square of its length, it would be days: of the 64 KB that are taken, a minute for the whole process."""
     begun = server()
