@@ -77,12 +77,15 @@ def main() -> None:
 @click.option("--readers", default=2, show_default=True)
 @click.option("--rounds", default=100, show_default=True, help="Of eight overwriters at once, and four readers.")
 @click.option("--changes", is_flag=True, help="Also of DELETE, UPDATE, MERGE, streams …: a driver each.")
+@click.option("--seconds", default=86_400, show_default=True, help="No writer that is to be killed begins after them.")
 @click.option("--first", default=0, show_default=True, help="Number of the first write: what it is, and when it dies.")
-def crash_command(kills: int, in_place: int, readers: int, rounds: int, first: int, *, changes: bool) -> None:
+def crash_command(
+    kills: int, in_place: int, readers: int, rounds: int, seconds: int, first: int, *, changes: bool
+) -> None:
     """Kills writers at every step, and lets writers race."""
     set_java_options()  # drivers live for seconds
     wrong: list[str] = []
-    how: dict[str, Any] = {"first": first, "tell": lambda text: click.echo(text, err=True)}
+    how: dict[str, Any] = {"first": first, "seconds": seconds, "tell": lambda text: click.echo(text, err=True)}
     with started() as (_, spark, metastore):
         if kills:
             figures = crash(spark, metastore, made(spark), kills, readers=readers, changes=changes, **how)

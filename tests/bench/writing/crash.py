@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import time
 from collections import Counter
@@ -100,6 +101,7 @@ def crash(
     in_place: bool = False,
     changes: bool = False,
     first: int = 0,
+    seconds: float = math.inf,
     tell: Callable[[str], object] = lambda _: None,
 ) -> Figures:
     """`table` of the database `default` has the columns id, k and the partition column p, and is empty.
@@ -107,7 +109,7 @@ def crash(
     In place, a partition is between two renames for a moment, in which readers see nothing of it: there, each kill is
     followed by a clean-up, and only then what is visible is looked at. `changes`: also of DELETE, UPDATE and MERGE, and
     of batches of a stream, which is started again when it was killed. `first` is the number of the first write, which
-    says what it is and where it is killed; `tell` gets a line for each.
+    says what it is and where it is killed; none begins after so many `seconds`. `tell` gets a line for each.
     """
     figures, began, history = Figures(), time.monotonic(), History()
     with (
@@ -116,15 +118,14 @@ def crash(
     ):
         figures.tally = tally
         for number in itertools.count(first):
-            if figures.kills.total() >= kills:
+            if figures.kills.total() >= kills or time.monotonic() - began > seconds:
                 break
             order = _order(number, CHANGES if changes else KINDS, in_place=in_place)
             order |= {"table": f"default.{table}", "old": min(history.state, default=-1)}
             kind, step = order["kind"], order["step"] or "by chance"
             history.begin(wanted := _wanted(kind, history.state, number, order["old"]))
             fate = write(**order)
-            if in_place:
-                figures.cleaned_files += clean(spark, metastore, table)
+            figures.cleaned_files += clean(spark, metastore, table) if in_place else 0
             _end(spark, table, history)
             figures.count(kind, step, killed=fate == KILLED, visible=history.state == wanted)
             tell(f"{number} {kind}, {step} {order['number']}: {fate}, {sorted(history.state)}")
@@ -133,8 +134,8 @@ def crash(
                 fate = write(**order | {"step": "", "delay": None})
                 _end(spark, table, history)
                 assert (fate, history.state) == (DONE, wanted), (fate, history.state, wanted)
-            if number % 10 == 9:  # Dead writers go at once, what is replaced stays for the readers.
-                metastore.clean("default", table, grace=600)
+            if number % 10 == 9:
+                metastore.clean("default", table, grace=600)  # of dead writers; the readers may need what is replaced
     figures.cleaned_files += clean(spark, metastore, table)
     figures.unreferenced = unreferenced(spark, metastore, "default", table)
     assert read(spark, table) == history.state
