@@ -146,7 +146,7 @@ def _of_table(context: Context, statement: OfTable) -> DataFrame:
         case "DESCRIBE":
             return describe(context, table, statement)
         case "ALTER":
-            # Spark wants views to be called so; some versions also where one is dropped.
+            # Spark wants views to be called so; before 4.2 also where one is dropped.
             return spark_sql(context, f"ALTER VIEW {_behind_kind(statement)}")
         case "DROP TABLE":
             return spark_sql(context, f"DROP VIEW {statement.table}")
