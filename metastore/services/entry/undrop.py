@@ -290,8 +290,7 @@ def _check_new_name(wanted: Wanted, drop: Drop) -> None:
 
 def _beginning(work: UnitOfWork, drop: Drop, wanted: Wanted) -> list[str]:
     """Returns the names of those partitions of a drop that begin as is wanted."""
-    names = work.drops.partition_names(drop.id)
-    return [name for name in names if f"{name}/".startswith(f"{wanted.partition.strip('/')}/")]
+    return work.drops.partition_names(drop.id, f"{wanted.partition.strip('/')}/")
 
 
 def _nothing(wanted: Wanted) -> NotFoundError:

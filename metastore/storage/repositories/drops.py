@@ -196,7 +196,9 @@ _LEFT = text("""
     UPDATE drops SET partitions = (SELECT count(*) FROM dropped_partitions WHERE drop_id = :drop_id)
     WHERE id = :drop_id RETURNING partitions
 """)
-_NAMES = text("SELECT name FROM dropped_partitions WHERE drop_id = :drop_id ORDER BY name")
+_NAMES = text("""
+    SELECT name FROM dropped_partitions WHERE drop_id = :drop_id AND starts_with(name || '/', :beginning) ORDER BY name
+""")
 
 # Rows go back as they were, but for those of a dependency that is there no more.
 _RELATIONS: Final = {
@@ -336,9 +338,9 @@ class Drops:
         for relation in _KEEP_DATABASE:
             self._connection.execute(_ROWS_BACK[relation], {"drop_id": drop_id, "ids": None})
 
-    def partition_names(self, drop_id: int) -> list[str]:
-        """Lists the partitions of a drop."""
-        return list(self._connection.execute(_NAMES, {"drop_id": drop_id}).scalars())
+    def partition_names(self, drop_id: int, beginning: str = "") -> list[str]:
+        """Lists the partitions of a drop whose names, with a slash behind them, begin so."""
+        return list(self._connection.execute(_NAMES, {"drop_id": drop_id, "beginning": beginning}).scalars())
 
     def taken(self, drop_id: int, table_id: int, names: Sequence[str] | None) -> str | None:
         """Returns the first partition of a drop, or of those named, whose name another one has now."""
