@@ -72,6 +72,7 @@ _EXCEPTIONS: dict[type[MetastoreError], tuple[type[TException], ...]] = {
 
 
 _UNDECLARED: Final[str] = TApplicationException.__name__
+_LONGEST: Final = 8_000  # characters of a message
 
 
 class Declared:
@@ -124,10 +125,13 @@ def all_told(results: Iterable[Any]) -> list[str]:
 
 
 def text_of(error: Exception) -> str:
-    """Returns the user's message, one line whatever it quotes. Of an error nobody foresaw, its kind as well."""
+    """Returns the user's message, one line whatever it quotes, without the middle of what is very long. Of an error
+    nobody foresaw, its kind as well."""
     message = str(error)
     if not isinstance(error, MetastoreError):
         message = f"{type(error).__name__}: {getattr(error, 'message', None) or message}"
+    if len(message) > _LONGEST:  # as somebody's name may be; what to do about it often stands at the end
+        message = f"{message[: _LONGEST // 2]} … {message[-_LONGEST // 2 :]}"
     return " ".join(message.splitlines())
 
 
