@@ -16,6 +16,7 @@ from sqlalchemy import text
 from metastore.app import Application
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.errors import ConnectionLostError
+from metastore.services.files import journal
 from metastore.settings import Settings
 from metastore.storage.postgres import clock
 from metastore.storage.repositories.file_operations import UNHURRIED, FileOperation, FileOperations
@@ -312,6 +313,23 @@ def test_a_name_that_is_used_again_does_not_meet_what_is_left(house: House, step
     house.recover()
     house.agrees()
     assert rows(house) == {"db.db/days/ds=2"}
+
+
+def test_what_is_dropped_while_others_move_into_it_goes_as_soon_as_they_are_there(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "LEASE", timedelta(minutes=1))
+    monkeypatch.setattr(journal, "_PATIENCE", 3.0)
+
+    def meanwhile(_: str) -> None:
+        monkeypatch.setattr(house.application.journal, "_step", house.step)
+        house.call("drop_table", "db", "more", True)
+
+    monkeypatch.setattr(house.application.journal, "_step", meanwhile)
+    house.call("exchange_partition", {"ds": "1"}, "db", "days", "db", "more")
+    house.call("create_table", table("db", "more", KEYS))
+    assert list((house.warehouse / "db.db/more").iterdir()) == []
+    house.agrees()
 
 
 def test_a_directory_of_two_is_dropped_by_the_second_while_the_first_leaves_it(

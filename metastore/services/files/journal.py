@@ -157,9 +157,13 @@ class Journal:
             log.warning("left to the background: %s", error)
             failed[0] = Failure(str(error), parked=False)
             return failed
-        # What lies around others goes after them.
+        # What lies around others goes after them: ours now, or whenever they are done, by whoever comes then.
         behind = [number for number in ids if number not in {operation.id for operation in claimed}]
-        return failed | self.carry_out(behind, mine=mine) if done and behind else failed
+        if done and behind:
+            return failed | self.carry_out(behind, mine=mine)
+        if mine and behind:
+            self._noted(lambda work: work.file_operations.give_up(behind))
+        return failed
 
     def overdue(self, table_ids: Sequence[int] | None) -> list[FileOperation]:
         """Returns what was dropped or truncated, of these tables or of all, whose files are there and nobody is at."""

@@ -36,6 +36,12 @@ EMPTIED: Final = f"""
     SELECT id FROM emptied WHERE location = ANY (cast(%(places)s AS text[]))
 """  # noqa: S608 - only constants of the schema
 
+# What its decider does not do: others have to be done before.
+FREED: Final = text("""
+    UPDATE file_operations SET lease_ends_at = NULL
+    WHERE id = ANY (cast(:ids AS bigint[])) AND lease_ends_at = decided_at + cast(:lease AS interval)
+""")
+
 # What comes to a place before anything is removed there, or leaves it, or goes of it: what was decided earlier.
 EARLIER: Final = f"""
     SELECT FROM (SELECT * FROM file_operations WHERE {IN_THE_WAY}) AS earlier

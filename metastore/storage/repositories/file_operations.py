@@ -14,7 +14,7 @@ from metastore.storage.postgres import clock
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
-from metastore.storage.queries.places import ALONE, EARLIER, EMPTIED, MADE_BY_OTHERS, MOVES, SHARE, in_the_way
+from metastore.storage.queries.places import ALONE, EARLIER, EMPTIED, FREED, MADE_BY_OTHERS, MOVES, SHARE, in_the_way
 from metastore.storage.schema import drops, file_operations
 
 MAKE: Final = "make"
@@ -238,8 +238,7 @@ class FileOperations:
         return bool(_INTEND.rows(self._connection, id=number, places=array_literal(places), lease=clock.LEASE))
 
     def made(self, number: int) -> bool:
-        """Ends what was intended: it belongs to the catalog with this transaction, of which nothing but the commit is
-        left; false where it was spoiled, or something is in the way."""
+        """Ends what was intended, right before the commit; false where it was spoiled, or something is in the way."""
         return bool(_MADE.rows(self._connection, id=number))
 
     def decide(
@@ -270,8 +269,7 @@ class FileOperations:
         return [row[0] for row in statement.rows(self._connection, **given, **more)]
 
     def of_drop(self, drop_id: int) -> list[FileOperation]:
-        """Returns what was put away, or is about to be, with a drop; nobody else is at it before this transaction
-        ends."""
+        """Returns what was put away, or is about to be, with a drop; nobody else is at it until the commit."""
         return [FileOperation(*row) for row in self._connection.execute(_OF_DROP, {"drop_id": drop_id})]
 
     def origins(self, drop_id: int) -> list[str]:
@@ -282,9 +280,8 @@ class FileOperations:
     def kept_for(self, drop_ids: Sequence[int]) -> dict[int, list[str]]:
         """Lists where what can be taken back lies now, by drop."""
         found: dict[int, list[str]] = {}
-        query = select(_COLUMNS.drop_id, _COLUMNS.location).where(
-            _COLUMNS.drop_id == _any(drop_ids), _COLUMNS.kind == REMOVE
-        )
+        asked = _COLUMNS.drop_id == _any(drop_ids), _COLUMNS.kind == REMOVE
+        query = select(_COLUMNS.drop_id, _COLUMNS.location).where(*asked)
         for drop_id, location in self._connection.execute(query):
             found.setdefault(drop_id, []).append(location)
         return found
@@ -304,8 +301,7 @@ class FileOperations:
         self._connection.execute(text(ALONE))
 
     def refer(self, places: Sequence[str]) -> list[int]:
-        """Until the commit, nobody claims these places without seeing that this transaction refers to them; returns
-        what is in the way."""
+        """Until the commit, nobody claims these places without seeing this reference; returns what is in the way."""
         return [row[0] for row in run(self._connection, _REFER, places=array_literal(places))]
 
     def in_the_way(self, places: Sequence[str]) -> list[int]:
@@ -340,6 +336,10 @@ class FileOperations:
     def renew(self, ids: Sequence[int]) -> None:
         """Whoever is at them is still at them."""
         self._connection.execute(_RENEW, {"ids": list(ids), "lease": clock.LEASE})
+
+    def give_up(self, ids: Sequence[int]) -> None:
+        """Whoever comes first does these, which the caller has decided. Commits by itself."""
+        self._connection.execute(FREED, {"ids": list(ids), "lease": clock.LEASE})
 
     def end(self, done: Sequence[int], failed: Mapping[int, Failure]) -> None:
         """Some are done, others failed, and will be tried again later, the parked ones only where that is asked for."""
