@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -16,10 +16,9 @@ from sqlalchemy import text
 from metastore.app import Application
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.errors import ConnectionLostError
-from metastore.services.files import journal
 from metastore.settings import Settings
 from metastore.storage.postgres import clock
-from metastore.storage.repositories.file_operations import UNHURRIED, FileOperation, FileOperations
+from metastore.storage.repositories.file_operations import UNHURRIED
 from tests.fixtures.application import called, cursors
 from tests.wire.builders import descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -313,44 +312,6 @@ def test_a_name_that_is_used_again_does_not_meet_what_is_left(house: House, step
     house.recover()
     house.agrees()
     assert rows(house) == {"db.db/days/ds=2"}
-
-
-def test_what_is_dropped_while_others_move_into_it_goes_as_soon_as_they_are_there(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(clock, "LEASE", timedelta(minutes=1))
-    monkeypatch.setattr(journal, "_PATIENCE", 3.0)
-
-    def meanwhile(_: str) -> None:
-        monkeypatch.setattr(house.application.journal, "_step", house.step)
-        house.call("drop_table", "db", "more", True)
-
-    monkeypatch.setattr(house.application.journal, "_step", meanwhile)
-    house.call("exchange_partition", {"ds": "1"}, "db", "days", "db", "more")
-    house.call("create_table", table("db", "more", KEYS))
-    assert list((house.warehouse / "db.db/more").iterdir()) == []
-    house.agrees()
-
-
-def test_a_directory_of_two_is_dropped_by_the_second_while_the_first_leaves_it(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for day in ("3", "4"):
-        house.call("add_partition", partition("db", "days", [day], sd=descriptor(f"{house.uri}/db.db/both")))
-    leave = FileOperations.leave
-
-    def later(operations: FileOperations, claimed: Sequence[FileOperation]) -> None:
-        monkeypatch.setattr(FileOperations, "leave", leave)
-        house.die_at = "committed"
-        with pytest.raises(Killed):
-            house.call("drop_partition", "db", "days", ["4"], True)
-        leave(operations, claimed)
-
-    monkeypatch.setattr(FileOperations, "leave", later)
-    house.call("drop_partition", "db", "days", ["3"], True)
-    house.recover()
-    assert not (house.warehouse / "db.db/both").exists()
-    house.agrees()
 
 
 def test_who_read_a_partition_before_a_rename_alters_it_where_it_is(house: House) -> None:
