@@ -314,3 +314,21 @@ def test_the_steps_of_hive_s_own_test(spark: Session, table_name: str, metastore
     ):
         spark.sql(f"ALTER TABLE {table_name} {statement}")
         assert skew() == expected
+
+
+@pytest.mark.parametrize("keys", ["", "PARTITIONED BY (p INT)"])
+def test_a_table_that_is_made_again_over_its_directories_has_all_rows(
+    spark: Session, table_name: str, tmp_path: Path, keys: str
+) -> None:
+    definition = f"CREATE EXTERNAL TABLE {table_name} (x INT, s STRING) {keys} {{skew}} LOCATION '{tmp_path}/t'"
+    spark.sql(definition.format(skew=SKEWED))
+    key = ", 7" if keys else ""
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 'a'{key}), (NULL, 'it\\'s'{key}), (2, 'b'{key}), (1, 'z'{key})")
+    rows = spark.table(table_name).collect()
+    for skew in (SKEWED, "SKEWED BY (x, s) ON ((1, 'z')) STORED AS DIRECTORIES"):
+        spark.sql(f"DROP TABLE {table_name}")
+        spark.sql(definition.format(skew=skew))
+        if keys:
+            spark.sql(f"MSCK REPAIR TABLE {table_name}")
+        assert sorted(spark.table(table_name).collect(), key=str) == sorted(rows, key=str)
+        assert spark.sql(f"SELECT s FROM {table_name} WHERE x = 1").count() == 2

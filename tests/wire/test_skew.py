@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +62,32 @@ def test_where_files_may_lie_already_texts_stay(hive_client: Any) -> None:
     database, name = new_table(hive_client, [("ds", "string")])
     hive_client.add_partition(partition(database, name, ["x"], sd=list_bucketed(values=sent)))
     assert hive_client.get_partition(database, name, ["x"]).sd.skewedInfo.skewedColValues == sent
+
+
+@pytest.mark.parametrize("keys", [(), (("ds", "string"),)])
+def test_directories_that_are_there_before_are_found(metastore_client: Any, keys: Sequence[tuple[str, str]]) -> None:
+    """As after DROP, CREATE and MSCK: a value whose place nobody names has no rows."""
+    database = new_database(metastore_client)
+    home = Path(metastore_client.get_database(database).locationUri.removeprefix("file:")) / "there"
+    place = home / "ds=x" if keys else home
+    for name in ("a=1/x=b%2Fc", "a=7/x=b", f"a=1/{DEFAULT}", f"{DEFAULT}/{DEFAULT}", "x=2/a=1", "_tmp/a=1", "a=9"):
+        (place / name).mkdir(parents=True)
+    (place / "a=8").write_text("no directory")
+    sd = list_bucketed(["a", "x"], [["1", "b/c"], ["2", "b"]], location=str(home))
+    external = {"EXTERNAL": "TRUE"}
+    metastore_client.create_table(
+        table(database, "t", list(keys), sd=sd, parameters=external, tableType="EXTERNAL_TABLE")
+    )
+    found = metastore_client.get_table(database, "t")
+    if keys:
+        assert found.sd.skewedInfo.skewedColValueLocationMaps == {}
+        own = list_bucketed(["a", "x"], [["1", "b/c"], ["2", "b"]], location=str(place))
+        metastore_client.add_partition(partition(database, "t", ["x"], sd=own))
+        found = metastore_client.get_partition(database, "t", ["x"])
+    places = {("1", "b/c"): f"file:{place}/a=1/x=b%2Fc", ("7", "b"): f"file:{place}/a=7/x=b"}
+    assert found.sd.skewedInfo.skewedColValueLocationMaps == places
+    scanned = metastore_client.plan_scan(ScanRequest(database, "t")).partitions[0].directories
+    assert {each.location for each in scanned} == {*places.values(), f"file:{place}/{DEFAULT}/{DEFAULT}"}
 
 
 def test_list_bucketing_excludes_buckets(hive_client: Any) -> None:

@@ -20,6 +20,7 @@ from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
 from metastore.services.rules.lookup import get_table, get_table_ref, missing_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor, updates_statistics
+from metastore.services.rules.skew_places import find_places, lacks_places
 from metastore.services.rules.table_data import check_unprotected, owns_data, places_of_partition
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view
 from metastore.storage.references import StoredTable
@@ -76,6 +77,7 @@ class PartitionWriteService(ChangingService):
                     bare = [partition for partition in added if not has_statistics(partition.parameters)]
                     uncounted = intent.there_before(bare)
                     fill_statistics(uncounted, count(uncounted, self._warehouse))
+                find_places(intent.there_before(filter(lacks_places, added)), self._warehouse)
                 with self._store.transaction() as work:
                     stored = _found(work, table, lock="share")
                     if stored.ref != seen.ref or (if_not_exists and _there(work, stored, adding)):

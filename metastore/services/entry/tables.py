@@ -24,6 +24,7 @@ from metastore.services.rules.lookup import get_table
 from metastore.services.rules.materialized_views import add_sources
 from metastore.services.rules.privileges import add_privileges
 from metastore.services.rules.replaced_rows import check_newest
+from metastore.services.rules.skew_places import find_places, lacks_places
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
 from metastore.services.rules.transactional import check_new
 from metastore.storage.mapping.constraints import Constraint
@@ -94,6 +95,8 @@ class TableService(ChangingService):
             check_newest(there, self._warehouse)
             if counting:
                 fill_statistics(there, count(there, self._warehouse))
+            if not table.partitionKeys:
+                find_places(filter(lacks_places, there), self._warehouse)
             with self._store.transaction() as work:
                 table_id = work.tables.insert(_place(work, table, self._warehouse.roots), table)
                 work.record(table_events.create_table(table_text(table)))
