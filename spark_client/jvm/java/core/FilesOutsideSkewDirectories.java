@@ -72,7 +72,7 @@ public final class FilesOutsideSkewDirectories extends FileStatusCache {
     }
   }
 
-  /** Adds the directories below locations, each with what is known of the location; false: there are none. */
+  /** Adds the directories below locations; false: there are none. Of buckets a directory holds nothing but their files. */
   public boolean addBelow(List rootPaths, List partitionPaths, Map buckets) {
     if (!conf.getBoolean(RECURSIVE, false)) return false;
     Map<Path, PartitionPath> partitions = new HashMap<>();
@@ -81,10 +81,11 @@ public final class FilesOutsideSkewDirectories extends FileStatusCache {
     for (Map.Entry<Path, Path> entry : below.entrySet()) {
       Path directory = (Path) entry.getKey();
       Path location = (Path) entry.getValue();
-      if (partitions.containsKey(directory)) continue;
+      JsonNode bucketing = (JsonNode) buckets.get(location);
+      if (partitions.containsKey(directory) || (bucketing != null && !bucketing.isNull())) continue;
       rootPaths.add(directory);
       partitionPaths.add(new PartitionPath(((PartitionPath) partitions.get(location)).values(), directory));
-      buckets.put(directory, buckets.get(location));
+      buckets.put(directory, bucketing);
       added = true;
     }
     return added;
