@@ -70,7 +70,17 @@ def test_directories_that_are_there_before_are_found(metastore_client: Any, keys
     database = new_database(metastore_client)
     home = Path(metastore_client.get_database(database).locationUri.removeprefix("file:")) / "there"
     place = home / "ds=x" if keys else home
-    for name in ("a=1/x=b%2Fc", "a=7/x=b", f"a=1/{DEFAULT}", f"{DEFAULT}/{DEFAULT}", "x=2/a=1", "_tmp/a=1", "a=9"):
+    for name in (
+        "a=1/x=b%2Fc",
+        "a=7/x=b",
+        f"a=1/{DEFAULT}",
+        f"{DEFAULT}/{DEFAULT}",
+        "x=2/a=1",
+        "_tmp/a=1",
+        "a=9",
+        "a=/x=b",
+        "a=2/x=%00",
+    ):
         (place / name).mkdir(parents=True)
     (place / "a=8").write_text("no directory")
     sd = list_bucketed(["a", "x"], [["1", "b/c"], ["2", "b"]], location=str(home))

@@ -12,11 +12,11 @@ from metastore.services.files.service import FileService
 from metastore.services.files.uses import unused
 from metastore.services.rules.locations import places_of
 from metastore.services.rules.lookup import get_database, get_table
+from metastore.services.rules.skew_places import has_directories
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FoundFile, Warehouse
-from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 from thrift_idl.gen.metastore.ttypes import CheckFilesResult, FileProblem
 
 MISSING, UNOWNED, REMAINS, UNFINISHED = (
@@ -185,7 +185,7 @@ class _Walk:
         struct = stored.encoded.decode()
         if places:
             root = paths.before_versions(struct.sd.location)
-            if warehouse.roots.holding([root]) and (struct.partitionKeys or _has_directories(struct.sd)):
+            if warehouse.roots.holding([root]) and (struct.partitionKeys or has_directories(struct.sd)):
                 self._walk(root)
         left = [place for key, place in self._places.items() if key not in self._seen]
         self.looked += len(left)
@@ -201,10 +201,6 @@ class _Walk:
                 self._walk(child)
             elif key not in self._places and is_visible(child) and paths.name(child) != DEFAULT_DIRECTORY:
                 self.unowned.append(child)
-
-
-def _has_directories(sd: StorageDescriptor) -> bool:
-    return bool(sd.storedAsSubDirectories and sd.skewedInfo.skewedColNames)
 
 
 def _problem(

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from metastore.domain.partition_names import parse_name, value_path
 from metastore.domain.skew_places import skew_directories
+from metastore.errors import InvalidObjectError
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
 
+def has_directories(sd: StorageDescriptor) -> bool:
+    """Tells whether rows lie in directories of their values."""
+    return bool(sd.storedAsSubDirectories and sd.skewedInfo.skewedColNames)
+
+
 def lacks_places(owner: Table | Partition) -> bool:
     """Tells whether rows may lie in directories of their values, and none is named."""
-    sd = owner.sd
-    if not sd.storedAsSubDirectories or not sd.location:
-        return False
-    return bool(sd.skewedInfo.skewedColNames) and not sd.skewedInfo.skewedColValueLocationMaps
+    return has_directories(owner.sd) and not owner.sd.skewedInfo.skewedColValueLocationMaps
 
 
 def find_places(owners: Iterable[Table | Partition], warehouse: Warehouse) -> None:
@@ -38,10 +42,15 @@ def _found(sd: StorageDescriptor, warehouse: Warehouse) -> dict[tuple[str, ...],
         beginning = value_path([column], [""]).partition("=")[0] + "="
         below = (child for name in names for child in _children(sd.location, name, warehouse))
         names = [name for name in below if name.rpartition("/")[2].startswith(beginning)]
-    return {
-        declared.get(name) or tuple(value for _, value in parse_name(name)): paths.join(sd.location, name)
-        for name in names
-    }
+    found = {declared.get(name) or _values(name): paths.join(sd.location, name) for name in names}
+    return {value: place for value, place in found.items() if len(value) == len(columns)}
+
+
+def _values(name: str) -> tuple[str, ...]:
+    """Returns the values that a directory is named by; none where it is nobody's: `x=`, or what no value can hold."""
+    with suppress(InvalidObjectError):
+        return tuple(value for _, value in parse_name(name))
+    return ()
 
 
 def _children(location: str, name: str, warehouse: Warehouse) -> list[str]:
