@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -16,6 +16,7 @@ from spark_client.table.paths import is_below, parent
 from spark_client.table.settings import is_in_place, lease_seconds
 from spark_client.write.journal import Journal
 from spark_client.write.lease import Lease
+from spark_client.write.micro_batch import MicroBatch
 from spark_client.write.placement import (
     QUERY_ID,
     VERSIONS,
@@ -40,7 +41,7 @@ class Write:
     overwrite: bool
     whole: bool = False  # overwrites all partitions below the static values, also those that receive no rows
     replaces: Collection[Values] | None = None  # overwrites these, and no others
-    note: Mapping[str, str] = field(default_factory=dict)  # parameters for the partitions that it brings rows to
+    batch: MicroBatch | None = None  # that it is part of, which the partitions remember that it brings rows to
     strict: bool = False  # its rows are of the table as it was: an append must not meet another writer either
 
     def required(self, snapshot: Snapshot) -> Collection[Values]:
@@ -131,7 +132,7 @@ class Commit:
             write.required(snapshot),
             self._in_place,
             self._skews,
-            write.note,
+            write.batch.note if write.batch else {},
         )
         placement = placer.plan(staged, self._granted(placer, staged), self._contents(placer.replaced(staged)))
         self._lease.share(placement.shared)
@@ -157,6 +158,10 @@ class Commit:
             if any(_version(before, values) != _version(after, values) for values in touched):
                 raise conflict
             return
+        if write.batch and touched & write.batch.done(self._context.metastore, write.table, write.static):
+            raise PublishConflictError(
+                f"another run of the streaming query has brought this batch to {write.table.full_name}"
+            )
         for values in touched:
             is_new = values in self._skews and values not in after
             if not is_new and (values in self._skews or not same_layout(values, before, after, write.table)):

@@ -22,6 +22,7 @@ from spark_client.errors import (
 from spark_client.jvm.catalog import TableDefinition, is_same, is_there, name_of, refresh
 from spark_client.write.drafts import new_table
 from spark_client.write.insert import insert_into
+from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.result import WriteResult
 
 
@@ -40,8 +41,24 @@ def create_as_select(
     format, else it is dropped in the call that gives the new one its name. `how` as `insert_into`. Raises
     TableExistsError, and what an INSERT raises.
     """
+    with statement_of_batch(context.spark, ".".join(name_of(definition)).lower()) as batch:
+        return _created(
+            context, definition, data, batch, if_not_exists=if_not_exists, replaces=replace_existing, how=how
+        )
+
+
+def _created(
+    context: Context,
+    definition: TableDefinition,
+    data: DataFrame,
+    batch: MicroBatch | None,
+    *,
+    if_not_exists: bool,
+    replaces: bool,
+    how: Mapping[str, Any],
+) -> WriteResult | None:
     was_there = is_there(context, definition)
-    if was_there and not replace_existing:
+    if was_there and not replaces:
         if if_not_exists:
             return None
         raise TableExistsError(f"Table or view {definition.name} already exists")
@@ -50,7 +67,7 @@ def create_as_select(
     new = new_table(context, definition, replaces=was_there)
     new.create()
     try:
-        result = insert_into(context, f"{new.database}.{new.draft}", data, **how)
+        result = insert_into(context, f"{new.database}.{new.draft}", data, batch=batch, **how)
         before = context.metastore.get_table(new.database, new.draft).location or ""
         if was_there:
             new.replace()

@@ -27,7 +27,8 @@ from spark_client.write.buckets import write_buckets
 from spark_client.write.commit import Commit, Write
 from spark_client.write.kept_parts import keep_parts
 from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files
-from spark_client.write.micro_batch import micro_batch
+from spark_client.write.micro_batch import MicroBatch, statement_of_batch
+from spark_client.write.partition_rows import in_partitions, partition_columns
 from spark_client.write.publication import publish
 from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
@@ -64,6 +65,8 @@ class Insert:
     seen: tuple[Table, Snapshot] | None = None
     # Bytes; otherwise the session or the table says it.
     max_file_size: int | None = None
+    # Of a streaming query, where it is part of another statement, which knows what has been done.
+    batch: MicroBatch | None = None
 
 
 def insert_into(context: Context, table: str, data: DataFrame, **how: Any) -> WriteResult:
@@ -84,7 +87,11 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
         WriteUncertainError: the metastore broke off at the moment of publishing.
     """
     with ExitStack() as stack:
-        running = [stack.enter_context(_Running(context, insert)) for insert in inserts]
+        tables = dict.fromkeys(insert.table.lower() for insert in inserts if insert.batch is None)
+        batches = {table: stack.enter_context(statement_of_batch(context.spark, table)) for table in tables}
+        running = [
+            stack.enter_context(_Running(context, insert, batches.get(insert.table.lower()))) for insert in inserts
+        ]
         for part in running:
             part.stage()
         _check_disjoint(running)
@@ -94,7 +101,7 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
 class _Running:
     """An INSERT from its first file to its last; as a context, it leaves no staging behind, whatever happens."""
 
-    def __init__(self, context: Context, insert: Insert) -> None:
+    def __init__(self, context: Context, insert: Insert, batch: MicroBatch | None) -> None:
         self._context, self._insert = context, insert
         table, seen = insert.seen or (writable_table(context, insert.table), None)
         names = [column.name for column in table.partition_columns]
@@ -110,8 +117,6 @@ class _Running:
         check_characters(context.spark, self._spec.static.values())
         directory_path(table, list(self._spec.static.values()))
         self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
-        # An overwrite brings the same again.
-        batch = None if insert.overwrite or seen is not None else micro_batch(context.spark, table.full_name)
         self._write = Write(
             table,
             dict(self._spec.static),
@@ -119,7 +124,7 @@ class _Running:
             insert.whole,
             replaces=insert.replaces,
             strict=seen is not None,
-            note=batch.note if batch else {},
+            batch=insert.batch or batch,
         )
         self.table = table.full_name
         self._snapshot = (
@@ -129,7 +134,10 @@ class _Running:
         )
         # IF NOT EXISTS, or a batch that runs again: there is nothing to do.
         self.is_there = insert.if_not_exists and self._write.static_partition in self._snapshot
-        self.is_there = self.is_there or (batch is not None and batch.is_done(self._snapshot))
+        if batch and (done := batch.done(context.metastore, table, self._spec.static)):
+            self.is_there = insert.overwrite or not self._spec.dynamic
+            # A partition that the batch itself has dropped gets its rows again.
+            self._rows = self._rows.filter(~in_partitions(table, partition_columns(table), done))
         self.overwrites = insert.overwrite
         self.staged: Sequence[StagedFile] = ()
         self._choice = Choice()

@@ -1,52 +1,92 @@
-"""Writes of a streaming query's batch (foreachBatch): one that runs again, as after a restart, brings nothing twice.
+"""Writes of a streaming query's batch (foreachBatch): one that runs again, as after a restart, does nothing twice.
 
-What an append has brought is noted with the partitions that it went to, in the transaction that makes it visible.
+Each statement that changes rows is noted with the partitions that it changes, in the transaction that makes it visible.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from spark_client.write.snapshot import Snapshot
+from metastore.client import MetastoreClient
+from metastore.client.structs import Table
+from spark_client.errors import PublishConflictError
+from spark_client.jvm.streams import run_of
+from spark_client.write.snapshot import Values
 
-# Spark's own (StreamExecution, MicroBatchExecution); the run is new after each start, the query goes on.
-_QUERY, _BATCH, _RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"
+# Spark's own (StreamExecution, MicroBatchExecution).
+_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 PREFIX = "streaming.batch."
-_counted: Counter[tuple[str, str, str]] = Counter()
 
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """The `ordinal`th append of a batch to a table."""
+    """The `ordinal`th statement of a batch that changes a table; before it, those of the numbers `failed` did.
+
+    The run is new after each start of the query.
+    """
 
     query: str
+    run: str | None
     batch: int
+    table: str
     ordinal: int
+    failed: tuple[int, ...] = ()
 
     @property
     def note(self) -> Mapping[str, str]:
         """What partitions are to remember, as a parameter."""
-        return {f"{PREFIX}{self.query}": f"{self.batch}.{self.ordinal}"}
+        return {f"{PREFIX}{self.query}": ".".join(map(str, (self.batch, self.ordinal, *self.failed)))}
 
-    def is_done(self, seen: Snapshot) -> bool:
-        """Tells whether a partition remembers this append, or a later one."""
-        notes = (existing.parameters.get(f"{PREFIX}{self.query}") for existing in seen.values())
-        found = (tuple(map(int, note.split("."))) for note in notes if note)
-        return any(note >= (self.batch, self.ordinal) for note in found)
+    def done(self, metastore: MetastoreClient, table: Table, static: Mapping[str, str]) -> set[Values]:
+        """Returns the partitions of the static values that remember this statement, or a later one; of a table without
+        partitions, the one without values.
+
+        Asks for them as they are now: to be called after their versions are known. Raises PublishConflictError for a
+        statement that failed where a later one was done: so the function of the batch goes the same way again.
+        """
+        name = f"{PREFIX}{self.query}"
+        found = {values: own[name] for values, own in _parameters(metastore, table, static).items() if name in own}
+        notes = {values: tuple(map(int, note.split("."))) for values, note in found.items()}
+        batch, _, *failed = max(notes.values(), default=(-1, 0))
+        if batch == self.batch and self.ordinal in failed:
+            raise PublishConflictError(f"this statement about {self.table} failed when batch {batch} ran before")
+        return {values for values, note in notes.items() if note >= (self.batch, self.ordinal)}
 
 
-def micro_batch(spark: SparkSession, table: str) -> MicroBatch | None:
-    """Returns the append that begins now, of the batch in whose thread this runs; None outside of streaming queries."""
+# By query and table: the statement that ended last, and those that failed until then.
+_ended: dict[tuple[str, str], tuple[MicroBatch, tuple[int, ...]]] = {}
+
+
+@contextmanager
+def statement_of_batch(spark: SparkSession, table: str) -> Iterator[MicroBatch | None]:
+    """A statement about the table, in the batch in whose thread this runs; None outside of streaming queries."""
     context = spark.sparkContext
-    query, batch = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
-    if not query or not batch:
-        return None
-    key = (str(context.getLocalProperty(_RUN)), batch, table)
-    _counted[key] += 1
-    for old in [row for row in _counted if row[0] == key[0] and row[1] != batch]:
-        del _counted[old]
-    return MicroBatch(query, int(batch), _counted[key])
+    query, number = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
+    if not query or not number:
+        yield None
+        return
+    batch = MicroBatch(query, run_of(spark, query), int(number), table, 1)
+    last, failed = _ended.get((query, table), (None, ()))
+    if last and (last.run, last.batch) == (batch.run, batch.batch):
+        batch = replace(batch, ordinal=last.ordinal + 1, failed=failed)
+    try:
+        yield batch
+    except BaseException:
+        _ended[query, table] = batch, (*batch.failed, batch.ordinal)
+        raise
+    _ended[query, table] = batch, batch.failed
+
+
+def _parameters(
+    metastore: MetastoreClient, table: Table, static: Mapping[str, str]
+) -> Mapping[Values, Mapping[str, str]]:
+    keys = [column.name for column in table.partition_columns]
+    if not keys:
+        return {(): metastore.get_table(table.database, table.name).parameters}
+    prefix = tuple(static[key] for key in keys if key in static)
+    found = metastore.get_partitions(table.database, table.name, prefix)
+    return {partition.values: partition.parameters for partition in found}

@@ -29,6 +29,7 @@ from spark_client.table.settings import is_in_place
 from spark_client.write.bucket_hash import bucket_number
 from spark_client.write.insert import Insert, failures_as_one_line, insert_all
 from spark_client.write.kept_parts import is_small, with_known_buckets
+from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.partition_rows import (
     check_names,
     in_directories,
@@ -73,7 +74,7 @@ class Change:
 
 
 def change_rows(context: Context, change: Change) -> list[WriteResult]:
-    """Carries out a statement: all of it becomes visible at once, or nothing does.
+    """Carries out a statement: all of it becomes visible at once, or nothing does. One of a batch is done once.
 
     Raises:
         NoSuchTableError: there is no such table.
@@ -81,15 +82,22 @@ def change_rows(context: Context, change: Change) -> list[WriteResult]:
         PublishConflictError: another writer changed a partition meanwhile; run it again.
         WriteFailedError, WriteUncertainError: as an INSERT.
     """
+    with statement_of_batch(context.spark, change.table.lower()) as batch:
+        return _change_rows(context, change, batch)
+
+
+def _change_rows(context: Context, change: Change, batch: MicroBatch | None) -> list[WriteResult]:
     table = writable_table(context, change.table)
     with_skew = bool(change.of(NOT_MATCHED)) or _moves(table, change) or _has_parts(table)
     seen = take_snapshot(context.metastore, table, {}, with_skew=with_skew)
+    if batch and batch.done(context.metastore, table, {}):
+        return []
     check_names(context.spark, table, seen)
     if change.source is not None:
         change.source.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         with failures_as_one_line(f"the change of {table.full_name}"):
-            inserts = _Rows(context, table, change, seen).inserts()
+            inserts = _Rows(context, table, change, seen, batch).inserts()
         return insert_all(context, inserts)
     finally:
         if change.source is not None:
@@ -111,8 +119,10 @@ def _moves(table: Table, change: Change) -> bool:
 class _Rows:
     """What a statement makes of the rows of its table."""
 
-    def __init__(self, context: Context, table: Table, change: Change, seen: Snapshot) -> None:
-        self._context, self._table, self._change, self._seen = context, table, change, seen
+    def __init__(
+        self, context: Context, table: Table, change: Change, seen: Snapshot, batch: MicroBatch | None
+    ) -> None:
+        self._context, self._table, self._change, self._seen, self._batch = context, table, change, seen, batch
         self._targets = [*table.columns, *table.partition_columns]
         own = own_columns(change.target)
         self._own = {column.name: own[column.name.lower()] for column in self._targets}
@@ -156,6 +166,7 @@ class _Rows:
             replaces=replaces,
             parts=parts or {},
             seen=(self._table, self._seen),
+            batch=self._batch,
         )
 
     def _number(self, rows: DataFrame) -> Column:

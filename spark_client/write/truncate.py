@@ -9,6 +9,7 @@ from spark_client.errors import InvalidInsertError, NoSuchPartitionError
 from spark_client.table.partition_spec import PartitionSpec
 from spark_client.write.commit import Commit, Write
 from spark_client.write.insert import failures_as_one_line
+from spark_client.write.micro_batch import statement_of_batch
 from spark_client.write.publication import publish
 from spark_client.write.rows import normalise_static
 from spark_client.write.snapshot import take_snapshot
@@ -34,9 +35,12 @@ def truncate(context: Context, database: str, name: str, partition: Mapping[str,
     snapshot = take_snapshot(context.metastore, table, static, with_skew=False)
     if static and not snapshot:
         raise NoSuchPartitionError(f"{table.full_name} has no partition {dict(static)}")
-    with (
-        failures_as_one_line(f"TRUNCATE of {table.full_name}"),
-        Commit(context, Write(table, static, overwrite=True, whole=True)) as commit,
-    ):
-        commit.bring([], snapshot)
-        publish(context, [commit])
+    with statement_of_batch(context.spark, table.full_name) as batch:
+        if batch and batch.done(context.metastore, table, static):
+            return
+        with (
+            failures_as_one_line(f"TRUNCATE of {table.full_name}"),
+            Commit(context, Write(table, static, overwrite=True, whole=True, batch=batch)) as commit,
+        ):
+            commit.bring([], snapshot)
+            publish(context, [commit])

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import QueryExecutionException
+from pyspark.errors import QueryExecutionException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_client.errors import InvalidInsertError
+import spark_client
+from spark_client.context import Context, context_of
+from spark_client.errors import InvalidInsertError, SparkClientError
+from spark_client.write.insert import Insert, insert_all
 from tests.spark.since import since
 
 
@@ -40,6 +45,103 @@ def test_a_batch_that_runs_again_brings_nothing_twice(
     assert run() == [1, 101]
     bring(2)
     assert run() == [1, 2, 101, 102]
+
+
+class Batches:
+    """A stream of files, a batch for each run; `forget` makes the last one run again, as one that was killed."""
+
+    def __init__(self, spark: SparkSession, folder: Path, write: Callable[[DataFrame, int], None]) -> None:
+        self._spark, self._source, self._checkpoint, self._write = spark, folder / "rows", folder / "checkpoint", write
+
+    def run(self, *rows: tuple[int, int]) -> None:
+        schema = "a INT, p INT"
+        if rows:
+            self._spark.createDataFrame(list(rows), schema).write.mode("append").parquet(str(self._source))
+        stream = self._spark.readStream.schema(schema).parquet(str(self._source)).writeStream.foreachBatch(self._write)
+        stream = stream.option("checkpointLocation", str(self._checkpoint)).trigger(availableNow=True)
+        stream.start().awaitTermination()
+
+    def forget(self) -> None:
+        commits = self._checkpoint / "commits"
+        last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
+        (commits / str(last)).unlink()
+        (commits / f".{last}.crc").unlink(missing_ok=True)
+
+
+def _rows(spark: SparkSession, table: str) -> list[Any]:
+    return sorted(tuple(row) for row in spark.sql(f"SELECT a, p FROM {table}").collect())
+
+
+@pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS PARQUET", ""])
+def test_statements_of_a_batch_that_runs_again_do_nothing_twice(
+    spark: SparkSession, table_name: str, tmp_path: Path, kind: str
+) -> None:
+    """Also not some of them: what one removes is not brought again by one that is noted."""
+    spark.sql(f"CREATE TABLE {table_name} (a INT{', p INT' if not kind else ''}) {kind}")
+
+    def write(rows: DataFrame, _: int) -> None:
+        rows.createOrReplaceTempView("given")
+        sql = rows.sparkSession.sql
+        sql(f"TRUNCATE TABLE {table_name}")
+        sql(f"INSERT INTO {table_name} SELECT * FROM given")
+        spark.sparkContext.setJobGroup("of the user", "")
+        sql(f"MERGE INTO {table_name} t USING given g ON t.p = g.p WHEN MATCHED THEN UPDATE SET a = t.a + g.a")
+        sql(f"DELETE FROM {table_name} WHERE p = 2")
+        spark_client.write(rows.filter("p = 2")).into(table_name).append()
+
+    batches = Batches(spark, tmp_path, write)
+    for first in (1, 3):
+        batches.run((first, 1), (2, 2))
+        assert _rows(spark, table_name) == sorted([(2, 2), (2 * first, 1)])
+        batches.forget()
+        batches.run()
+        assert _rows(spark, table_name) == sorted([(2, 2), (2 * first, 1)])
+
+
+def test_a_batch_goes_on_where_it_was_killed(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    """Statements that fail, and the one that makes the table, count, too."""
+    dies = [True]
+
+    def write(rows: DataFrame, _: int) -> None:
+        table = spark_client.write(rows).into(table_name)
+        table.create(partitioned_by=["p"], if_not_exists=True)
+        table.append()
+        with suppress(SparkClientError):
+            spark_client.write(rows.selectExpr("CAST(raise_error('no') AS INT)", "p")).into(table_name).append()
+        spark_client.write(rows.selectExpr("a + 100", "p")).into(table_name).append()
+        if dies.pop():
+            raise SystemError
+        rows.sparkSession.sql(f"ALTER TABLE {table_name} DROP PARTITION (p = 2)")
+        spark_client.write(rows.selectExpr("a + 200", "p")).into(table_name).append()
+
+    batches = Batches(spark, tmp_path, write)
+    with pytest.raises(StreamingQueryException):
+        batches.run((1, 1), (2, 2))
+    dies += [False]
+    batches.run()
+    wanted = [(1, 1), (1, 1), (101, 1), (201, 1), (202, 2)]
+    assert _rows(spark, table_name) == wanted
+    batches.forget()
+    dies += [False]
+    batches.run()
+    assert _rows(spark, table_name) == wanted
+
+
+def test_of_two_runs_of_a_query_one_brings_a_batch(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    """A driver that was only slow: another one has been started from the checkpoint meanwhile."""
+    spark.sql(f"CREATE TABLE {table_name} (a INT, p INT)")
+    context = context_of(spark, "")
+
+    def write(rows: DataFrame, _: int) -> None:
+        def on_step(step: str) -> None:
+            if step == "placed":
+                insert_all(context, [Insert(f"default.{table_name}", rows)])
+
+        insert_all(Context(context.spark, context.metastore, on_step), [Insert(f"default.{table_name}", rows)])
+
+    with pytest.raises(StreamingQueryException, match="another run of the streaming query has brought this batch"):
+        Batches(spark, tmp_path, write).run((1, 1))
+    assert _rows(spark, table_name) == [(1, 1)]
 
 
 @pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS ORC", "USING parquet PARTITIONED BY (p)"])

@@ -114,8 +114,9 @@ def _stream(spark: SparkSession, table: str, k: int, _: int) -> None:
     folder = warehouse.parent / "streams" / f"{table}_{k}"
     source = folder / "rows"
     if not source.exists():
-        rows(spark, k).coalesce(1).write.parquet(str(source.with_name("rows_on_their_way")))
-        source.with_name("rows_on_their_way").rename(source)
+        way = source.with_name("rows_on_their_way")
+        rows(spark, k).coalesce(1).write.mode("overwrite").parquet(str(way))
+        way.rename(source)
     batches = spark.readStream.schema(rows(spark, k).schema).parquet(str(source)).writeStream
     batches = batches.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
     batches.toTable(table).awaitTermination()
