@@ -115,9 +115,9 @@ def checked_name(columns: Sequence[str], values: Sequence[str | None] | None) ->
         raise InvalidInputError("The partition values cannot be null or empty.")
     if None in values:
         raise InvalidInputError("Partition value cannot be null.")
-    _check_arity(columns, values)
+    name = partition_name(columns, values)
     _check_storable(cast(Sequence[str], values))
-    return partition_name(columns, values)
+    return name
 
 
 def first_invalid_character(values: Iterable[str]) -> str | None:

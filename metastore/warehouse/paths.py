@@ -111,6 +111,7 @@ def same(location: str, other: str) -> bool:
     return parse(location).identity == parse(other).identity
 
 
+@short_texts.cached(8192)
 def canonical(location: str) -> str:
     """Returns one text for all spellings of a place: `s3a://b/x/` and `s3n://b/x` are `s3://b/x`."""
     scheme, authority, path = parse(location).identity
@@ -166,7 +167,7 @@ def before_versions(location: str) -> str:
 def require_not_root(location: str) -> str:
     """`location`, normalised. Raises InvalidInputError for a root (Hive's `Warehouse`, HMSHandler)."""
     place = parse(location)
-    if is_root(location):
+    if place.path == "/":
         raise InvalidInputError(f"{place} location must not be root path")
     return str(place)
 

@@ -130,11 +130,10 @@ class _Resolver:
 
     def canonical(self, location: str) -> str:
         """Returns the canonical text of where a location leads."""
-        place = paths.parse(location)
-        scheme, authority, path = place.identity
-        if scheme == "file" and not authority:
-            return f"file:{self._real(path)}"
-        return paths.canonical(location)
+        place = paths.canonical(location)
+        scheme, _, path = place.partition(":")
+        is_local = scheme == "file" and not path.startswith("//")
+        return f"file:{self._real(path)}" if is_local else place
 
     def _real(self, path: str) -> str:
         ahead = []
