@@ -84,6 +84,7 @@ struct ScanPartition {
   3: required i64 version,
   4: optional i32 storageIndex,                // into ScanPlan.storages
   6: required string location,
+  7: optional bool unplaced,                   // it has skew, and no directory of a heavy value is known: all may lie there
 }
 
 /** How partitions are stored: many share one. */

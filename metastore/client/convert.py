@@ -158,6 +158,7 @@ def _scan_partition(partition: ours.ScanPartition) -> structs.ScanPartition:
         directories=tuple(structs.ScanDirectory(directory.location) for directory in partition.directories),
         version=partition.version,
         storage=partition.storageIndex,
+        unplaced=bool(partition.unplaced),
     )
 
 

@@ -122,13 +122,17 @@ class ScanDirectory:
 
 @dataclass(frozen=True, slots=True)
 class ScanPartition:
-    """What must be read of one partition; an unpartitioned table is one without values. `storage`: into ScanPlan's."""
+    """What must be read of one partition; an unpartitioned table is one without values. `storage`: into ScanPlan's.
+
+    `unplaced`: it has skew, and the metastore knows no directory of a heavy value; some may lie in its location.
+    """
 
     values: tuple[str, ...]
     location: str
     directories: tuple[ScanDirectory, ...]
     version: int
     storage: int | None
+    unplaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
-from metastore.domain.partition_names import value_path
+from metastore.domain.partition_names import parse_name, value_path
+from metastore.errors import InvalidObjectError
 
 DEFAULT_DIRECTORY: Final = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
 """Where rows lie whose values are not listed, once per skewed column (Hive's ListBucketingPrunerUtils)."""
@@ -30,6 +32,23 @@ def skew_directories(columns: Sequence[str], values: Sequence[Sequence[str]]) ->
         path = value_path(columns, value)
         names.append(next(name for name in _candidates(path) if name not in names))
     return tuple(names)
+
+
+def found_directories(
+    columns: Sequence[str], values: Sequence[Sequence[str]], children: Callable[[str], Iterable[str]]
+) -> dict[tuple[str, ...], str]:
+    """Returns the directories of values that are there, by value, as names below a partition.
+
+    `children` lists the names of the directories in one of a name below the partition, which is empty for itself.
+    """
+    declared = dict(zip(skew_directories(columns, values)[1:], map(tuple, values), strict=True))
+    names = [""]
+    for column in columns:
+        beginning = value_path([column], [""]).partition("=")[0] + "="
+        below = ((name, child) for name in names for child in children(name))
+        names = [f"{name}/{child}".lstrip("/") for name, child in below if child.startswith(beginning)]
+    found = {declared.get(name) or _values(name): name for name in names}
+    return {value: name for value, name in found.items() if len(value) == len(columns)}
 
 
 def flat_prefix(columns: Sequence[str], value: Sequence[str]) -> str:
@@ -60,6 +79,13 @@ def is_flat(place: str) -> bool:
 def inside(place: str, name: str) -> str:
     """Returns a file of this name in a directory, or with that beginning."""
     return f"{place}{name}" if is_flat(place) else f"{place}/{name}"
+
+
+def _values(name: str) -> tuple[str, ...]:
+    """Returns the values that a directory is named by; none where it is nobody's: `x=`, or what no value can hold."""
+    with suppress(InvalidObjectError):
+        return tuple(value for _, value in parse_name(name))
+    return ()
 
 
 def _candidates(path: str) -> Iterator[str]:

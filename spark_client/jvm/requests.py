@@ -73,11 +73,15 @@ class PartitionBuckets(Message):
 
 @dataclass(frozen=True, slots=True)
 class ScannedPartition:
-    """A partition of an answer. `outside`: its own location, if files may lie there outside of its skew directories."""
+    """A partition of an answer. `outside`: its own location, if files may lie there outside of its skew directories.
+
+    `unplaced`: skew directories that nobody has told the metastore of may lie there, too.
+    """
 
     values: Sequence[str]
     directories: Sequence[str]
     outside: str | None
+    unplaced: bool
     storage: int | None
     bucketing: PartitionBuckets | None
 

@@ -131,7 +131,7 @@ def _term(judged: Judged) -> Term:
 def _readable(partition: ScanPartition, buckets: PartitionBuckets | None) -> ScannedPartition:
     directories = [directory.location for directory in partition.directories]
     outside = None if partition.location in directories else partition.location
-    return ScannedPartition(partition.values, directories, outside, partition.storage, buckets)
+    return ScannedPartition(partition.values, directories, outside, partition.unplaced, partition.storage, buckets)
 
 
 def _check_formats(table: str, serde: str | None, plan: ScanPlan) -> None:

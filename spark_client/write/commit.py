@@ -14,6 +14,7 @@ from spark_client.errors import PublishConflictError
 from spark_client.jvm.files import FILE_ERRORS, Files
 from spark_client.table.paths import is_below, parent
 from spark_client.table.settings import is_in_place, lease_seconds
+from spark_client.table.skew_layout import FLAT, LAYOUT
 from spark_client.write.journal import Journal
 from spark_client.write.lease import Lease
 from spark_client.write.micro_batch import MicroBatch
@@ -26,7 +27,14 @@ from spark_client.write.placement import (
     own_directory,
     table_root,
 )
-from spark_client.write.snapshot import Snapshot, Values, same_layout, take_snapshot, with_publications
+from spark_client.write.snapshot import (
+    Snapshot,
+    Values,
+    same_layout,
+    take_snapshot,
+    with_found_directories,
+    with_publications,
+)
 from spark_client.write.staging import StagedFile
 
 _log = logging.getLogger(__name__)
@@ -123,7 +131,7 @@ class Commit:
         write, staged = self.write, self._staged
         if again and write.overwrite and self._placed:
             return self._placed  # Nothing that it replaces has changed; in place, it would find its own files there.
-        snapshot = with_publications(self._snapshot, write.table, before)
+        snapshot = self._with_found(with_publications(self._snapshot, write.table, before))
         placer = Placer(
             write.table,
             snapshot,
@@ -188,6 +196,16 @@ class Commit:
     def is_last(self, publications: Sequence[PublishPartition]) -> bool:
         """Tells whether a partition says that this write was the last to change it."""
         return any(self._was_changed_by_us(publication) for publication in publications)
+
+    def _with_found(self, snapshot: Snapshot) -> Snapshot:
+        """Returns it with directories of heavy values that nobody has told of, of partitions that are to get some."""
+        touched = set() if self.write.overwrite else {file.values for file in self._staged if file.directory}
+        found = {
+            values: with_found_directories(self._files, existing)
+            for values, existing in snapshot.items()
+            if values in touched and existing.parameters.get(LAYOUT) != FLAT
+        }
+        return {**snapshot, **found}
 
     def _granted(self, placer: Placer, staged: Sequence[StagedFile]) -> set[str]:
         """Directories in Hive's layout that nobody else has, and nothing of others' is in."""

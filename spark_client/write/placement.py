@@ -206,7 +206,7 @@ class Placer:
             values=values,
             mode=PublishMode.APPEND,
             location=existing.location,
-            skewed_locations=_locations(skew, targets, [number for number in numbers if not known[number]]),
+            skewed_locations=existing.found | _locations(skew, targets, [n for n in numbers if not known[n]]),
             # Its directories must still be there, and be those of the partition.
             expected_version=existing.version,
             parameters=self._parameters(files, targets),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Column, Partition, PublishPartition, Skew, Storage, Table, VisibleWrites
 from metastore.domain.buckets import Buckets
+from metastore.domain.skew_places import found_directories
+from spark_client.jvm.files import Files
 from spark_client.scan.predicate import partitions_having
+from spark_client.table.paths import name_of
 from spark_client.table.skew_layout import FLAT, LAYOUT
 
 Values = tuple[str, ...]
@@ -30,6 +34,7 @@ class Existing:
     buckets: Buckets
     columns: Sequence[Column] = ()  # as its files were written
     writes: VisibleWrites = EVERY_WRITE
+    found: dict[Values, str] = field(default_factory=dict)  # directories of `skew` that the metastore does not know
 
     def shows(self, name: str) -> bool:
         """Tells whether a scan of that moment reads a file of this name (as VisibleWrites.java)."""
@@ -113,10 +118,32 @@ def same_layout(values: Values, before: Snapshot, after: Snapshot, table: Table)
     return _layout(old.skew) == _layout(new.skew) and old.buckets == new.buckets
 
 
+def with_found_directories(files: Files, existing: Existing) -> Existing:
+    """Returns a partition with the directories of heavy values that lie in it, where the metastore knows none."""
+    skew = with_found(files, existing.location, existing.skew)
+    return existing if skew == existing.skew else replace(existing, skew=skew, found=dict(skew.locations))
+
+
+def with_found(files: Files, location: str, skew: Skew) -> Skew:
+    """Returns the skew of what lies in a location, as `with_found_directories`: once one is known, no other is looked
+    for.
+    """
+    if not skew.is_list_bucketed or skew.locations:
+        return skew
+    below = found_directories(skew.columns, skew.values, partial(_directories, files, location))
+    return replace(skew, locations={value: f"{location}/{name}" for value, name in below.items()})
+
+
+def _directories(files: Files, location: str, name: str) -> list[str]:
+    _, found = files.inside(f"{location}/{name}".rstrip("/"))
+    return [name_of(place) for place in found]
+
+
 def has_directories_of(table: Table, existing: Existing) -> bool:
-    """Tells whether a partition has a directory for each heavy value of the table, and just these."""
+    """Tells whether a partition has directories for the heavy values of the table alone, and it is known where."""
     layout = existing.parameters.get(LAYOUT, table.parameters.get(LAYOUT))
-    return existing.skew.is_list_bucketed and layout != FLAT and _layout(existing.skew) == _layout(table.skew)
+    is_known = existing.skew.is_list_bucketed and bool(existing.skew.locations)
+    return is_known and layout != FLAT and _layout(existing.skew) == _layout(table.skew)
 
 
 def _layout(skew: Skew) -> object:

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from pyspark.errors import AnalysisException, QueryExecutionException
@@ -332,3 +333,44 @@ def test_a_table_that_is_made_again_over_its_directories_has_all_rows(
             spark.sql(f"MSCK REPAIR TABLE {table_name}")
         assert sorted(spark.table(table_name).collect(), key=str) == sorted(rows, key=str)
         assert spark.sql(f"SELECT s FROM {table_name} WHERE x = 1").count() == 2
+
+
+@pytest.mark.parametrize("keys", ["", "PARTITIONED BY (p INT)"])
+def test_directories_that_the_server_cannot_see_are_read(spark: Session, table_name: str, keys: str) -> None:
+    """They lie outside of its roots; who writes to the partition makes them known."""
+    key, of_seven = (", 7", "PARTITION (p = 7)") if keys else ("", "")
+    with TemporaryDirectory() as outside:
+        definition = f"CREATE EXTERNAL TABLE {table_name} (x INT, s STRING) {keys} {SKEWED} LOCATION '{outside}/t'"
+        definition += " TBLPROPERTIES ('write.mode' = 'versions')"
+        spark.sql(definition)
+        spark.sql(f"INSERT INTO {table_name} VALUES (1, 'a'{key}), (NULL, 'it\\'s'{key}), (2, 'b'{key})")
+
+        def make_again() -> None:
+            spark.sql(f"DROP TABLE {table_name}")
+            spark.sql(definition)
+            if keys:
+                spark.sql(f"MSCK REPAIR TABLE {table_name}")
+
+        def found(condition: str = "true") -> list[tuple[int | None, str]]:
+            rows = spark.sql(f"SELECT x, s FROM {table_name} WHERE {condition}").collect()
+            return sorted(((row[0], row[1]) for row in rows), key=str)
+
+        def read_files(condition: str) -> int:
+            return scan_report(spark.sql(f"SELECT * FROM {table_name} WHERE {condition}")).scans[0].kept.files
+
+        make_again()
+        assert found() == [(1, "a"), (2, "b"), (None, "it's")]
+        assert (found("x = 1"), found("s = 'it\\'s'"), found("x = 2")) == ([(1, "a")], [(None, "it's")], [(2, "b")])
+        assert (read_files("x = 1 AND s = 'a'"), read_files("x = 2")) == (1, 1)
+        for statement, wanted in (
+            (f"INSERT INTO {table_name} VALUES (1, 'a'{key})", [(1, "a"), (1, "a"), (2, "b"), (None, "it's")]),
+            # Where the rows of (1, 'a') are not.
+            (
+                f"ALTER TABLE {table_name} {of_seven} SET SKEWED LOCATION ((1, 'a') = 'file:{outside}/else')",
+                [(2, "b"), (None, "it's")],
+            ),
+            (f"DELETE FROM {table_name} WHERE x = 2", [(1, "a"), (1, "a"), (None, "it's")]),
+        ):
+            make_again()
+            spark.sql(statement)
+            assert found() == wanted

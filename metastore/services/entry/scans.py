@@ -102,6 +102,7 @@ def _partition(row: ScanRow, shape: _Shape, storage: int) -> ScanPartition:
         version=row.version,
         storageIndex=storage,
         location=row.location,
+        unplaced=True if shape.skew is not None and not row.skewed_locations else None,
     )
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 
-from metastore.domain.partition_names import parse_name, value_path
-from metastore.domain.skew_places import skew_directories
-from metastore.errors import InvalidObjectError
+from metastore.domain.skew_places import found_directories
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
@@ -36,24 +33,11 @@ def find_places(owners: Iterable[Table | Partition], warehouse: Warehouse) -> No
 
 def _found(sd: StorageDescriptor, warehouse: Warehouse) -> dict[tuple[str, ...], str]:
     columns, values = sd.skewedInfo.skewedColNames, sd.skewedInfo.skewedColValues
-    declared = dict(zip(skew_directories(columns, values)[1:], map(tuple, values), strict=True))
-    names = [""]
-    for column in columns:
-        beginning = value_path([column], [""]).partition("=")[0] + "="
-        below = (child for name in names for child in _children(sd.location, name, warehouse))
-        names = [name for name in below if name.rpartition("/")[2].startswith(beginning)]
-    found = {declared.get(name) or _values(name): paths.join(sd.location, name) for name in names}
-    return {value: place for value, place in found.items() if len(value) == len(columns)}
-
-
-def _values(name: str) -> tuple[str, ...]:
-    """Returns the values that a directory is named by; none where it is nobody's: `x=`, or what no value can hold."""
-    with suppress(InvalidObjectError):
-        return tuple(value for _, value in parse_name(name))
-    return ()
+    found = found_directories(columns, values, lambda name: _children(sd.location, name, warehouse))
+    return {value: paths.join(sd.location, name) for value, name in found.items()}
 
 
 def _children(location: str, name: str, warehouse: Warehouse) -> list[str]:
-    """Returns the names of directories in one of this name below a location, as names below the location."""
+    """Returns the names of the directories in one of this name below a location."""
     _, below = warehouse.children(paths.join(location, name) if name else location)
-    return [f"{name}/{paths.name(child)}".lstrip("/") for child in below]
+    return [paths.name(child) for child in below]

@@ -15,6 +15,7 @@ from metastore.client.structs import Partition, Skew, Table
 from metastore.domain.skew_places import is_flat, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
+from spark_client.jvm.files import Files
 from spark_client.jvm.parser import literal_value
 from spark_client.jvm.sql_text import stored_literal
 from spark_client.scan.predicate import Node, partitions_having
@@ -23,6 +24,7 @@ from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.statements.run.skew_rules import DEFAULT_KEY, check_own_format, typed
 from spark_client.table.paths import is_below
 from spark_client.table.skew_layout import FLAT, LAYOUT
+from spark_client.write.snapshot import with_found
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*", re.DOTALL)
 
@@ -76,7 +78,7 @@ def _with_locations(
             f"({what}, skewed by {', '.join(skew.columns)})"
         )
     default = f"{location}/{skew_directories(skew.columns, ())[0]}"
-    places = dict(skew.locations)
+    places = dict(with_found(Files(context.spark), location, skew).locations)
     for literals, place in statement.locations:
         address = literal_value(context, place)
         if not _ABSOLUTE.fullmatch(address):

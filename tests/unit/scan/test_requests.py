@@ -60,10 +60,17 @@ def test_what_is_nested_is_typed_too() -> None:
 
 def test_answers_are_objects_of_their_fields() -> None:
     known = PartitionBuckets("ds=1", 4, None, False, True)
-    answer = ScanAnswer([ScannedPartition(("1",), ["file:/t"], None, 0, known)], [()], {"token": None}, None)
+    answer = ScanAnswer([ScannedPartition(("1",), ["file:/t"], None, False, 0, known)], [()], {"token": None}, None)
     assert json.loads(requests.written(answer)) == {
         "partitions": [
-            {"values": ["1"], "directories": ["file:/t"], "outside": None, "storage": 0, "bucketing": BUCKETS},
+            {
+                "values": ["1"],
+                "directories": ["file:/t"],
+                "outside": None,
+                "unplaced": False,
+                "storage": 0,
+                "bucketing": BUCKETS,
+            },
         ],
         "pruned": [[]],
         "writes": {"token": None},

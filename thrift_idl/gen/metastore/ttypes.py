@@ -245,6 +245,7 @@ class ScanPartition(TBase):
      - version
      - storageIndex
      - location
+     - unplaced
 
     """
 
@@ -254,15 +255,17 @@ class ScanPartition(TBase):
         'version',
         'storageIndex',
         'location',
+        'unplaced',
     )
 
 
-    def __init__(self, values=None, directories=None, version=None, storageIndex=None, location=None,):
+    def __init__(self, values=None, directories=None, version=None, storageIndex=None, location=None, unplaced=None,):
         self.values = values
         self.directories = directories
         self.version = version
         self.storageIndex = storageIndex
         self.location = location
+        self.unplaced = unplaced
 
 
 class ScanStorage(TBase):
@@ -1202,6 +1205,7 @@ ScanPartition.thrift_spec = (
     (4, TType.I32, 'storageIndex', None, None, ),  # 4
     None,  # 5
     (6, TType.STRING, 'location', 'UTF8', None, ),  # 6
+    (7, TType.BOOL, 'unplaced', None, None, ),  # 7
 )
 all_structs.append(ScanStorage)
 ScanStorage.thrift_spec = (

@@ -247,7 +247,7 @@ public final class HiveTableIndex implements FileIndex {
       if (!partition.get("outside").isNull()) {
         Path own = qualified(partition.get("outside").asText(), conf);
         JsonNode pruned = (JsonNode) plan.get("pruned").get(partition.get("storage").asInt());
-        outside.ask(own, new PartitionPath(row, own), pruned);
+        outside.ask(own, new PartitionPath(row, own), pruned, partition.get("unplaced").asBoolean());
       }
       for (JsonNode directory : partition.get("directories")) {
         Path path = qualified(directory.asText(), conf);
