@@ -206,6 +206,10 @@ def test_a_killed_server_is_started_again(data_dir: Path) -> None:
         end, lifeline = os.pipe()
         keeper = multiprocessing.get_context("fork").Process(target=postgres.keep_running, args=(end,))
         keeper.start()
+        worker = threading.Thread(target=answers, args=(postgres.url, "SELECT sum(n) FROM generate_series(1, 1e10) n"))
+        worker.start()  # it waits for nothing, and so does not notice, for an hour, that its server has died
+        at_work = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%1e10%' AND pid <> pg_backend_pid()"
+        assert eventually(lambda: ask(postgres.url, at_work) == 1)
         killed = postmaster(data_dir)
         os.kill(killed, signal.SIGKILL)
         assert eventually(lambda: psutil.Process(killed).status() == psutil.STATUS_ZOMBIE)
@@ -214,15 +218,16 @@ def test_a_killed_server_is_started_again(data_dir: Path) -> None:
         os.write(lifeline, b"1")
         keeper.join(10)
         assert keeper.exitcode == 0
+        worker.join()
         os.close(lifeline)
         os.close(end)
         os.waitpid(killed, 0)
     assert postmaster(data_dir) is None, "the new one is stopped as the first would have been"
 
 
-def answers(url: str) -> bool:
+def answers(url: str, question: str = "SELECT 1") -> bool:
     try:
-        return ask(url, "SELECT 1") == 1
+        return ask(url, question) == 1
     except OperationalError:
         return False
 

@@ -12,7 +12,6 @@ import logging
 import os
 import pwd
 import re
-import select
 import shutil
 import signal
 import subprocess
@@ -28,6 +27,7 @@ from sqlalchemy import URL, NullPool, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from metastore.errors import ConfigurationError
+from metastore.storage.postgres.processes import end_what_is_left, postmaster, told_to_stop
 
 log = logging.getLogger("metastore.postgres")
 
@@ -35,7 +35,6 @@ DATABASE: Final = "metastore"
 _USER: Final = "postgres"
 _LEAST_CONNECTIONS: Final = 200
 _SPARE_CONNECTIONS: Final = 20
-_LOOK: Final = 0.2  # seconds between two looks whether the server runs
 
 
 class EmbeddedPostgres:
@@ -72,15 +71,15 @@ class EmbeddedPostgres:
     def keep_running(self, lifeline: int) -> int:
         """Starts the server again whenever it has died, until `lifeline` can be read: in a process for nothing else."""
         with (self._folder.parent / "postgres.restart.lock").open("a") as restarting:
-            while not select.select([lifeline], [], [], _LOOK)[0]:
-                if _postmaster(self._folder) is None:
+            while not told_to_stop(lifeline, postmaster(self._folder)):
+                if postmaster(self._folder) is None:
                     fcntl.flock(restarting, fcntl.LOCK_EX)  # other processes use the server, and look after it, too
                     self._start_again()
                     fcntl.flock(restarting, fcntl.LOCK_UN)
         return 0
 
     def _start_again(self) -> None:
-        if _postmaster(self._folder) is not None:
+        if postmaster(self._folder) is not None:
             return
         if not self._failure:
             log.warning("the embedded PostgreSQL in %s has died; it is started again", self._folder)
@@ -97,12 +96,13 @@ class EmbeddedPostgres:
 
     def _forget_dead_server(self) -> None:
         """A server that was killed is in two files, and where nobody waits for it (as the first process of a container
-        may not), among the processes, too: it would be taken for running. What is left of it, PostgreSQL finds by its
-        shared memory, and does not start beside.
+        may not), among the processes, too: it would be taken for running. Beside processes of it that are at work and
+        have not noticed, PostgreSQL does not start: they are ended.
         """
         file = self._folder / "postmaster.pid"
-        if _postmaster(self._folder) is not None or not file.exists():
+        if postmaster(self._folder) is not None or not file.exists():
             return
+        end_what_is_left(self._folder)
         pid, _, _, port, sockets, *_ = [*file.read_text().splitlines(), *[""] * 5]
         lock = Path(sockets or self._folder) / f".s.PGSQL.{port}.lock"
         with suppress(FileNotFoundError):
@@ -115,7 +115,7 @@ class EmbeddedPostgres:
         if self._lock.closed:
             return
         if self._server is not None:
-            if _postmaster(self._folder) not in (None, self._server.get_pid()):
+            if postmaster(self._folder) not in (None, self._server.get_pid()):
                 self._server.ensure_postgres_running()  # it died and was started again: only looks which one it is
             self._server.cleanup()
             if self._alone():
@@ -205,7 +205,7 @@ class EmbeddedPostgres:
 
     def _stop_half_started(self) -> None:
         """Ctrl-C in a terminal reaches the tool that starts the server, too, but no longer the server."""
-        pid = _postmaster(self._folder)
+        pid = postmaster(self._folder)
         if pid is not None:
             os.kill(pid, signal.SIGINT)  # PostgreSQL's fast shutdown
 
@@ -332,17 +332,6 @@ def _usable(data_dir: Path) -> Path:
             f"choose another with --data-dir or METASTORE_DATA_DIR"
         ) from error
     return data_dir
-
-
-def _postmaster(folder: Path) -> int | None:
-    """Returns the server that runs in a folder. After a crash, the number in its file may be another process's by
-    now."""
-    try:
-        pid = int((folder / "postmaster.pid").read_text().split(maxsplit=1)[0])
-        status = Path(f"/proc/{pid}/status").read_text()
-    except (OSError, ValueError, IndexError):
-        return None
-    return pid if "Name:\tpostgres\n" in status and "State:\tZ" not in status else None
 
 
 def _one_line(folder: Path, error: Exception) -> str:

@@ -1,9 +1,11 @@
-"""`python -m tests.bench.operating rolling --from COMMIT --rounds 20`, `… soak --minutes 30`."""
+"""`python -m tests.bench.operating rolling --from COMMIT --rounds 20`, `… soak --minutes 30`, `… kills --of all`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+
+from tests.bench.operating.kills import KILLS, kills
 
 
 def main() -> int:
@@ -15,7 +17,12 @@ def main() -> int:
     rolling.add_argument("--rounds", type=int, default=3)
     soaking = commands.add_parser("soak", help="mixed load, alone and beside hostile clients")
     soaking.add_argument("--minutes", type=float, default=30.0)
+    killing = commands.add_parser("kills", help="an embedded PostgreSQL is killed, beside clients that read and write")
+    killing.add_argument("--times", type=int, default=20)
+    killing.add_argument("--of", choices=KILLS, default="all", help="what is killed")
     given = parser.parse_args()
+    if given.command == "kills":
+        return kills(given.times, given.of)
     if given.command == "soak":
         from tests.bench.operating.soak import soak
 
