@@ -150,7 +150,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         Raises TTransportException for a length that is not allowed.
         """
         if not 0 < length <= self.limit - head:
-            text = f"a frame of {length} bytes; allowed are 1 to {self.limit}"
+            text = f"a frame of {length} bytes; allowed are 1 to {self.limit} (METASTORE_MAX_MESSAGE_BYTES)"
             raise TTransportException(TTransportException.SIZE_LIMIT, text)
         if self._size - self._start < head + length:
             return False
@@ -259,7 +259,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._growth.begin()
 
     def _too_large(self) -> TTransportException:
-        what = "its frame" if self._head else f"the {self.limit} bytes allowed"
+        what = "its frame" if self._head else f"the {self.limit} bytes allowed (METASTORE_MAX_MESSAGE_BYTES)"
         return TTransportException(TTransportException.SIZE_LIMIT, f"a message larger than {what}")
 
 

@@ -6,49 +6,33 @@ import logging
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 
-from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
+from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportException
 
-from metastore.transport import http
 from metastore.transport.address import Address
 from metastore.transport.buffers import (
     CHUNK,
-    FRAME_HEADER,
     SMALL_MESSAGE,
     IncompleteError,
     MessageReader,
-    ReplyWriter,
 )
+from metastore.transport.dialogue import Dialogue, begin_dialogue, keep_head
 from metastore.transport.door import Door
-from metastore.transport.http import HttpSession, TurnedAwayError
+from metastore.transport.http import TurnedAwayError
 from metastore.transport.memory import Memory, OverBudgetError
 from metastore.transport.message_end import MessageEnd, first_arguments, method_name
 from metastore.transport.opening import Opening
 from metastore.transport.options import TransportOptions
-from metastore.transport.session import Session, SessionFactory
+from metastore.transport.session import SessionFactory
 from metastore.transport.step import Step
 from metastore.transport.wire_format import WireFormat
 
 logger = logging.getLogger("metastore.transport")
 _PEER_LEFT = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
 _IN_BUFFERS = 8 * 2**20  # bytes that the kernels of both sides may have taken of a reply that nobody reads
+_MOST_DROPPED = 2**28  # bytes that arrive after a refusal
 _SHOWN = 256  # bytes of a message, by which calls are told apart
-_NO_FIELDS = b"\x00"  # arguments, in every protocol
-
-
-@dataclass(frozen=True, slots=True)
-class _Dialogue:
-    """What exists once the first bytes have shown how the client speaks."""
-
-    wire_format: WireFormat
-    arrived: Callable[[], bool]  # of a message in a frame: whether all of it is there
-    session: Session
-    writer: ReplyWriter
-    iprot: TProtocolBase
-    oprot: TProtocolBase
 
 
 class Connection:
@@ -81,7 +65,7 @@ class Connection:
         self._reader = MessageReader(sock, limit=options.max_message_bytes, memory=memory)
         self._opening = Opening(sock, self._reader, door or Door())
         self._bare = False  # Thrift is spoken by somebody who may, and no layer has parts of it
-        self._dialogue: _Dialogue | None = None
+        self._dialogue: Dialogue | None = None
         self._message_end: MessageEnd | None = None  # while a message is collected that has not arrived at once
         # When the first byte of the message that is collected arrived, or a client came that has to say who it is;
         self._begun = time.monotonic() if door and door.asks else 0.0  # 0: there is none
@@ -89,6 +73,7 @@ class Connection:
         self._moved = 0.0  # when the client last took of it what the least rate asks for, and what it had then
         self._taken = 0
         self._lingers = False  # what still arrives is dropped: its call has been refused
+        self._dropped = 0  # bytes of that
         self._doom = ""
 
     @property
@@ -168,7 +153,8 @@ class Connection:
             return Step.HANDSHAKE
         if self._lingers:
             self._reader.replace(b"")
-            return Step.CLOSE if got == 0 else Step.READ
+            self._dropped += got or 0
+            return Step.CLOSE if got == 0 or self._dropped > _MOST_DROPPED else Step.READ
         if got == 0:
             if self.collecting or self._doom:
                 self._ended("closed by the peer inside a message", logging.INFO)
@@ -241,6 +227,8 @@ class Connection:
         except (TTransportException, TProtocolException, EOFError) as error:
             peer_left = isinstance(error, TTransportException) and error.type in _PEER_LEFT
             self._ended(str(error), logging.INFO if peer_left else logging.WARNING)
+            if isinstance(error, TProtocolException) or getattr(error, "type", None) == TTransportException.SIZE_LIMIT:
+                return self._answer_unread(str(error))
         except Exception:
             logger.exception("connection from %s closed: the call failed", self.peer)
         return Step.CLOSE
@@ -279,39 +267,49 @@ class Connection:
         awaited = opening.held if known else opening.awaited
         return (self._begun or time.monotonic()) if awaited else 0.0
 
-    def _open(self) -> _Dialogue | None:
+    def _open(self) -> Dialogue | None:
         """Returns what is spoken with this client, once that is known."""
         opening = self._opening
         wire_format = opening.collect()
         if wire_format is None:
             return None
-        if opening.refusal:
+        if opening.refusal and not opening.full:
             logger.warning("connection from %s: its calls are refused: %s", self.peer, opening.refusal)
         self._bare = not (opening.refusal or opening.wrapped)
-        requests, reader = opening.requests, self._reader
-        head = http.head if requests else FRAME_HEADER.pack if wire_format.framed else None
-        writer = ReplyWriter(opening.layer, head)
-        limits = (self._options.max_message_bytes, self._options.max_container_length)
-        iprot, oprot = wire_format.protocol(reader, *limits), wire_format.protocol(writer, *limits)
-        if requests:
-            session: Session = HttpSession(requests, self._open_session, self.peer)
-            arrived: Callable[[], bool] = partial(requests.arrived, reader)
-        else:
-            session = self._open_session(self.peer, opening.identity, wire_format.name, encrypted=opening.encrypted)
-            arrived = reader.frame
-        self._dialogue = _Dialogue(wire_format, arrived, session, writer, iprot, oprot)
-        return self._dialogue
+        found = begin_dialogue(wire_format, opening, self._reader, self._options, self._open_session, self.peer)
+        self._dialogue = found
+        return found
 
     def _turn_away(self, error: TurnedAwayError) -> Step:
         """Tells a client in its own protocol why it may not go on, then waits for it to leave."""
         self._ended(str(error), logging.WARNING)
         if not self._opening.tell(error.answer):
             return Step.CLOSE
-        self._shut_down(socket.SHUT_WR)
         self._reader.replace(b"")
-        self._lingers = True
-        self._begun = self._begun or time.monotonic()
+        self._linger()
+        self._shut_down(socket.SHUT_WR)
         return Step.READ
+
+    def _answer_unread(self, reason: str) -> Step:
+        """Tells a client in its own protocol what is wrong with a message that is not read, where its head can be."""
+        dialogue = self._dialogue
+        if dialogue is None or self._lingers or dialogue.writer.pending:
+            return Step.CLOSE
+        try:
+            if self._opening.requests:
+                return self._turn_away(self._opening.refused(f"Refused: {reason}"))
+            if self._has_head(dialogue.wire_format):
+                self._opening.pass_by()
+                return self._answer_refusal(dialogue, f"Refused: {reason}")
+        except (TTransportException, TProtocolException):
+            logger.debug("connection from %s could not be told", self.peer)
+        return Step.CLOSE
+
+    def _linger(self) -> None:
+        """From now on, what arrives is dropped, for a while: to close before it has been read would make the kernel
+        take back what the client has not read of its reply."""
+        self._lingers = True
+        self._begun = time.monotonic()
 
     def _call(self) -> Step:
         dialogue, reader = self._dialogue, self._reader
@@ -335,6 +333,8 @@ class Connection:
                 return Step.CALL
             reader.again()
             dialogue.session.handle(dialogue.iprot, dialogue.oprot, str(error))
+        if self._opening.full:
+            self._linger()
         dialogue.writer.flush()
         reader.end()
         self._begun, self._message_end, self.needs = 0.0, None, 0
@@ -351,21 +351,28 @@ class Connection:
             if writer.pending:
                 return Step.WRITE
         self._replied = 0.0
-        return Step.READ if self._lingers else self._collect()
+        if self._lingers:
+            self._shut_down(socket.SHUT_WR)  # the client has been told all, and may leave
+            return Step.READ
+        return self._collect()
 
     def _refuse(self, reason: str) -> Step:
-        dialogue, reader = self._dialogue, self._reader
+        dialogue = self._dialogue
         if dialogue is None:
             raise self._opening.refused(reason)
         if not self._whole_or_its_head(dialogue.wire_format):
             return Step.CLOSE
+        return self._answer_refusal(dialogue, reason)
+
+    def _answer_refusal(self, dialogue: Dialogue, reason: str) -> Step:
+        """Reads over the message, or what stands in its place, and answers it so."""
         dialogue.writer.begin()
         dialogue.session.handle(dialogue.iprot, dialogue.oprot, reason)
         dialogue.writer.flush()
         if self._lingers:
-            reader.replace(b"")
+            self._reader.replace(b"")
         else:
-            reader.end()
+            self._reader.end()
             self._begun = 0.0
         self._message_end, self.needs = None, 0
         return self._send()
@@ -379,14 +386,15 @@ class Connection:
             return True
         if self._opening.requests:
             raise self._opening.refused("The request has not arrived, and there is no room for it now; try again")
-        start = reader.start + (FRAME_HEADER.size if wire_format.framed else 0)
-        message = MessageEnd(wire_format, start)
-        end = message.find(reader.store, reader.size)
-        if end is not None and not wire_format.framed:
-            reader.complete(end)
-            return True
-        if message.header_end is None:
-            return False
-        reader.replace(reader.store.getvalue()[start : message.header_end] + _NO_FIELDS)
-        self._lingers = True
-        return True
+        if not wire_format.framed:
+            end = MessageEnd(wire_format, reader.start).find(reader.store, reader.size)
+            if end is not None:
+                reader.complete(end)
+                return True
+        return self._has_head(wire_format)
+
+    def _has_head(self, wire_format: WireFormat) -> bool:
+        there = keep_head(self._reader, wire_format)
+        if there:
+            self._linger()
+        return there

@@ -41,6 +41,7 @@ class Door:
         client_certificates: off, optional or required.
         certificate: the server's, where TLS is not off.
         gate: who knows the users; there where anybody is asked.
+        full: why nobody more is let in, which who comes is told; empty: all are let in.
     """
 
     host: str = "127.0.0.1"
@@ -50,14 +51,17 @@ class Door:
     client_certificates: str = OFF
     certificate: Certificate | None = None
     gate: Gate | None = None
+    full: str = ""
 
     @property
     def asks(self) -> bool:
-        """Whether anything is asked of those who come."""
-        return self.tls == REQUIRED or bool(self.authentication)
+        """Whether anything is asked of those who come, so that they do not have a connection's time and memory yet."""
+        return self.tls == REQUIRED or bool(self.authentication or self.full)
 
     def refusal(self, identity: Identity | None, *, encrypted: bool) -> str:
         """Tells why somebody may not call; empty: they may."""
+        if self.full:
+            return self.full
         if self.tls == REQUIRED and not encrypted:
             return "This metastore speaks TLS only (METASTORE_TLS=required): set hive.metastore.use.SSL=true"
         if self.authentication and identity is None:

@@ -11,7 +11,7 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
 from metastore.transport.buffers import IncompleteError
-from metastore.transport.wire_format import WireFormat
+from metastore.transport.wire_format import WireFormat, too_deep
 
 _DEPTH: Final = 64  # levels, as the C decoder has it
 _WORTH_SKIPPING: Final = 64  # bytes; of fewer, the C decoder is not called
@@ -38,10 +38,13 @@ class MessageEnd:
         self._header: int | None = None
         self._stack: list[_Value] = []
 
-    @property
-    def header_end(self) -> int | None:
-        """Where the arguments begin; None: it has not arrived."""
-        return self._header
+    def head(self, store: BytesIO, size: int) -> int | None:
+        """Returns where the arguments begin; None: that has not arrived. Raises TProtocolException."""
+        kept = store.tell()
+        try:
+            return self._at if self._begun(store, size) else None
+        finally:
+            store.seek(kept)
 
     def find(self, store: BytesIO, size: int) -> int | None:
         """Returns the end of the message in `store`, of which `size` bytes are there; None where it has not arrived.
@@ -151,7 +154,7 @@ class MessageEnd:
 
     def _push(self, value: _Value) -> None:
         if len(self._stack) > 2 * _DEPTH:
-            raise TProtocolException(TProtocolException.DEPTH_LIMIT, "malformed message: recursion depth")
+            raise too_deep()
         self._stack.append(value)
 
 

@@ -70,6 +70,11 @@ class Opening:
             self._reader.through(self._tls)
 
     @property
+    def full(self) -> str:
+        """Why a first call is refused, and no other one comes after it; empty: calls are worked on."""
+        return self._door.full
+
+    @property
     def awaited(self) -> bool:
         """Whether the client has to go on: it has begun something, or has not said who it is."""
         begun = self._exchange is not None or self.requests is not None
@@ -143,6 +148,11 @@ class Opening:
             return http.refusal(503, reason)
         return TurnedAwayError(reason, sasl.refusal(reason) if self._exchange else b"")
 
+    def pass_by(self) -> None:
+        """What arrives from now on is dropped: it is not looked at on its way."""
+        if self._sasl:
+            self._sasl.pass_by()
+
     def tell(self, data: bytes) -> bool:
         """Sends a few bytes; false: the peer does not take them."""
         try:
@@ -159,6 +169,8 @@ class Opening:
 
     def _begin_http(self) -> None:
         encrypted = self.encrypted
+        if self._door.full:
+            raise http.refusal(503, self._door.full)
         try:
             self._look_at_certificate()
         except RefusedError as error:
@@ -197,6 +209,8 @@ class Opening:
 
     def _mechanism(self, name: str) -> Mechanism:
         door, encrypted = self._door, self.encrypted
+        if door.full:
+            raise RefusedError(door.full)
         if door.tls == REQUIRED and not encrypted:
             raise RefusedError(door.refusal(None, encrypted=False))
         if door.gate is None:

@@ -89,18 +89,24 @@ class Sasl:
         self._leaving: list[Chunk] = []  # of the piece that is sent
         self._taken = 0  # bytes that it was before it was wrapped
         self._left = 0  # of a piece that is not wrapped, bytes that have not arrived
+        self._passes = False
 
     @property
     def held(self) -> int:
         """Bytes of a piece that is not whole."""
         return len(self._arrived)
 
+    def pass_by(self) -> None:
+        """What arrives is passed on as it is from now on: it will be dropped."""
+        self._passes = True
+        self._arrived.clear()
+
     def recv(self, size: int, /) -> bytes:
         """Raises TTransportException for what was changed on its way, or is too large."""
         first, self.first = self.first, b""
         data = first or self._below.recv(size)
-        if not data:
-            return b""
+        if not data or self._passes:
+            return data
         self._arrived += data
         found = b"".join(self._unwrapped() if self._wrapped else self._bare())
         if not found:
@@ -127,7 +133,8 @@ class Sasl:
         while len(arrived) >= _LENGTH.size:
             length = _LENGTH.unpack_from(arrived)[0]
             if length > self._limit:
-                raise TTransportException(TTransportException.SIZE_LIMIT, f"a piece of {length} bytes")
+                text = f"{length} bytes wrapped as one; allowed are {self._limit} (METASTORE_MAX_MESSAGE_BYTES)"
+                raise TTransportException(TTransportException.SIZE_LIMIT, text)
             end = _LENGTH.size + length
             if len(arrived) < end:
                 break

@@ -17,6 +17,7 @@ from thrift.transport.TTransport import TTransportBase
 _Decode: TypeAlias = Callable[[Any, Any, Any], Any]  # target, protocol, type arguments
 
 PEEKED: Final = 6  # bytes that tell every wire format; the smallest message has more
+_DEPTH: Final = 64  # levels that the C decoder goes down
 _MAX_NAME: Final = 256  # a method's name, in bytes and in characters
 _STRICT: Final = b"\x80\x01"
 _HEAD: Final = struct.Struct("!Ii")  # version and TMessageType; length of the method's name
@@ -85,10 +86,32 @@ def _sound(decode: _Decode) -> _Decode:
     def decode_or_refuse(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
         try:
             return decode(target, protocol, type_arguments)
-        except (TypeError, ValueError, OverflowError, SystemError) as error:
+        except OverflowError as error:
+            text = f"malformed message: {error}{_limit_of(protocol, str(error))}"
+            raise TProtocolException(TProtocolException.SIZE_LIMIT, text) from error
+        except (TypeError, ValueError, SystemError) as error:
             raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: {error}") from error
+        except TProtocolException as error:
+            if error.type != TProtocolException.DEPTH_LIMIT:
+                raise
+            raise too_deep() from error
 
     return decode_or_refuse
+
+
+def _limit_of(protocol: TProtocolBase, text: str) -> str:
+    """Names the limit that the decoder's complaint is of, by its value."""
+    if not text.startswith("size exceeded"):
+        return ""
+    if text.endswith(f": {protocol.container_length_limit}"):
+        return " elements of a container, which has no more of them than bytes (METASTORE_MAX_CONTAINER_LENGTH)"
+    return " bytes of a text (METASTORE_MAX_MESSAGE_BYTES)"
+
+
+def too_deep() -> TProtocolException:
+    """Returns what is raised for a value in a value in a value, too often."""
+    text = f"malformed message: recursion depth of more than {_DEPTH} levels"
+    return TProtocolException(TProtocolException.DEPTH_LIMIT, text)
 
 
 def _forgiving(decode: _Decode) -> _Decode:

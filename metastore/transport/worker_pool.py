@@ -8,6 +8,7 @@ import select
 import socket
 import threading
 import time
+from dataclasses import replace
 from typing import Any, Final
 
 from metastore.transport.address import Address
@@ -25,6 +26,8 @@ logger = logging.getLogger("metastore.transport")
 
 _ONCE: Final = select.EPOLLONESHOT | select.EPOLLRDHUP
 _EVENTS: Final = {Step.READ: select.EPOLLIN | _ONCE, Step.WRITE: select.EPOLLOUT | select.EPOLLONESHOT}
+_TOLD: Final = 16  # connections over the limit, at a time, whose first call is answered with that
+_SECONDS_TO_TELL: Final = 1.0  # that such a connection has to send it, and to read the answer
 _SECONDS_BETWEEN_REFUSALS: Final = 10.0  # in the log
 _SECONDS_UNTIL_LEFT: Final = 1.0  # that a call has waited for memory, before it is asked whether its client is there
 
@@ -51,6 +54,7 @@ class WorkerPool:
         self._connections: dict[int, Connection] = {}
         self._addresses: dict[str, Address] = {}
         self._underway: set[Connection] = set()  # a part of a message has arrived, or of a reply has not left
+        self._turned_away: set[Connection] = set()  # for whom there is no room; they are told so
         self._for_memory: dict[Connection, float] = {}  # that are not read from, and since when
         self._queue = FairQueue()
         self._handshakes = Handshakes(self._go_on_shaken, self._working)
@@ -68,7 +72,7 @@ class WorkerPool:
     @property
     def connections(self) -> int:
         """How many are open."""
-        return len(self._connections)
+        return len(self._connections) - len(self._turned_away)
 
     def figures(self) -> dict[str, Any]:
         """Returns what an application is told (`Application.observe`)."""
@@ -84,23 +88,33 @@ class WorkerPool:
         }
 
     def admit(self, sock: socket.socket, peer: str, door: Door) -> None:
-        """Takes an accepted connection; closes it at once when there are too many, or when draining."""
+        """Takes an accepted connection; closes it at once when draining. When there are too many, a few are told so,
+        and the others closed."""
         sock.settimeout(0)
-        connection = Connection(sock, peer, self._options, self._open_session, self._memory, door)
+        options = self._options
         with self._lock:
-            address = connection.address = self._address(connection.peer)
-            full = self._admission.connections_used_up(len(self._connections), address)
-            admitted = not (full or self._draining)
+            address = self._address(peer)
+            full = self._admission.connections_used_up(self.connections, address)
+            if full:
+                setting = f"METASTORE_{full.partition('=')[0].upper()}"
+                door = replace(door, full=f"No connection is left in this worker: {full} ({setting}); try again later")
+                options = replace(options, read_timeout=min(options.read_timeout, _SECONDS_TO_TELL))
+            connection = Connection(sock, peer, options, self._open_session, self._memory, door)
+            connection.address = address
+            admitted = not (self._draining or (full and len(self._turned_away) >= _TOLD))
             if admitted:
                 self._connections[connection.number] = connection
                 self._addresses[address.host] = address
-                address.connections += 1
+                if full:
+                    self._turned_away.add(connection)
+                else:
+                    address.connections += 1
                 if connection.collecting:  # its time runs from now on
                     self._underway.add(connection)
         if admitted:
             self._epoll.register(sock, _EVENTS[Step.READ])
-            return
-        sock.close()
+        else:
+            sock.close()
         if full and time.monotonic() - self._refusal_logged > _SECONDS_BETWEEN_REFUSALS:
             self._refusal_logged = time.monotonic()
             logger.warning("connections are refused: %s are open", full)
@@ -286,7 +300,10 @@ class WorkerPool:
             if self._connections.get(connection.number) is connection:  # else it is closed, and another one's
                 del self._connections[connection.number]
             address = connection.address
-            address.connections -= 1
+            if connection in self._turned_away:
+                self._turned_away.remove(connection)
+            else:
+                address.connections -= 1
             if not address.connections:
                 self._addresses.pop(address.host, None)
             if not self._connections:

@@ -9,6 +9,8 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thrift.Thrift import TApplicationException
+from thrift.transport.TTransport import TTransportException
 
 from metastore.transport.connection import Connection
 from metastore.transport.memory import Memory
@@ -84,6 +86,40 @@ def test_defective_bytes_end_their_connection_only(server: EchoServer, defect: s
     assert line.startswith("WARNING")
     assert len(line) < 300
     assert bystander.getOption("pid") == process
+
+
+TOLD = {
+    # name: what its client is told
+    "string of 2 GiB": "limit: 1048576 bytes of a text (METASTORE_MAX_MESSAGE_BYTES)",
+    "skipped string of 2 GiB": "larger than the 1048576 bytes allowed (METASTORE_MAX_MESSAGE_BYTES)",
+    "tiny elements": "limit: 1000 elements of a container, which has no more of them than bytes (METASTORE_MAX_CONT",
+    "skipped container of 2 Gi": "limit: 1000 elements of a container, which has no more of them than bytes",
+    "large message": "limit: 1048576 bytes of a text (METASTORE_MAX_MESSAGE_BYTES)",
+    "large message of small parts": "larger than the 1048576 bytes allowed (METASTORE_MAX_MESSAGE_BYTES)",
+    "large frame": "a frame of 1048576 bytes; allowed are 1 to 1048576 (METASTORE_MAX_MESSAGE_BYTES)",
+    "deep structs": "recursion depth of more than 64 levels",
+    "deep structs, skipped call": "recursion depth of more than 64 levels",
+    "deep lists": "recursion depth of more than 64 levels",
+    "deep compact structs": "recursion depth of more than 64 levels",
+    "unknown type": "Unexpected TType",
+}
+
+
+@pytest.mark.parametrize("defect", TOLD)
+def test_where_the_head_can_be_read_the_client_is_told_and_then_left(server: EchoServer, defect: str) -> None:
+    victim = server.connect()
+    victim.sendall(DEFECTS[defect][0])
+    told = b"".join(iter(lambda: victim.recv(4096), b""))  # a reset would raise
+    assert TOLD[defect].encode() in told
+
+
+@pytest.mark.parametrize("wire_format", ["binary", "old binary", "framed binary", "compact", "framed compact"])
+def test_a_client_that_sends_much_too_much_reads_which_limit_that_breaks(server: EchoServer, wire_format: str) -> None:
+    client = server.client(wire_format)
+    with pytest.raises(TApplicationException, match=r"1048576.*\(METASTORE_MAX_MESSAGE_BYTES\)"):
+        client.getOption("echo " + "x" * 20 * 2**20)
+    with pytest.raises((TTransportException, EOFError, OSError)):
+        client.getOption("echo")
 
 
 def test_no_worker_has_died_and_nothing_was_a_surprise(server: EchoServer) -> None:
