@@ -119,7 +119,7 @@ from metastore.storage.postgres.listener import Listener
 from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.servers import Registration
 from metastore.storage.unit_of_work import Store
-from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.filesystem import Warehouse, bound_s3
 
 log = logging.getLogger("metastore.app")
 
@@ -152,6 +152,7 @@ class Application:
         self._watch = Timer("looking after PostgreSQL", Watch(settings.statement_timeout).look, _LOOK)
         self._server = ServerService(self._store, registration, worker) if registration else None
         self._listener = Listener(database_url)
+        bound_s3(settings.s3_timeout)
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.journal = Journal(self._store, warehouse, on_step)
         keeping = Keeping(timedelta(seconds=settings.undrop))
@@ -248,6 +249,7 @@ class Application:
             self._proxies.may_act,
             renew_interval=settings.token_renew_interval,
             max_lifetime=settings.token_max_lifetime,
+            per_owner=settings.tokens_per_owner,
         )
 
     def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:

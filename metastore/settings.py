@@ -92,6 +92,7 @@ class Settings:
         86_400.0, "seconds a delegation token lives unless it is renewed", parse=float, low=1, high=_AGE
     )
     token_max_lifetime: float = _setting(604_800.0, "seconds it lives at most", parse=float, low=1, high=_AGE)
+    tokens_per_owner: int = _setting(10_000, "delegation tokens that one owner may have", parse=int, low=1)
     password_file: Path | None = _file("file of users and hashes of their passwords: metastore users add")  # noqa: RUF009 - a field
     ldap_url: str = _setting("", "directory that knows the users: ldaps://host")
     ldap_user_dn: str = _setting("", "their names there: uid={user},ou=people,dc=example")
@@ -137,6 +138,9 @@ class Settings:
     max_message_bytes: int = _setting(
         100 * 2**20, "largest message accepted, bytes", parse=int, low=1024, high=2**31 - 1
     )
+    max_container_length: int = _setting(
+        1_000_000, "elements of one list, set or map of a message", parse=int, low=1000, high=2**31 - 1
+    )
     read_timeout: float = _seconds(30.0, "a client may take to send a message")
     write_timeout: float = _seconds(60.0, "a client may take to read its reply")
     min_rate: int = _setting(64 * 2**10, "bytes a second of a message or reply that extend these two", parse=int, low=1)
@@ -145,6 +149,7 @@ class Settings:
     pool_timeout: float = _seconds(60.0, "a call may wait for a connection to the database")
     lock_timeout: float = _seconds(30.0, "a statement may wait for a lock of the database")
     statement_timeout: float = _seconds(300.0, "one SQL statement may take")
+    s3_timeout: float = _seconds(15.0, "a host of S3 may take to answer a request", low=0.1)
     txn_timeout: float = _seconds(300.0, "a lock or transaction lives without a heartbeat")
     event_time_to_live: float = _setting(
         86_400.0, "seconds an event stays in the notification log", parse=float, low=1, high=_AGE

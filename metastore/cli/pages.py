@@ -25,7 +25,7 @@ from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.databases import Databases
 from metastore.transport.tls import Certificate
-from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.filesystem import Warehouse, bound_s3
 from migrations import runner
 
 log = logging.getLogger("metastore.monitoring")
@@ -69,6 +69,7 @@ class _SlowFigures:
         self.known: Figures = {}
         engine = make_engine(settings, url, statement_timeout=_LONG, application="metastore pages", size=1)
         self._pool = ConnectionPool(engine, 1, _LONG)
+        bound_s3(settings.s3_timeout)
         self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self._bytes: dict[int, int] = {}  # of what waits for cleaning, by number
 

@@ -31,6 +31,7 @@ _AT_ONCE: Final = 16  # requests to a remote file system
 _TRIES: Final = 10
 _FILLED_OR_GONE: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
 _ABSTRACT: Final = ("fsspec.spec", "fsspec.asyn")
+_s3: Final = {"seconds": 15.0}  # that requests to it may take
 _IMPOSSIBLE: Final = (errno.ENAMETOOLONG, errno.ELOOP)
 
 
@@ -247,6 +248,12 @@ class Warehouse:
         return {location: found for location, found in counted if found is not None}
 
 
+def bound_s3(seconds: float) -> None:
+    """Has requests to S3, in this process, given up that are not answered in so many seconds."""
+    _s3["seconds"] = seconds
+    _resolved.cache_clear()
+
+
 @contextmanager
 def _opened(location: str) -> Iterator[tuple[Any, str]]:
     """Returns the file system of a location and its path there."""
@@ -347,9 +354,13 @@ def _resolved(scheme: str, authority: str) -> tuple[Callable[..., Any], dict[str
 
     The path is kept out of the URL, where fsspec gives a meaning to `::`.
     """
-    kind = fsspec.get_filesystem_class(scheme)
+    kind, bounds = fsspec.get_filesystem_class(scheme), {}
+    if scheme == "s3":
+        from metastore.warehouse.s3 import BoundedS3
+
+        kind, bounds = BoundedS3, _s3
     url = f"{scheme}://{authority}"
-    return kind, kind._get_kwargs_from_urls(url), kind._strip_protocol(url)  # noqa: SLF001 - as url_to_fs does
+    return kind, kind._get_kwargs_from_urls(url) | bounds, kind._strip_protocol(url)  # noqa: SLF001 - as url_to_fs does
 
 
 @contextmanager

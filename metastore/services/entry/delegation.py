@@ -32,16 +32,18 @@ class DelegationService:
         *,
         renew_interval: float,
         max_lifetime: float,
+        per_owner: int,
     ) -> None:
         self._store = store
         self._secret_of = secret_of
         self._may_act = may_act
         self._renew_interval, self._max_lifetime = renew_interval, max_lifetime
+        self._per_owner = per_owner
 
     def issue(self, owner: str | None, renewer: str | None) -> str:
         """Returns a token of the owner's, as text, which says who has it where that is somebody who acts for the owner.
 
-        Raises InvalidOperationError for who may not have it.
+        Raises InvalidOperationError for who may not have it, or has too many.
         """
         current = _by_kerberos()
         user = current.real_user or current.user or ""
@@ -51,6 +53,11 @@ class DelegationService:
         password = secrets.token_bytes(_PASSWORD)
         with self._store.transaction() as work:
             work.issued_tokens.delete_expired()
+            if work.issued_tokens.count(owner) >= self._per_owner:
+                raise InvalidOperationError(
+                    f"{owner} has {self._per_owner} delegation tokens, as many as one may have "
+                    "(METASTORE_TOKENS_PER_OWNER): cancel some, or wait until some expire"
+                )
             sequence, now = work.issued_tokens.next()
             expires, latest = (
                 now + int(s * 1000) for s in (min(self._renew_interval, self._max_lifetime), self._max_lifetime)

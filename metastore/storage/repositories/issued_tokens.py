@@ -14,6 +14,8 @@ _NEXT = text(
     "SELECT nextval(pg_get_serial_sequence('issued_tokens', 'sequence')), (extract(epoch FROM now()) * 1000)::bigint"
 )
 
+_ALONE = text("SELECT pg_advisory_xact_lock(hashtext('issued_tokens'), hashtext(:owner))")
+
 
 class IssuedToken(NamedTuple):
     """A token as it is kept: without its password, with what checks one."""
@@ -78,6 +80,14 @@ class IssuedTokens:
     def delete_expired(self) -> None:
         """Deletes those that cannot be renewed any more."""
         self._connection.execute(delete(issued_tokens).where(issued_tokens.c.latest_at < func.now()))
+
+    def count(self, owner: str) -> int:
+        """Returns how many an owner has that have not expired. Until the end of the transaction, nobody else counts
+        or adds any for this owner."""
+        self._connection.execute(_ALONE, {"owner": owner})
+        table = issued_tokens.c
+        query = select(func.count()).where(table.owner == owner, table.expires_at > func.now())
+        return self._connection.execute(query).scalar_one()
 
     def revoke(self, *, sequence: int | None = None, owner: str | None = None) -> int:
         """Deletes one, or all of an owner; returns how many."""

@@ -26,7 +26,10 @@ class Store:
         def insert(_sequence: int, _identifier: bytes, _secret: bytes, names: Any, _times: Any) -> None:
             self.names.append(names)
 
-        tokens = SimpleNamespace(delete_expired=lambda: None, next=lambda: (1, 1_000), insert=insert)
+        def count(owner: str) -> int:
+            return sum(names[0] == owner for names in self.names)
+
+        tokens = SimpleNamespace(delete_expired=lambda: None, count=count, next=lambda: (1, 1_000), insert=insert)
         yield SimpleNamespace(issued_tokens=tokens)
 
 
@@ -51,6 +54,7 @@ def test_who_has_it_is_said_in_it(user: str, real_user: str | None, owner: str |
         lambda real, wanted, _peer: (real, wanted) == ("trino", "alice"),
         renew_interval=1,
         max_lifetime=2,
+        per_owner=1,
     )
     token = caller.set(Caller("h:1", user, authentication=KERBEROS, real_user=real_user))
     try:

@@ -1,0 +1,82 @@
+"""A host of S3 that takes connections and says nothing: calls that need it are told so, others do not notice."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import descriptor, table
+from thrift_idl.gen.hive_metastore.ttypes import Database, MetaException
+
+CALLS = 24  # more than a worker has connections to PostgreSQL
+
+
+class Silent:
+    """Listens; knows how many have come."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.port = self._socket.getsockname()[1]
+        self._taken: list[socket.socket] = []
+        self._changed = threading.Condition()
+        threading.Thread(target=self._take, daemon=True).start()
+
+    def _take(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                taken, _ = self._socket.accept()
+                with self._changed:
+                    self._taken.append(taken)
+                    self._changed.notify_all()
+
+    def wait_for(self, count: int) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self._taken) >= count, 20)
+
+    def close(self) -> None:
+        self._socket.close()
+        for taken in self._taken:
+            taken.close()
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
+    host = Silent()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{host.port}")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "key")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("METASTORE_S3_TIMEOUT", "4")
+    yield host
+    host.close()
+
+
+def test_many_calls_at_a_silent_host_are_told_and_others_go_on(
+    silent: Silent, database_url: str, start_metastore: Callable[..., Server]
+) -> None:
+    server = start_metastore(database_url)
+
+    def make(number: int) -> str:
+        sd = descriptor(location=f"s3a://bucket/t{number}")
+        with connected(server) as client, pytest.raises(MetaException) as raised:
+            client.create_table(table("db", f"t{number}", sd=sd))
+        assert f"bucket/t{number}: " in raised.value.message
+        return str(raised.value.message)
+
+    with connected(server) as client, ThreadPoolExecutor(CALLS) as threads:
+        client.create_database(Database("db"))
+        client.create_table(table("db", "local"))
+        told = [threads.submit(make, number) for number in range(CALLS)]
+        assert silent.wait_for(CALLS), "all of them ask at once"
+        assert not any(each.done() for each in told)
+        for _ in range(50):
+            assert client.get_table("db", "local").tableName == "local"
+        assert not any(each.done() for each in told), "others are answered while they wait"
+        assert {each.result(60).split(": ", 1)[1] for each in told} == {"no answer within 4 s (METASTORE_S3_TIMEOUT)"}
+        assert client.get_all_tables("db") == ["local"]
