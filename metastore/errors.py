@@ -5,11 +5,21 @@ The text is the user's message: it names the thing and, where there is one, the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class MetastoreError(Exception):
-    """Base of every error that is a client's or an administrator's business. Its text is shown as it is."""
+    """Base of every error that is a client's or an administrator's business.
+
+    Its text is shown as it is, but for names in it that the caller may not see. `others`: those of tables, as
+    `database.table`, that it has not from the call but from the catalog.
+    """
 
     is_refusal = False  # true: by rights, which is audited
+
+    def __init__(self, *text: object, others: Iterable[str] = ()) -> None:
+        super().__init__(*text)
+        self.others = frozenset(others)
 
 
 class NotFoundError(MetastoreError):

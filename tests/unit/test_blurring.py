@@ -11,7 +11,7 @@ from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError
 from metastore.protocol.methods import served
 from metastore.protocol.rights.guard import Guard
-from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, Partition
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, Partition, Table
 
 SECRET = TableName("hive", "secret", "t")
 
@@ -26,9 +26,9 @@ class Sees:
         return {SECRET} & set(names)
 
 
-def told(method: str, *arguments: Any, of: str) -> str:
+def told(method: str, *arguments: Any, of: str, others: Iterable[str] = ()) -> str:
     def fail(*_: Any) -> None:
-        raise InvalidOperationError(f"it is {of}'s")
+        raise InvalidOperationError(f"it is {of}'s", others=others)
 
     with pytest.raises(InvalidOperationError) as raised:
         Guard(Sees()).guarded(served()[method], fail)(*arguments)  # type: ignore[arg-type] # no more is asked here
@@ -48,7 +48,25 @@ def test_what_the_call_names_is_said_of_a_missing_table_too(database: str, name:
     assert told("alter_partition", "mine", "t", named, of="secret.t") == "it is secret.t's"
 
 
-def test_a_guess_is_not_told_to_be_right() -> None:
-    guess = EnvironmentContext({"secret.t": "secret.t"})
-    context = told("drop_table_with_environment_context", "mine", "t", False, guess, of="secret.t")
-    assert context == "it is (hidden)'s"
+@pytest.mark.parametrize("text", ["secret.t", "a = 'secret.t' AND (", "hdfs://secret.t/x"])
+def test_what_it_repeats_of_the_call_is_said_of_a_missing_table_too(text: str) -> None:
+    assert told("get_partitions_by_filter", "mine", "t", text, -1, of=text) == f"it is {text}'s"
+    named = Partition(["1"], "mine", "t", parameters={"p": text})
+    assert told("alter_partition", "mine", "t", named, of=text) == f"it is {text}'s"
+
+
+@pytest.mark.parametrize(
+    "guess", [EnvironmentContext({"secret.t": "secret.t"}), EnvironmentContext({"p": "a secret.t"})]
+)
+def test_a_guess_in_a_map_is_not_told_to_be_right(guess: EnvironmentContext) -> None:
+    values = ("mine", "t", False, guess)
+    dropped = told("drop_table_with_environment_context", *values, of="secret.t", others=["secret.t"])
+    assert dropped == "it is (hidden)'s"
+
+
+@pytest.mark.parametrize(
+    "guess",
+    [Table("secret.t"), Table("t", owner="secret.t"), Table("t", "secret"), Table("t", viewExpandedText="secret.t")],
+)
+def test_nor_is_one_in_a_struct(guess: Table) -> None:
+    assert told("alter_table", "mine", "t", guess, of="secret.t", others=["secret.t"]) == "it is (hidden)'s"

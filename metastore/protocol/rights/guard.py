@@ -56,17 +56,18 @@ def _refused(*_: Any) -> Any:
 
 
 def _blur(sees: Sees, error: MetastoreError, rule: Rule, given: Given) -> None:
-    """Takes out of an error the names of hidden tables, but those that the call names: of a missing one it says the
-    same. A guess in some map is not told to be right.
+    """Takes out of an error the names of hidden tables, but what it repeats of the call: of a missing one it says the
+    same. What it has from the catalog goes, so that no guess, wherever it is written, is told to be right.
     """
     text = str(error)
     names = {full: full.split(".") for full in _TABLE.findall(text)}
     catalogs = _catalogs(rule, given) if names else ()
     whole = {TableName(catalog, *name): full for catalog in catalogs for full, name in names.items()}
     hidden = sees.hidden_tables(whole) if whole else set()
-    known = said(given) if hidden else set()
+    tables, texts = said(given) if hidden else (set(), "")
     for table in hidden:
-        if table not in known and whole[table] not in known:
+        repeated = table in tables or whole[table] in texts
+        if whole[table] in error.others or not repeated:
             text = re.sub(rf"\b{re.escape(whole[table])}\b", HIDDEN, text)
     error.args = (text,)
 

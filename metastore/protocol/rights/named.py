@@ -74,23 +74,25 @@ def table_of_struct(struct: Any) -> TableName:
     return _table_of(struct, struct.__slots__, _TABLE[:-1])
 
 
-def said(given: Given) -> set[TableName | str]:
-    """Returns what a call itself names: tables, by its arguments and the structs in these, and each text as it is. Not
-    what lies in maps, in which anything may be written.
+def said(given: Given) -> tuple[set[TableName], str]:
+    """Returns what a call itself says, which an error may repeat: the tables that its arguments, and the structs in
+    these, name, and all texts in them, in lower case.
     """
     names = given.__dict__
-    return {*_tables(given, names, _TABLE), *_said(names.values())}
-
-
-def _said(values: Iterable[Any]) -> Iterator[TableName | str]:
-    for value in values:
+    tables, texts = set(_tables(given, names, _TABLE)), []
+    left: list[Any] = list(names.values())
+    while left:
+        value = left.pop()
         if isinstance(value, str):
-            yield value.strip().lower()
+            texts.append(value.lower())
         elif isinstance(value, list | tuple | set):
-            yield from _said(value)
+            left += value
+        elif isinstance(value, dict):
+            left += [*value.keys(), *value.values()]
         elif hasattr(value, "thrift_spec"):
-            yield from _tables(value, value.__slots__, (*_TABLE[:-1], "objectName"))
-            yield from _said(getattr(value, name) for name in value.__slots__)
+            tables.update(_tables(value, value.__slots__, (*_TABLE[:-1], "objectName")))
+            left += [getattr(value, name) for name in value.__slots__]
+    return tables, "\n".join(texts)
 
 
 def _tables(values: Any, names: Iterable[str], tables: tuple[str, ...]) -> Iterator[TableName]:

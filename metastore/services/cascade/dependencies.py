@@ -32,7 +32,8 @@ def check_writable(table: Table, what: str) -> None:
     if is_dependent(table):
         raise InvalidOperationError(
             f"{what}: {_name(table)} is a dependent table and has no data of its own; "
-            f"write to {table.parameters[BASES]}"
+            f"write to {table.parameters[BASES]}",
+            others=table.parameters[BASES].split(","),
         )
     if is_view(table):
         raise InvalidOperationError(f"{what}: {_name(table)} is a view and has no data of its own")
@@ -162,7 +163,8 @@ def _columns_after(
                 raise InvalidOperationError(
                     f"{_name(new)} cannot change its columns: {_name(own[id_])} depends on "
                     f"{_name(known[edge.base_id])} as well, which has {lost[0].name} {lost[0].type}; "
-                    "all that it depends on must have its columns"
+                    "all that it depends on must have its columns",
+                    others=[_name(own[id_]), _name(known[edge.base_id])],
                 )
             found = [column for column in found if columns_of([column])[0] in there]
         columns[id_] = found
@@ -179,7 +181,8 @@ def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[Store
     if edges and not cascade:
         raise InvalidOperationError(
             f"Cannot drop {table.name}: {_depend(edges)} on it; drop that first, "
-            "or ask for CASCADE (the property CASCADE=true of the call's context)"
+            "or ask for CASCADE (the property CASCADE=true of the call's context)",
+            others=_names(edges),
         )
     order = {edge.dependent_id: position for position, edge in enumerate(edges)}
     return sorted(work.tables.find_ids(list(order)), key=lambda dependent: -order[dependent.ref.id])
@@ -196,7 +199,8 @@ def _check_dependent(old: Table, new: Table) -> None:
     if not is_view(new):
         raise InvalidOperationError(f"{name} is a dependent table and cannot become {new.tableType}")
     if _shape(old) != _shape(new):
-        raise InvalidOperationError(f"{name} has the columns of {old.parameters[BASES]}: change them there")
+        bases = old.parameters[BASES]
+        raise InvalidOperationError(f"{name} has the columns of {bases}: change them there", others=bases.split(","))
     if new.viewExpandedText not in (None, old.viewExpandedText):
         raise InvalidOperationError(
             f"{name} is a dependent table, whose text follows from what it depends on: ALTER TABLE {name} DEPENDS ON "
@@ -215,8 +219,12 @@ def _shape(table: Table) -> tuple[list[Column], list[Column]]:
     return columns_of(table.sd.cols), columns_of(table.partitionKeys)
 
 
+def _names(edges: Iterable[TableEdge]) -> list[str]:
+    return sorted({f"{edge.database}.{edge.table}" for edge in edges})
+
+
 def _depend(edges: Sequence[TableEdge]) -> str:
-    names = sorted({f"{edge.database}.{edge.table}" for edge in edges})
+    names = _names(edges)
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return f"{', '.join(names[:5])}{more} {'depends' if len(names) == 1 else 'depend'}"
 

@@ -128,12 +128,12 @@ class DatabaseService(ChangingService):
             rewrite(work, work.dependencies.remove_unused_bases([table.ref.id for table in tables]))
             outside = work.dependencies.outside(stored.id)
             if outside:
-                raise InvalidOperationError(
-                    f"Cannot drop database {name}: tables of other databases depend on its tables: {', '.join(outside)}"
-                )
+                text = f"tables of other databases depend on its tables: {', '.join(outside)}"
+                raise InvalidOperationError(f"Cannot drop database {name}: {text}", others=outside)
             if views := work.materialized_views.outside(stored.id):
                 raise InvalidOperationError(
-                    f"Cannot drop database {name}: its tables are used in materialized views: {', '.join(views)}"
+                    f"Cannot drop database {name}: its tables are used in materialized views: {', '.join(views)}",
+                    others=views,
                 )
             drop_id = self._keeping.begin(work, DATABASE, name.table(""))
             kept: list[str] = []

@@ -199,7 +199,8 @@ class UndropService(FileService):
     ) -> list[StoredTable]:
         """Lets queries find tables again, `own` by a name; returns them."""
         if missing := sorted(set(work.drops.missing_bases(ids))):
-            raise InvalidOperationError(f"it depends on {', '.join(missing)}, which is dropped: undrop that first")
+            text = f"it depends on {', '.join(missing)}, which is dropped: undrop that first"
+            raise InvalidOperationError(text, others=missing)
         work.drops.show_tables(drop.id, ids, database_id, own, name.name if name else "")
         work.list_anew(ids)
         shown = work.tables.find_ids(ids)
@@ -273,7 +274,8 @@ def _chosen(work: UnitOfWork, wanted: Wanted, live: StoredTable | None) -> Drop:
         raise _nothing(wanted)
     drop = of_live[0]
     if drop.kind == TABLE and drop.name != name.name:
-        raise InvalidOperationError(f"{name} was dropped with {drop.database}.{drop.name}: undrop that")
+        other = f"{drop.database}.{drop.name}"
+        raise InvalidOperationError(f"{name} was dropped with {other}: undrop that", others=[other])
     return drop
 
 

@@ -45,7 +45,8 @@ def check_no_views(work: UnitOfWork, table: TableRef) -> None:
     views = work.materialized_views.of_source(table.id)
     if views:
         raise InvalidOperationError(
-            f"Cannot drop table as it is used in the following materialized views [{', '.join(views)}]\n"
+            f"Cannot drop table as it is used in the following materialized views [{', '.join(views)}]\n",
+            others=views,
         )
 
 

@@ -125,6 +125,31 @@ def test_no_answer_names_what_is_hidden(stranger: Any, name: str, text: str | No
     assert not re.search(r"zsecret|zowner|zfunction|zpk|zfile|zhost|zagent|zdependent", told)
 
 
+@pytest.mark.parametrize("name", [name for name in served() if name not in LEFT_OUT])
+def test_a_guess_in_any_text_is_answered_alike(stranger: Any, name: str) -> None:
+    """What is shown is named, and beside it, wherever a text may stand, what may be there: right or wrong, no answer
+    tells."""
+    method = served()[name]
+    told = [
+        answer(stranger, method, arguments_of(method, _Guessing(SHOWN, "seen", f"{guess.database}.{guess.table}")))
+        for guess in (HIDDEN, MISSING)
+    ]
+    assert told[0].replace(HIDDEN.database, MISSING.database).replace(HIDDEN.table, MISSING.table) == told[1]
+
+
+class _Guessing(Names):
+    """Names of what is shown, and a guess in all texts that are no names of it."""
+
+    def __new__(cls, database: str, table: str, guess: str) -> _Guessing:
+        return super().__new__(cls, database, table, guess, value=guess, token=guess)
+
+    def text(self, method: str, field: str) -> str | None:
+        found = super().text(method, field)
+        name = field.lower().replace("_", "")
+        is_name = found == self.database or name in ("tblname", "tablename", "name", "tbl", "destname")
+        return found if is_name or found == "hive" else self.user
+
+
 class _Anything(Names):
     """Names of what is shown, but in patterns."""
 
