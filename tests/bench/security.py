@@ -1,4 +1,4 @@
-"""What TLS, rights and Kerberos cost: python -m tests.bench.security [--seconds 0.5] [--partitions 10000].
+"""What TLS, rights and Kerberos cost: python -m tests.bench.security [--calls] [--seconds 0.5] [--rounds 12].
 
 Servers of one database in turn; processor time is that of their processes, which other work on the machine changes
 little. With --handshakes 1000000: what so many damaged handshakes leave behind, instead.
@@ -13,10 +13,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 import click
 import pytest
@@ -34,7 +34,6 @@ from tests.wire.security.test_jwt import Issuer
 
 PLAIN, TLS, RIGHTS = "plain", "TLS", "rights on"
 WHO = encode("set_ugi", "bench", [])
-ROUNDS = 12
 REPLIES = 5
 HANDSHAKES = 1_000  # a second
 AT_ONCE = 16
@@ -44,13 +43,27 @@ _SMALL = 2**10
 
 
 @click.group(invoke_without_command=True)
-@click.option("--seconds", default=0.5, show_default=True, help="Of each round, of which there are 12.")
+@click.option("--seconds", default=0.5, show_default=True, help="Of each round.")
+@click.option("--rounds", default=12, show_default=True, help="Of small calls, over each kind of connection in turn.")
+@click.option(
+    "--calls", "only_calls", is_flag=True, help="Small calls over 16 connections, plain and TLS, and no more."
+)
 @click.option("--partitions", default=10_000, show_default=True, help="Of the large reply, of 40 columns each.")
 @click.option("--handshakes", "damaged", type=int, help="So many damaged handshakes, instead of all else.")
 @click.option("--sockets", default=20_000, show_default=True, help="Of damaged ones, through a running server.")
 @click.option("--seed", default=0, show_default=True, help="Of what is damaged.")
 @click.pass_context
-def main(context: click.Context, seconds: float, partitions: int, damaged: int | None, sockets: int, seed: int) -> None:
+def main(
+    context: click.Context,
+    seconds: float,
+    rounds: int,
+    partitions: int,
+    damaged: int | None,
+    sockets: int,
+    seed: int,
+    *,
+    only_calls: bool,
+) -> None:
     """Measures all of it."""
     if context.invoked_subcommand:
         return
@@ -66,15 +79,19 @@ def main(context: click.Context, seconds: float, partitions: int, damaged: int |
             TLS: ("--tls", "required", "--tls-certificate", str(pem.chain), "--tls-key", str(pem.key)),
             RIGHTS: ("--authorization", "grants", "--admins", "root"),
         }
+        if only_calls:
+            del options[RIGHTS]
         database = stack.enter_context(postgres(folder / "postgres"))
         sides = {
             kind: stack.enter_context(ours(database, folder / kind.split()[0], "ours", *more))
             for kind, more in options.items()
         }
-        workload = Workload(f"file:{folder}/wide", partitions, 40, 1_000, shared_directories=True)
+        workload = Workload(f"file:{folder}/wide", 10 if only_calls else partitions, 40, 1_000, shared_directories=True)
         _fill(workload, sides[PLAIN])
         request, _ = workload.reads()["get_table, 16 connections"]
-        _busy(sides, request, _trusting(authority), seconds)
+        _busy(sides, request, _trusting(authority), seconds, rounds, (16,) if only_calls else (16, 1))
+        if only_calls:
+            return
         everything = encode("get_partitions", workload.database, workload.table, -1)
         _large(sides, everything, _trusting(authority))
         _beside_handshakes(sides[TLS], request, authority, 4 * seconds)
@@ -189,16 +206,23 @@ def _fill(workload: Workload, side: Side) -> None:
             connection.call(request)
 
 
-def _busy(sides: Mapping[str, Side], request: bytes, tls: ssl.SSLContext, seconds: float) -> None:
-    """Tells what a call costs over 16 connections, and over one."""
-    for connections in (16, 1):
+def _busy(
+    sides: Mapping[str, Side],
+    request: bytes,
+    tls: ssl.SSLContext,
+    seconds: float,
+    rounds: int,
+    numbers: Sequence[int],
+) -> None:
+    """Tells what a call costs over so many connections: medians, and between which values half of the rounds lie."""
+    for connections in numbers:
         loads = {
             kind: Load(side, request, connections, tls=tls if kind == TLS else None, first=WHO)
             for kind, side in sides.items()
         }
         cpu: dict[str, list[float]] = {kind: [] for kind in sides}
         rates: dict[str, list[float]] = {kind: [] for kind in sides}
-        for number in range(ROUNDS + 1):
+        for number in range(rounds + 1):
             for kind in list(sides) if number % 2 else reversed(list(sides)):
                 used, rate = _round(sides[kind], loads[kind], seconds)
                 if number:
@@ -206,10 +230,15 @@ def _busy(sides: Mapping[str, Side], request: bytes, tls: ssl.SSLContext, second
                     rates[kind].append(rate)
         click.echo(f"get_table, {connections} connections: processor time of a call (us), calls a second; × plain")
         for kind in sides:
-            costs = median(a / b for a, b in zip(cpu[kind], cpu[PLAIN], strict=True))
-            speed = median(a / b for a, b in zip(rates[kind], rates[PLAIN], strict=True))
+            costs, speed = _beside(cpu[kind], cpu[PLAIN]), _beside(rates[kind], rates[PLAIN])
             figures = f"{1e6 * median(cpu[kind]):8.0f} {median(rates[kind]):8.0f}"
-            click.echo(f"    {kind:12} {figures}   × {costs:.2f}   × {speed:.2f}")
+            click.echo(f"    {kind:12} {figures}   × {costs}   × {speed}")
+
+
+def _beside(these: Sequence[float], those: Sequence[float]) -> str:
+    """The median of the ratios of neighbours, and the quartiles."""
+    low, middle, high = quantiles([a / b for a, b in zip(these, those, strict=True)], n=4)
+    return f"{middle:.3f} ({low:.2f} to {high:.2f})"
 
 
 def _round(side: Side, load: Load, seconds: float) -> tuple[float, float]:
