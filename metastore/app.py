@@ -119,7 +119,8 @@ from metastore.storage.postgres.listener import Listener
 from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.servers import Registration
 from metastore.storage.unit_of_work import Store
-from metastore.warehouse.filesystem import Warehouse, bound_s3
+from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.kinds import bound_s3
 
 log = logging.getLogger("metastore.app")
 

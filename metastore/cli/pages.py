@@ -25,7 +25,8 @@ from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.databases import Databases
 from metastore.transport.tls import Certificate
-from metastore.warehouse.filesystem import Warehouse, bound_s3
+from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.kinds import bound_s3
 from migrations import runner
 
 log = logging.getLogger("metastore.monitoring")

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import lru_cache
 from textwrap import shorten
+from threading import Event
 from typing import Any, Final, NamedTuple, TypeVar
 
 import fsspec
@@ -24,6 +24,7 @@ from metastore.errors import (
     UnavailableError,
 )
 from metastore.warehouse import literally, paths
+from metastore.warehouse.kinds import file_system
 from metastore.warehouse.roots import Roots
 
 T = TypeVar("T")
@@ -31,7 +32,6 @@ _AT_ONCE: Final = 16  # requests to a remote file system
 _TRIES: Final = 10
 _FILLED_OR_GONE: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
 _ABSTRACT: Final = ("fsspec.spec", "fsspec.asyn")
-_s3: Final = {"seconds": 15.0}  # that requests to it may take
 _IMPOSSIBLE: Final = (errno.ENAMETOOLONG, errno.ELOOP)
 
 
@@ -248,31 +248,27 @@ class Warehouse:
         return {location: found for location, found in counted if found is not None}
 
 
-def bound_s3(seconds: float) -> None:
-    """Has requests to S3, in this process, given up that are not answered in so many seconds."""
-    _s3["seconds"] = seconds
-    _resolved.cache_clear()
-
-
 @contextmanager
 def _opened(location: str) -> Iterator[tuple[Any, str]]:
     """Returns the file system of a location and its path there."""
     scheme, authority, path = paths.parse(location).identity
     with _translated(location):
-        files, root = _file_system(scheme, authority)
+        files, root = file_system(scheme, authority)
         yield files, root + path
 
 
 def _each(locations: Sequence[str], action: Callable[[Any, str], T]) -> Iterator[tuple[str, T]]:
-    """Returns what an action on a file system and a path gives for each location, in their order."""
+    """Returns what an action on a file system and a path gives for each location, in their order. After a failure, what
+    has not begun is left."""
     places = [(location, *paths.parse(location).identity) for location in locations]
     opened: dict[tuple[str, str], tuple[Any, str]] = {}
+    failed = Event()
 
     def act(place: tuple[str, str, str, str]) -> tuple[str, T]:
         location, scheme, authority, path = place
-        with _translated(location):
+        with _translated(location), _noticed(failed):
             if (scheme, authority) not in opened:
-                opened[scheme, authority] = _file_system(scheme, authority)
+                opened[scheme, authority] = file_system(scheme, authority)
             files, root = opened[scheme, authority]
             return location, action(files, root + path)
 
@@ -341,26 +337,16 @@ def _count(files: Any, path: str) -> DirectoryStatistics | None:
     return DirectoryStatistics(len(sizes), sum(sizes))
 
 
-def _file_system(scheme: str, authority: str) -> tuple[Any, str]:
-    """Returns a file system, and what stands before a location's path there."""
-    kind, options, root = _resolved(scheme, authority)
-    # No listing is cached: others write too.
-    return kind(**options, use_listings_cache=False), (root if authority else "").rstrip("/")
-
-
-@lru_cache(maxsize=64)
-def _resolved(scheme: str, authority: str) -> tuple[Callable[..., Any], dict[str, Any], str]:
-    """Returns the class of a file system, what its URL tells it, and its root: fsspec's `url_to_fs`, which takes long.
-
-    The path is kept out of the URL, where fsspec gives a meaning to `::`.
-    """
-    kind, bounds = fsspec.get_filesystem_class(scheme), {}
-    if scheme == "s3":
-        from metastore.warehouse.s3 import BoundedS3
-
-        kind, bounds = BoundedS3, _s3
-    url = f"{scheme}://{authority}"
-    return kind, kind._get_kwargs_from_urls(url) | bounds, kind._strip_protocol(url)  # noqa: SLF001 - as url_to_fs does
+@contextmanager
+def _noticed(failed: Event) -> Iterator[None]:
+    """Others that do the same do not begin any more where this fails."""
+    if failed.is_set():
+        raise UnavailableError("another one failed before")
+    try:
+        yield
+    except Exception:
+        failed.set()
+        raise
 
 
 @contextmanager

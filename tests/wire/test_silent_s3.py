@@ -10,6 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from metastore.errors import UnavailableError
+from metastore.warehouse import filesystem
+from metastore.warehouse.kinds import bound_s3
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, MetaException
@@ -80,3 +83,13 @@ def test_many_calls_at_a_silent_host_are_told_and_others_go_on(
         assert not any(each.done() for each in told), "others are answered while they wait"
         assert {each.result(60).split(": ", 1)[1] for each in told} == {"no answer within 4 s (METASTORE_S3_TIMEOUT)"}
         assert client.get_all_tables("db") == ["local"]
+
+
+def test_after_one_that_is_not_answered_no_others_are_asked(silent: Silent) -> None:
+    bound_s3(0.5)
+    asked: list[str] = []
+    places = [f"s3a://bucket/t/ds={number}" for number in range(100)]
+    with pytest.raises(UnavailableError, match=r"ds=0: no answer within 0.5 s"):
+        list(filesystem._each(places, lambda files, path: (asked.append(path), files.info(path))))
+    bound_s3(15)
+    assert len(asked) == filesystem._AT_ONCE
