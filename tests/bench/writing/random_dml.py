@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
+from spark_client.errors import SparkClientError
 from tests.bench.writing.random_alterations import ALTERATIONS
 from tests.bench.writing.random_changes import CHANGES
 from tests.bench.writing.random_tables import (
@@ -128,7 +129,7 @@ def _done(spark: SparkSession, case: Case, chance: random.Random, what: str) -> 
     """Of text files, what is refused has done nothing."""
     try:
         return STATEMENTS[what](spark, case, chance)
-    except PySparkException as error:
+    except (PySparkException, SparkClientError) as error:
         if not case.is_text or what in PLAIN:
             raise
         return f"refused, {str(error)[:80]}"
