@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Table
-from spark_client.errors import PublishConflictError
+from spark_client.errors import PublishConflictError, WriteUncertainError
 from spark_client.jvm.streams import run_of
 from spark_client.write.snapshot import Values
 
@@ -75,6 +75,8 @@ def statement_of_batch(spark: SparkSession, table: str) -> Iterator[MicroBatch |
         batch = replace(batch, ordinal=last.ordinal + 1, failed=failed)
     try:
         yield batch
+    except WriteUncertainError:
+        raise  # Who tries it again finds out whether it was done.
     except BaseException:
         _ended[query, table] = batch, (*batch.failed, batch.ordinal)
         raise

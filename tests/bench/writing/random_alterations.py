@@ -99,7 +99,7 @@ def _skew(spark: SparkSession, case: Case, chance: random.Random) -> object:
         return "left"
     clause = chance.choice([text for text in SKEWS if text] + [" NOT SKEWED"])
     spark.sql(f"ALTER TABLE {case.name}{clause}")
-    case.directories = True  # somewhere
+    case.directories = "'flat'" not in case.made  # somewhere
     return clause
 
 

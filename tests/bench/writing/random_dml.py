@@ -176,6 +176,10 @@ def _by_others(spark: SparkSession, plain: Ask, case: Case) -> str:
     query = f"SELECT {', '.join(f'CAST({name} AS STRING)' for name in NAMES)} FROM {case.name}"
     answer = plain(table=case.name, query=query, settings=settings, directories=case.directories)
     if "error" in answer:
-        return f"a plain Spark: {answer['error']}"
+        # Hive's reader in Spark knows no decimals as Spark writes them into Parquet; it says so.
+        is_known = (
+            case.directories and case.key_type.startswith("DECIMAL") and "ParquetDecodingException" in answer["error"]
+        )
+        return "" if is_known else f"a plain Spark: {answer['error']}"
     problem = difference([tuple(row) for row in answer["rows"]], case.rows)
     return problem and f"a plain Spark: {problem}"

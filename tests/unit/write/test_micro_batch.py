@@ -1,0 +1,55 @@
+"""How the statements of a stream's batch are counted."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_client.errors import PublishConflictError, WriteUncertainError
+from spark_client.write import micro_batch
+from spark_client.write.micro_batch import PREFIX, statement_of_batch
+
+
+@pytest.fixture
+def query(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the thread of a streaming query says of it, and the run that it is in."""
+    said = {"sql.streaming.queryId": uuid.uuid4().hex, "streaming.sql.batchId": "7", "run": "1"}
+    monkeypatch.setattr(micro_batch, "run_of", lambda *_: said["run"])
+    return said
+
+
+def noted(query: dict[str, str], table: str = "d.t", error: Exception | None = None) -> str:
+    """Does a statement, or fails; returns what partitions would remember."""
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(getLocalProperty=query.get))
+    note = ""
+    with suppress(*([Exception] if error else [])), statement_of_batch(spark, table) as batch:
+        if batch:
+            note = batch.note[f"{PREFIX}{query['sql.streaming.queryId']}"]
+        if error:
+            raise error
+    return note
+
+
+def test_statements_count_for_their_table_and_their_batch(query: dict[str, str]) -> None:
+    assert [noted(query), noted(query), noted(query, "d.u"), noted(query)] == ["7.1", "7.2", "7.1", "7.3"]
+    query["streaming.sql.batchId"] = "8"
+    assert [noted(query), noted(query)] == ["8.1", "8.2"]
+    query["run"] = "2"
+    assert noted(query) == "8.1"
+    del query["streaming.sql.batchId"]
+    assert noted(query) == ""
+
+
+def test_what_failed_is_remembered_behind_it(query: dict[str, str]) -> None:
+    assert noted(query, error=PublishConflictError("no")) == "7.1"
+    assert noted(query) == "7.2.1"
+    assert noted(query, error=ValueError()) == "7.3.1"
+    assert noted(query) == "7.4.1.3"
+
+
+def test_what_is_not_known_is_asked_again_by_the_same_number(query: dict[str, str]) -> None:
+    assert [noted(query, error=WriteUncertainError("?")), noted(query), noted(query)] == ["7.1", "7.1", "7.2"]
