@@ -53,7 +53,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     def __init__(self, source: Source, *, limit: int, memory: Memory) -> None:
         self._source = source
-        self.limit = limit
+        self.limit = self._full_limit = limit
         self._growth = Growth(memory)
         self._store = BytesIO()
         self._size = 0  # of the store
@@ -64,6 +64,24 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._shown_size = 0
         self._head = 0  # bytes in front of the message that belong to its envelope; 0: it has none
         self._mark = 0
+
+    def restrict(self, most: int) -> None:
+        """Allows no more than so many bytes, as long as nobody is known."""
+        self.limit = min(self.limit, most)
+
+    def trust(self) -> None:
+        """Allows what is allowed."""
+        self.limit = self._full_limit
+
+    @property
+    def restricted(self) -> bool:
+        """Whether less than that is allowed now."""
+        return self.limit < self._full_limit
+
+    @property
+    def setting(self) -> str:
+        """Where the limit is from, as a client is told it."""
+        return "before somebody is known" if self.restricted else "METASTORE_MAX_MESSAGE_BYTES"
 
     @property
     def position(self) -> int:
@@ -150,7 +168,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         Raises TTransportException for a length that is not allowed.
         """
         if not 0 < length <= self.limit - head:
-            text = f"a frame of {length} bytes; allowed are 1 to {self.limit} (METASTORE_MAX_MESSAGE_BYTES)"
+            text = f"a frame of {length} bytes; allowed are 1 to {self.limit} ({self.setting})"
             raise TTransportException(TTransportException.SIZE_LIMIT, text)
         if self._size - self._start < head + length:
             return False
@@ -259,7 +277,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._growth.begin()
 
     def _too_large(self) -> TTransportException:
-        what = "its frame" if self._head else f"the {self.limit} bytes allowed (METASTORE_MAX_MESSAGE_BYTES)"
+        what = "its frame" if self._head else f"the {self.limit} bytes allowed ({self.setting})"
         return TTransportException(TTransportException.SIZE_LIMIT, f"a message larger than {what}")
 
 

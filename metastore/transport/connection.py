@@ -297,7 +297,7 @@ class Connection:
             return Step.CLOSE
         try:
             if self._opening.requests:
-                return self._turn_away(self._opening.refused(f"Refused: {reason}"))
+                return self._turn_away(self._opening.refused(f"Refused: {reason}", 400))
             if self._has_head(dialogue.wire_format):
                 self._opening.pass_by()
                 return self._answer_refusal(dialogue, f"Refused: {reason}")

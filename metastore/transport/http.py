@@ -97,7 +97,9 @@ class Requests:
             return False
         request = self._request
         if not 0 < request.length <= reader.limit - request.head:
-            raise refusal(413, f"A message of {request.length} bytes; allowed are 1 to {reader.limit}")
+            raise refusal(
+                413, f"A message of {request.length} bytes; allowed are 1 to {reader.limit} ({reader.setting})"
+            )
         whole = reader.envelope(request.head, request.length)
         if request.expects and not whole:
             self._tell(b"HTTP/1.1 100 Continue\r\n\r\n")

@@ -46,7 +46,7 @@ class Opening:
         self._exchange: Exchange | None = None
         self._limit = reader.limit
         if door.asks:
-            reader.limit = min(reader.limit, _MOST)
+            reader.restrict(_MOST)
         if door.tls != OFF:
             reader.through(self)
 
@@ -128,7 +128,7 @@ class Opening:
         exchange, self.due = self._exchange, False
         if self.requests:
             self.requests.identity()
-            self._reader.limit = self._limit
+            self._reader.trust()
         if exchange is None:
             return
         try:
@@ -142,10 +142,10 @@ class Opening:
         self.tell(answer)
         self._go_through(Sasl(self.layer, exchange.mechanism, self._limit))
 
-    def refused(self, reason: str) -> TurnedAwayError:
-        """Returns the refusal of a client that has not begun to call."""
+    def refused(self, reason: str, status: int = 503) -> TurnedAwayError:
+        """Returns the refusal of a client that has not begun to call; of HTTP, with this status."""
         if self.requests:
-            return http.refusal(503, reason)
+            return http.refusal(status, reason)
         return TurnedAwayError(reason, sasl.refusal(reason) if self._exchange else b"")
 
     def pass_by(self) -> None:
@@ -184,7 +184,7 @@ class Opening:
         requests, reader = self.requests, self._reader
         if requests is None or not requests.head_arrived(reader):
             return None
-        if self._door.asks and reader.limit < self._limit:
+        if self._door.asks and reader.restricted:
             self.due = True
             return None
         return WireFormat(framed=True)
@@ -197,7 +197,7 @@ class Opening:
         except RefusedError as error:
             self.refusal = str(error)
         if self.refusal is None:
-            self._reader.limit = self._limit
+            self._reader.trust()
         return wire_format
 
     def _look_at_certificate(self) -> None:

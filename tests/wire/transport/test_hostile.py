@@ -113,6 +113,16 @@ def test_where_the_head_can_be_read_the_client_is_told_and_then_left(server: Ech
     assert TOLD[defect].encode() in told
 
 
+@pytest.mark.parametrize("defect", ["tiny elements", "deep structs"])
+def test_over_http_it_is_a_bad_request(server: EchoServer, defect: str) -> None:
+    body, victim = DEFECTS[defect][0][: 2**19], server.connect()
+    head = f"POST /metastore HTTP/1.1\r\nContent-Type: application/x-thrift\r\nContent-Length: {len(body)}\r\n\r\n"
+    victim.sendall(head.encode() + body)
+    told = b"".join(iter(lambda: victim.recv(4096), b""))
+    assert told.startswith(b"HTTP/1.1 400 Bad Request")
+    assert TOLD[defect].encode() in told
+
+
 @pytest.mark.parametrize("wire_format", ["binary", "old binary", "framed binary", "compact", "framed compact"])
 def test_a_client_that_sends_much_too_much_reads_which_limit_that_breaks(server: EchoServer, wire_format: str) -> None:
     client = server.client(wire_format)
