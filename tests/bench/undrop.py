@@ -1,4 +1,4 @@
-"""What dropping and taking back cost: python -m tests.bench.undrop [--partitions 100000] [--rounds 3].
+"""What dropping and taking back cost: python -m tests.bench.undrop [--partitions 100000] [--rounds 10].
 
 Seconds of one call over TCP, and of the processor: the server's, and that of its connections to PostgreSQL.
 """
@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from statistics import median
 
 import click
 import psutil
@@ -26,7 +27,7 @@ BATCH = 1_000
 
 @click.command()
 @click.option("--partitions", default=100_000, show_default=True)
-@click.option("--rounds", default=3, show_default=True)
+@click.option("--rounds", default=10, show_default=True)
 def main(partitions: int, rounds: int) -> None:
     """Drops all partitions of a table by their names, and the table, and takes them back."""
     with tempfile.TemporaryDirectory() as folder:
@@ -36,10 +37,15 @@ def main(partitions: int, rounds: int) -> None:
             with closing(Connection(side)) as connection:
                 for request in (*workload.create(), *workload.add()):
                     connection.call(request)
+                seconds: dict[str, list[float]] = {}
                 for _ in range(rounds):
                     for name, request in calls(workload):
                         database.vacuum(side)
-                        click.echo(f"{name:<36} {measured(connection, side, database, request)}")
+                        elapsed, spent = measured(connection, side, database, request)
+                        seconds.setdefault(name, []).append(elapsed)
+                        click.echo(f"{name:<44} {elapsed:6.3f} s; {spent}")
+                for name, each in seconds.items():
+                    click.echo(f"{name:<44} median {median(each):.3f} s, longest {max(each):.3f} s")
 
 
 def calls(workload: Workload) -> Iterator[tuple[str, bytes]]:
@@ -49,18 +55,18 @@ def calls(workload: Workload) -> Iterator[tuple[str, bytes]]:
     back = encode("undrop", UndropRequest(*wanted))
     drop = DropPartitionsRequest(*wanted, names, deleteData=False, ifExists=False, needResult=False)
     yield f"drop of {workload.partitions:,} partitions by name", encode("drop_partitions_req", drop)
-    yield "taken back", back
+    yield "partitions taken back", back
     yield "drop of their table", encode("drop_table", *wanted, False)
-    yield "taken back", back
+    yield "table taken back", back
 
 
-def measured(connection: Connection, side: Side, database: Postgres, request: bytes) -> str:
-    """Makes the call; returns its seconds, and those of the processor."""
+def measured(connection: Connection, side: Side, database: Postgres, request: bytes) -> tuple[float, str]:
+    """Makes the call; returns its seconds, and what it took of the processor."""
     server, behind, start = side.cpu(), _behind(side, database), time.perf_counter()
     connection.call(request)
     elapsed = time.perf_counter() - start
     server, behind = side.cpu() - server, _behind(side, database) - behind
-    return f"{elapsed:6.3f} s; of the processor {server:6.3f} s in the server, {behind:6.3f} s in PostgreSQL"
+    return elapsed, f"of the processor {server:6.3f} s in the server, {behind:6.3f} s in PostgreSQL"
 
 
 def _behind(side: Side, database: Postgres) -> float:

@@ -122,7 +122,8 @@ class DatabaseService(ChangingService):
                 if if_exists:
                     return []
                 raise missing_database(name)
-            tables = work.tables.find_many(name, work.tables.names(name))
+            tables = work.tables.find_ids(work.tables.ids(name), lock=True)
+            tables.sort(key=lambda table: table.ref.name)
             if not cascade and (tables or work.functions.names(name)):
                 raise InvalidOperationError(NOT_EMPTY.format(name, "tables" if tables else "functions"))
             rewrite(work, work.dependencies.remove_unused_bases([table.ref.id for table in tables]))

@@ -13,6 +13,7 @@ from metastore.services.files.decisions import Looked, decide_moves
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.service import FileService
 from metastore.services.rules.events import objects, table_text
+from metastore.services.rules.lookup import lock_tables
 from metastore.services.rules.table_data import check_unprotected
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import values_condition
@@ -87,10 +88,10 @@ class PartitionExchangeService(FileService):
 
 
 def _tables(work: UnitOfWork, source: TableName, target: TableName) -> tuple[StoredTable, StoredTable]:
-    new = work.tables.find(target, lock="share")
+    there = lock_tables(work, [source, target], "share")
+    old, new = there.get(source), there.get(target)
     if new is None:
         raise InvalidInputError(f"The destination table {target.catalog}.{target} not found")
-    old = work.tables.find(source, lock="share")
     if old is None:
         raise InvalidInputError(f"The source table {source.catalog}.{source} not found")
     if source == target:

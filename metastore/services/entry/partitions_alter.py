@@ -70,7 +70,7 @@ class PartitionAlterService(ChangingService):
         counted: Mapping[str, DirectoryStatistics | None],
     ) -> None:
         with self._store.transaction() as work:
-            stored = get_table(work, table)
+            stored = get_table(work, table, lock="share")
             rules = PartitionRules(stored.encoded.decode())
             for partition in new:
                 check_belongs(rules.table, partition)
@@ -123,7 +123,7 @@ class PartitionAlterService(ChangingService):
 
     def _rename(self, table: TableName, values: Sequence[str], new: Partition, looked: Looked) -> list[int]:
         with self._store.transaction() as work:
-            stored = get_table(work, table)
+            stored = get_table(work, table, lock="share")
             rules = PartitionRules(stored.encoded.decode())
             rules.check_owner(new)
             old_name = rules.name(values)

@@ -164,7 +164,7 @@ class PartitionWriteService(ChangingService):
         self, table: TableName, names: Sequence[str], delete_data: bool, if_exists: bool, purge: bool, _: object
     ) -> tuple[list[int], EncodedList[Partition]]:
         with self._store.transaction() as work:
-            stored = get_table(work, table)
+            stored = get_table(work, table, lock="share")
             drop_id = self._keeping.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
             dropped = work.partitions_write.delete(stored.ref, names, drop_id)
             missing = set(names) - set(dropped.names)

@@ -85,9 +85,9 @@ class PublishingService(ChangingService):
         if struct.partitionKeys:
             result, drop_id = self._publish_partitions(work, stored, struct, entries)
             if any(key.startswith(ANALYZED) for key in struct.parameters):
-                _forget_counts_of_all(work, get_table(work, table, lock="change"))
+                _forget_counts_of_all(work, get_table(work, table, lock="update"))
         else:
-            result, drop_id = self._publish_table(work, get_table(work, table, lock="change"), entries)
+            result, drop_id = self._publish_table(work, get_table(work, table, lock="update"), entries)
         places = [*result.replaced, *retired]
         result.replaced = retire(work, stored, query_id, places, _places(entries), self._warehouse.roots, drop_id)
         return result

@@ -33,6 +33,7 @@ from metastore.services.files.moves import Move, relocate
 from metastore.services.files.open_writes import follow_move, rewrite_partitions
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
+from metastore.services.rules.lookup import lock_tables
 from metastore.services.rules.meta_confs import disallows_type_changes
 from metastore.services.rules.partitions import check_version, updates_statistics
 from metastore.services.rules.table_data import keep_protected
@@ -98,6 +99,8 @@ class TableAlterService(ChangingService):
         looked: Looked,
     ) -> list[int]:
         with self._store.transaction() as work:
+            if replaces(context):
+                lock_tables(work, [name, database.table(fold(new.tableName))], "change")
             stored = work.tables.find(name, lock="change")
             if stored is None:
                 raise InvalidOperationError(f"alter is not possible: {name} table not found")

@@ -89,10 +89,26 @@ class UndropService(FileService):
         except _TakenError:
             raise
         except AlreadyExistsError as error:
-            raise AlreadyExistsError(f"{str(wanted.table).rstrip('.')}: {error}: drop or rename that first") from None
+            general = f"{str(wanted.table).rstrip('.')}: {error}: drop or rename that first"
+            raise AlreadyExistsError(self._in_the_way(wanted) or general) from None
         self._journal.carry_out(moving)
         self._unmark(current)
         return back
+
+    def _in_the_way(self, wanted: Wanted) -> str | None:
+        """Says which partition has the name of one that was to come back, and what to do; None where none has."""
+        with self._store.read() as work:
+            live = work.tables.find(wanted.table)
+            drop = _chosen(work, wanted, live)
+            names = _beginning(work, drop, wanted) if wanted.partition else None
+            taken = work.drops.taken(drop.id, live.ref.id, names) if live else None
+        if taken is None:
+            return None
+        others = "" if drop.partitions == 1 or names == [taken] else "; or take the others back by their names"
+        return (
+            f"{wanted.table}@{taken} is there already: drop it, or give it another name (ALTER TABLE … "
+            f"PARTITION … RENAME TO PARTITION …), and take this one back then{others}"
+        )
 
     def _unmark(self, places: Sequence[str]) -> None:
         """Nothing says any more that newer rows are elsewhere."""
@@ -232,12 +248,6 @@ class UndropService(FileService):
     def _partitions(
         self, work: UnitOfWork, looked: Looked, drop: Drop, live: StoredTable, names: list[str] | None
     ) -> tuple[Returned, list[int]]:
-        if taken := work.drops.taken(drop.id, live.ref.id, names):
-            others = "" if drop.partitions == 1 or names == [taken] else "; or take the others back by their names"
-            raise _TakenError(
-                f"{live.ref.name}@{taken} is there already: drop it, or give it another name (ALTER TABLE … "
-                f"PARTITION … RENAME TO PARTITION …), and take this one back then{others}"
-            )
         moves = moves_since(work, drop, live)
         moved = work.drops.partition_names(drop.id) if names is None and moves else names or ()
         work.drops.restore_partitions(drop.id, live.ref.id, names)

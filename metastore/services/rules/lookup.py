@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.errors import NotFoundError
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.databases import StoredDatabase
+from metastore.storage.repositories.tables import TableLock
 from metastore.storage.unit_of_work import UnitOfWork
 
 
@@ -19,12 +20,20 @@ def get_database(work: UnitOfWork, name: DatabaseName, *, lock: bool = False) ->
     return stored
 
 
-def get_table(work: UnitOfWork, name: TableName, *, lock: Literal["share", "change"] | None = None) -> StoredTable:
+def get_table(work: UnitOfWork, name: TableName, *, lock: TableLock | None = None) -> StoredTable:
     """Reads a table; `lock` as `Tables.find` has it. Raises NotFoundError."""
     stored = work.tables.find(name, lock=lock)
     if stored is None:
         raise missing_table(name)
     return stored
+
+
+def lock_tables(work: UnitOfWork, names: Iterable[TableName], lock: TableLock) -> dict[TableName, StoredTable]:
+    """Reads those of the tables that are there. They are locked in the order of their ids, as all do it who lock more
+    than one: so they wait for each other.
+    """
+    known = sorted((found.id, found.name) for name in names if (found := work.tables.reference(name)))
+    return {name: stored for _, name in known if (stored := work.tables.find(name, lock=lock))}
 
 
 def get_table_ref(work: UnitOfWork, name: TableName) -> TableRef:

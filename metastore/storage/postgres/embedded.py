@@ -35,6 +35,9 @@ DATABASE: Final = "metastore"
 _USER: Final = "postgres"
 _LEAST_CONNECTIONS: Final = 200
 _SPARE_CONNECTIONS: Final = 20
+# By default, a server that was killed syncs file by file, for seconds; and who writes a hundred thousand rows at once
+# writes them, and their log, page by page meanwhile, because buffers (of 128 MB, and 4 MB) are full.
+_SETTINGS: Final = {"recovery_init_sync_method": "syncfs", "shared_buffers": "512MB", "wal_buffers": "64MB"}
 
 
 class EmbeddedPostgres:
@@ -174,9 +177,9 @@ class EmbeddedPostgres:
         self._forget_dead_server()
         self._upgrade()
         _let_only_us_in(self._folder)
-        # By default, a server that was killed syncs file by file, for seconds.
-        ours = f"max_connections = {self._connections}\nrecovery_init_sync_method = syncfs\n"
-        (self._folder / "metastore.conf").write_text(ours)
+        ours = {"max_connections": self._connections, **_SETTINGS}
+        lines = [f"{name} = {value}\n" for name, value in ours.items()]
+        (self._folder / "metastore.conf").write_text("".join(lines))
 
     def _upgrade(self) -> None:
         """Brings a cluster of an older major version over with pg_upgrade; the old one stays beside the new one."""

@@ -151,20 +151,21 @@ _MISSING_BASES = text("""
         AND b.id <> ALL (cast(:ids AS bigint[]))
 """)
 # With what was kept of a table that goes; only dropped tables can depend on it.
-_OF_TABLES = "(SELECT table_id FROM dropped_tables WHERE drop_id = :id)"
-_ALL_OF = f"(SELECT id FROM drops WHERE id = :id OR table_id IN {_OF_TABLES})"  # noqa: S608 - constants
+# As arrays, of which it asks indexes: it does not look at each partition that there is.
+_OF_TABLES = "ANY (ARRAY(SELECT table_id FROM dropped_tables WHERE drop_id = :id))"
+_ALL_OF = f"ANY (ARRAY(SELECT id FROM drops WHERE id = :id OR table_id = {_OF_TABLES}))"  # noqa: S608 - constants
 _PURGE = tuple(
     text(statement.format(tables=_OF_TABLES, drops=_ALL_OF))
     for statement in (
-        "DELETE FROM table_dependencies WHERE base_id IN {tables}",
-        "DELETE FROM materialized_view_sources WHERE source_id IN {tables}",
-        "DELETE FROM partition_lists WHERE table_id IN {tables}",
-        "DELETE FROM dropped_partitions WHERE drop_id IN {drops}",
-        "DELETE FROM dropped_rows WHERE drop_id IN {drops}",
-        "DELETE FROM file_operations WHERE drop_id IN {drops} AND kind = 'held'",
-        "UPDATE file_operations SET lease_ends_at = NULL WHERE drop_id IN {drops}",
-        "DELETE FROM partitions WHERE table_id IN {tables}",
-        "DELETE FROM tables WHERE id IN {tables}",
+        "DELETE FROM table_dependencies WHERE base_id = {tables}",
+        "DELETE FROM materialized_view_sources WHERE source_id = {tables}",
+        "DELETE FROM partition_lists WHERE table_id = {tables}",
+        "DELETE FROM dropped_partitions WHERE drop_id = {drops}",
+        "DELETE FROM dropped_rows WHERE drop_id = {drops}",
+        "DELETE FROM file_operations WHERE drop_id = {drops} AND kind = 'held'",
+        "UPDATE file_operations SET lease_ends_at = NULL WHERE drop_id = {drops}",
+        "DELETE FROM partitions WHERE table_id = {tables}",
+        "DELETE FROM tables WHERE id = {tables}",
         "DELETE FROM drops WHERE id = :id",
     )
 )

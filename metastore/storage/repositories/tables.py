@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import (
     Connection,
@@ -37,6 +37,8 @@ from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrit
 from metastore.storage.schema import databases, partition_lists, partitions, skewed_locations, tables
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Table
+
+TableLock: TypeAlias = Literal["share", "update", "change"]
 
 
 class TableMeta(NamedTuple):
@@ -81,6 +83,7 @@ _FIND_SCAN = Prepared("find_table_to_scan", _NAMED.add_columns(*map(literal_colu
 _FIND: dict[str | None, Prepared] = {
     None: Prepared("find_table", _NAMED),
     "share": Prepared("find_table_to_share", _NAMED.with_for_update(of=tables, key_share=True, read=True)),
+    "update": Prepared("find_table_to_update", _NAMED.with_for_update(of=tables, key_share=True)),
     "change": Prepared("find_table_to_change", _NAMED.with_for_update(of=tables)),
 }
 _FIND_MANY = Prepared(
@@ -141,8 +144,12 @@ class Tables:
         ((*reference, by_partition),) = rows
         return _reference(reference), bool(by_partition)
 
-    def find(self, table: TableName, *, lock: Literal["share", "change"] | None = None) -> StoredTable | None:
-        """Reads the table, or None. `share`: nobody drops it before this transaction ends; `change`: nor changes it."""
+    def find(self, table: TableName, *, lock: TableLock | None = None) -> StoredTable | None:
+        """Reads the table, or None. `share`: nobody drops it before this transaction ends; `change`: nor changes it.
+
+        `update`: as `change`, beside those who share it: after `share`, two do not wait for each other. Who locks
+        partitions has locked their table, with one of them, before, as who drops it does.
+        """
         return next(iter(self._read(_FIND[lock], **_values(table))), None)
 
     def find_scan(self, table: TableName) -> tuple[StoredTable, VisibleWrites] | None:

@@ -1,0 +1,178 @@
+"""Two calls about the same objects wait for each other, wherever the first of them is: nobody dies of a deadlock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psycopg2.extensions import cursor  # type: ignore[import-untyped] # it has no types
+from sqlalchemy import text
+
+from metastore.app import Application
+from metastore.errors import ConflictError, MetastoreError, NotFoundError
+from metastore.settings import Settings
+from tests.fixtures.application import called, cursors
+from tests.wire.builders import descriptor, partition, table
+from tests.wire.test_file_faults import KEYS
+from thrift_idl.gen.hive_metastore.ttypes import Database, FieldSchema
+from thrift_idl.gen.metastore.ttypes import BeginWriteRequest, PublishMode, PublishPartition, PublishRequest
+
+pytestmark = pytest.mark.slow
+
+Call = Callable[[Application], object]
+_MOMENT = 0.3  # seconds for what waits without a lock: until files are away
+_BLOCKED = text("SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+
+
+class Stop:
+    """Holds a thread up once it has made so many statements."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+        self.there, self.go = threading.Event(), threading.Event()
+
+    def cursor(self) -> type:
+        stop, thread = self, threading.get_ident()
+
+        class Stopping(cursor):  # type: ignore[misc] # it has no types
+            def execute(self, query: str, *given: Any) -> None:
+                super().execute(query, *given)
+                if threading.get_ident() == thread:
+                    stop.left -= 1
+                    if stop.left == 0:
+                        stop.there.set()
+                        stop.go.wait()
+
+        return Stopping
+
+
+class Two:
+    """Two servers on one database and warehouse."""
+
+    def __init__(self, url: str, folder: Path, undrop: float) -> None:
+        settings = Settings(warehouse=str(folder / "w"), locations=str(folder), database_url=url, undrop=undrop)
+        self.servers = [Application(settings, url), Application(settings, url)]
+        self.servers[0].databases.bootstrap()
+
+    def fill(self) -> None:
+        """All is as in the beginning."""
+        first = self.servers[0]
+        with suppress(NotFoundError):
+            called(first, "drop_database", "db", True, True)
+        called(first, "create_database", Database("db"))
+        for name, keys in (("days", KEYS), ("more", KEYS), ("plain", ())):
+            called(first, "create_table", table("db", name, keys))
+        for name, day in (("days", "1"), ("days", "2"), ("more", "5")):
+            called(first, "add_partition", partition("db", name, [day]))
+
+    def meet(self, one: Call, other: Call, number: int) -> tuple[bool, list[MetastoreError]]:
+        """The first stops after so many statements, until the second has done what it can.
+
+        Returns whether the first got there, and what was answered instead.
+        """
+        self.fill()
+        stop, errors = Stop(number), list[MetastoreError]()
+
+        def run(call: Call, server: Application) -> None:
+            try:
+                call(server)
+            except MetastoreError as error:
+                errors.append(error)
+
+        def first() -> None:
+            with cursors(self.servers[0], stop.cursor()):
+                run(one, self.servers[0])
+            stop.there.set()
+
+        threads = [threading.Thread(target=first), threading.Thread(target=run, args=(other, self.servers[1]))]
+        threads[0].start()
+        stop.there.wait()
+        reached = stop.left <= 0
+        threads[1].start()
+        until = time.monotonic() + _MOMENT
+        while threads[1].is_alive() and time.monotonic() < until and not self._blocked():
+            time.sleep(0.001)
+        stop.go.set()
+        for thread in threads:
+            thread.join()
+        return reached, errors
+
+    def _blocked(self) -> bool:
+        with self.servers[0]._store.read() as work:
+            return work._connection.execute(_BLOCKED).first() is not None
+
+
+@pytest.fixture
+def two(database_url: str, tmp_path: Path) -> Iterator[Two]:
+    two = Two(database_url, tmp_path, undrop=0.0)
+    yield two
+    for server in two.servers:
+        server.close()
+
+
+def altered(server: Application, name: str = "days", column: str | None = None) -> None:
+    one = called(server, "get_table", "db", "days").decode()
+    one.tableName = name
+    if column:
+        one.sd.cols = [*one.sd.cols, FieldSchema(column, "string")]
+    called(server, "alter_table_with_cascade", "db", "days", one, True)
+
+
+def published(server: Application, name: str, values: list[str]) -> None:
+    write = called(server, "begin_write", BeginWriteRequest("db", name)).queryId
+    where = called(server, "get_table", "db", name).decode().sd.location
+    mode = PublishMode.OVERWRITE if values else PublishMode.APPEND
+    place = f"{where}/_versions/{write}/ds=1" if values else where
+    called(server, "publish", PublishRequest("db", name, write, [PublishPartition(values, mode, place, [])]))
+
+
+def day(number: str) -> Any:
+    return partition("db", "days", [number])
+
+
+_NINTH = partition("db", "days", ["9"], sd=descriptor(None))
+
+
+CALLS: dict[str, Call] = {
+    "drop_partition": lambda server: called(server, "drop_partition", "db", "days", ["1"], True),
+    "add_partition": lambda server: called(server, "add_partition", day("3")),
+    "alter_partition": lambda server: called(server, "alter_partition", "db", "days", day("1")),
+    "rename_partition": lambda server: called(
+        server, "rename_partition", "db", "days", ["1"], day("9", sd=descriptor(None))
+    ),
+    "exchange": lambda server: called(server, "exchange_partition", {"ds": "1"}, "db", "days", "db", "more"),
+    "exchange back": lambda server: called(server, "exchange_partition", {"ds": "5"}, "db", "more", "db", "days"),
+    "truncate": lambda server: called(server, "truncate_table", "db", "days", None),
+    "drop_table": lambda server: called(server, "drop_table", "db", "days", True),
+    "rename table": lambda server: altered(server, "t2"),
+    "new column": lambda server: altered(server, column="wide"),
+    "publish partition": lambda server: published(server, "days", ["1"]),
+    "publish table": lambda server: published(server, "plain", []),
+    "drop_database": lambda server: called(server, "drop_database", "db", True, True),
+}
+"""Of partitions, tables and databases: what changes, moves or drops some of them."""
+
+TOLD = [
+    ("drop_partition", "truncate"),
+    ("alter_partition", "drop_table"),
+    ("rename_partition", "truncate"),
+    ("exchange", "exchange back"),
+    ("publish table", "publish table"),
+    ("publish partition", "drop_table"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), TOLD)
+def test_who_meets_another_waits(one: str, other: str, two: Two) -> None:
+    number, reached = 1, True
+    while reached:
+        reached, errors = two.meet(CALLS[one], CALLS[other], number)
+        conflicts = [error for error in errors if isinstance(error, ConflictError)]
+        assert conflicts == [], f"{one} after {number} statements, beside {other}"
+        number += 1
+    assert number > 3
