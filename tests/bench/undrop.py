@@ -28,7 +28,8 @@ BATCH = 1_000
 @click.command()
 @click.option("--partitions", default=100_000, show_default=True)
 @click.option("--rounds", default=10, show_default=True)
-def main(partitions: int, rounds: int) -> None:
+@click.option("--vacuum/--no-vacuum", default=True, show_default=True, help="Before each call, as within a minute.")
+def main(partitions: int, rounds: int, vacuum: bool) -> None:
     """Drops all partitions of a table by their names, and the table, and takes them back."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # PostgreSQL may run as another user
@@ -40,7 +41,8 @@ def main(partitions: int, rounds: int) -> None:
                 seconds: dict[str, list[float]] = {}
                 for _ in range(rounds):
                     for name, request in calls(workload):
-                        database.vacuum(side)
+                        if vacuum:
+                            database.vacuum(side)
                         elapsed, spent = measured(connection, side, database, request)
                         seconds.setdefault(name, []).append(elapsed)
                         click.echo(f"{name:<44} {elapsed:6.3f} s; {spent}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import Needs
-from metastore.domain.privileges import Admins, Standing, rights, sees, sees_all_of
+from metastore.domain.privileges import Admins, Found, Standing, rights, sees, sees_all_of
 from metastore.encoding.binary import STOP, EncodedStruct, encode_fields
 from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
@@ -19,6 +19,7 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 _TRIES: Final = 10
+Name = TypeVar("Name", bound=TableName | DatabaseName)
 
 
 class Authorization:
@@ -74,11 +75,8 @@ class Authorization:
 
     def databases_seen_through(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns those in which the caller sees everything, and saw what has been dropped."""
-        given = list(dict.fromkeys(names))
-        with self._store.read() as work:
-            standing = self._standings.current(work)
-            found = work.access.find(given, standing)
-        return {name for name, access in zip(given, found, strict=True) if access and sees_all_of(standing, access)}
+        standing, found = self._found(names)
+        return {name for name, access in found.items() if sees_all_of(standing, access)}
 
     def seen_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns those that the caller may see."""
@@ -98,28 +96,27 @@ class Authorization:
 
     def hidden_tables(self, names: Iterable[TableName]) -> set[TableName]:
         """Returns those that are there, and that the caller does not see."""
-        given = list(dict.fromkeys(names))
-        with self._store.read() as work:
-            standing = self._standings.current(work)
-            found = work.access.find(given, standing)
-        there = {
-            name: access for name, access in zip(given, found, strict=True) if access and access.table_id is not None
-        }
+        standing, found = self._found(names)
+        there = {name: access for name, access in found.items() if access.table_id is not None}
         return {name for name, access in there.items() if not sees(standing, access)}
 
     def owned(self, names: Iterable[TableName | DatabaseName]) -> set[TableName | DatabaseName]:
         """Returns those that the caller owns, or whose database is the caller's."""
+        standing, found = self._found(names)
+        return {
+            name
+            for name, access in found.items()
+            if (access.table_id is not None or isinstance(name, DatabaseName))
+            and "OWNERSHIP" in rights(standing, access)
+        }
+
+    def _found(self, names: Iterable[Name]) -> tuple[Standing, dict[Name, Found]]:
+        """Returns the caller's standing, and what rights on those of the objects are decided by that are there."""
         given = list(dict.fromkeys(names))
         with self._store.read() as work:
             standing = self._standings.current(work)
             found = work.access.find(given, standing)
-        return {
-            name
-            for name, access in zip(given, found, strict=True)
-            if access is not None
-            and (access.table_id is not None or isinstance(name, DatabaseName))
-            and "OWNERSHIP" in rights(standing, access)
-        }
+        return standing, {name: access for name, access in zip(given, found, strict=True) if access}
 
 
 def _without_secrets(encoded: EncodedStruct[Table]) -> EncodedStruct[Table]:

@@ -12,13 +12,13 @@ from metastore.errors import (
     InvalidInputError,
     InvalidObjectError,
     InvalidOperationError,
-    NotFoundError,
 )
 from metastore.services.cascade.changing import ChangingService
 from metastore.services.files.decisions import decide_removal
 from metastore.services.files.operations import UNDONE
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text
+from metastore.services.rules.lookup import get_catalog
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database
@@ -62,7 +62,7 @@ class CatalogService(ChangingService):
 
     def _alter(self, name: str, new: Catalog, places: Sequence[str]) -> None:
         with self._journal.transaction(places) as work:
-            catalog = _found(work, name, lock=True)
+            catalog = get_catalog(work, name, lock=True)
             before = encode_json(catalog)
             if new.name and fold(new.name) != name:
                 raise InvalidOperationError(f"Catalog {name} cannot be renamed to {new.name}")
@@ -76,7 +76,7 @@ class CatalogService(ChangingService):
     def get(self, name: str) -> Catalog:
         """Reads a catalog. Raises NotFoundError."""
         with self._store.read() as work:
-            return _found(work, name)
+            return get_catalog(work, name)
 
     def names(self) -> list[str]:
         """Lists catalogs, ascending."""
@@ -91,11 +91,9 @@ class CatalogService(ChangingService):
         if name == DEFAULT_CATALOG:
             raise InvalidInputError(f"Can not drop {name} catalog")
         with self._store.transaction() as work:
-            catalog = work.catalogs.find(name, lock=True)
-            if catalog is None:
-                if if_exists:
-                    return
-                raise _missing(name)
+            if if_exists and work.catalogs.find(name, lock=True) is None:
+                return
+            catalog = get_catalog(work, name, lock=True)
             if set(work.databases.names(name, None)) - {DEFAULT_DATABASE}:
                 raise InvalidOperationError(
                     f"There are non-default databases in the catalog {name} so it cannot be dropped."
@@ -132,14 +130,3 @@ def _drop_default_database(work: UnitOfWork, catalog: str) -> list[str]:
     database = stored.encoded.decode()
     work.record(events.drop_database(database_text(database)))
     return [database.locationUri]
-
-
-def _missing(name: str) -> NotFoundError:
-    return NotFoundError(f"No catalog {name}")
-
-
-def _found(work: UnitOfWork, name: str, *, lock: bool = False) -> Catalog:
-    catalog = work.catalogs.find(name, lock=lock)
-    if catalog is None:
-        raise _missing(name)
-    return catalog

@@ -9,6 +9,7 @@ from datetime import timedelta
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
 from metastore.services.files.dead_writes import DeadWriteCleaning
+from metastore.services.files.emptied import cleaned
 from metastore.services.files.journal import Journal
 from metastore.services.files.retired import RetiredCleaning
 from metastore.services.files.service import FileService
@@ -65,12 +66,12 @@ class CleaningService(FileService):
         if grace < timedelta(0):
             raise InvalidInputError("The grace time of clean is negative")
         table_ids = self._scope(table)
-        cleaned = self._dropped(table_ids, dry_run=dry_run) + self._clean(table_ids, grace, dry_run=dry_run, kept=kept)
+        found = self._dropped(table_ids, dry_run=dry_run) + self._clean(table_ids, grace, dry_run=dry_run, kept=kept)
         for table_id in self._ids(table_ids) if unregistered else ():
-            cleaned += self._unregistered.clean(table_id, grace, dry_run=dry_run)
+            found += self._unregistered.clean(table_id, grace, dry_run=dry_run)
         with self._store.read() as work:
             waiting = work.retired_locations.waiting(table_ids, grace) + work.dead_writes.alive(table_ids, grace)
-        return CleanResult(cleaned, waiting)
+        return CleanResult(found, waiting)
 
     def _clean(
         self, table_ids: Sequence[int] | None, grace: timedelta, *, dry_run: bool, kept: bool
@@ -78,22 +79,21 @@ class CleaningService(FileService):
         with self._store.read() as work:
             dead = work.dead_writes.find(table_ids)
         clean_up = self._dead.shown if dry_run else self._dead.removed
-        cleaned = [location for query_id in dead for location in clean_up(query_id, grace)]
+        found = [location for query_id in dead for location in clean_up(query_id, grace)]
         with self._store.read() as work:
             retired = work.retired_locations.due(table_ids, grace, kept=kept)
-        return [*cleaned, *self._retired.clean(retired, dry_run=dry_run)]
+        return [*found, *self._retired.clean(retired, dry_run=dry_run)]
 
     def _dropped(self, table_ids: Sequence[int] | None, *, dry_run: bool) -> list[CleanedLocation]:
         """Returns what was dropped by who died before its files were gone."""
-        cleaned = []
+        found = []
         for operation in self._journal.overdue(table_ids):
             files = self._warehouse.files(operation.location)
             failed = {} if dry_run else self._journal.carry_out([operation.id], mine=False)
-            size = sum(file.bytes for file in files)
             place = operation.origin or operation.location
             error = next((failure.error for failure in failed.values()), None)
-            cleaned.append(CleanedLocation(place, operation.reason, len(files), size, None, error))
-        return cleaned
+            found.append(cleaned(place, operation.reason, None, files, error))
+        return found
 
     def _scope(self, table: TableName) -> list[int] | None:
         if not table.database:

@@ -14,7 +14,6 @@ from metastore.errors import (
     InvalidInputError,
     InvalidObjectError,
     InvalidOperationError,
-    NotFoundError,
 )
 from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.changing import ChangingService
@@ -23,7 +22,7 @@ from metastore.services.cascade.dropping import drop_table
 from metastore.services.files.decisions import decide_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
-from metastore.services.rules.lookup import get_database, missing_database
+from metastore.services.rules.lookup import get_catalog, get_database, missing_database
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of, places_of_table, spared
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE
@@ -166,10 +165,7 @@ class DatabaseService(ChangingService):
         """
         home = self._warehouse.root
         if catalog != DEFAULT_CATALOG:
-            stored = work.catalogs.find(catalog)
-            if stored is None:
-                raise NotFoundError(f"No catalog {catalog}")
-            home = stored.locationUri
+            home = get_catalog(work, catalog).locationUri
         return complete_database(database, catalog, home, self._clock(), self._warehouse.roots)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.skew_places import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
+from metastore.services.files.emptied import with_folders
 from metastore.services.files.retired import is_visible
 from metastore.services.files.service import FileService
 from metastore.services.files.uses import unused
@@ -105,7 +106,7 @@ class FileCheckService(FileService):
         if repair and places:
             with self._journal.transaction(places):
                 pass
-        return [FileProblem(place, MISSING, owner, 0, 0, mendable=True, mended=repair) for place in places]
+        return [_problem(place, MISSING, owner, mendable=True, mended=repair) for place in places]
 
     def _unowned(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
         """Returns those of the directories that nobody refers to, writes, waits to have removed, or is about to
@@ -120,13 +121,9 @@ class FileCheckService(FileService):
             if not files and not self._warehouse.exists(text):
                 continue
             if repair and not files:
-                self._journal.remove_empty([text, *self._folders(text)])
+                self._journal.remove_empty(with_folders(self._warehouse, text))
             problems.append(_problem(text, UNOWNED, owner, files, mendable=not files, mended=repair and not files))
         return problems
-
-    def _folders(self, location: str) -> list[str]:
-        below = self._warehouse.children(location)[1]
-        return [*below, *(deeper for text in below for deeper in self._folders(text))]
 
     def _unfinished(self, repair: bool) -> list[FileProblem]:
         with self._store.read() as work:
@@ -140,12 +137,9 @@ class FileCheckService(FileService):
                 if operation.kind != "moved"
             }
         return [
-            FileProblem(
+            _problem(
                 operation.location,
                 f"{UNFINISHED}: {operation.reason}{f', {operation.error}' if operation.error else ''}",
-                "",
-                0,
-                0,
                 mendable=not operation.parked,
                 mended=repair and operation.id not in left,
             )
@@ -160,7 +154,7 @@ class FileCheckService(FileService):
             try:
                 found += self._warehouse.children(paths.join(root, paths.TRASH))[1]
             except UnavailableError as error:
-                problems.append(FileProblem(root, str(error), "", 0, 0, mendable=False, mended=False))
+                problems.append(_problem(root, str(error), mendable=False, mended=False))
         numbers = {int(paths.name(text)): text for text in found if paths.name(text).isdecimal()}
         with self._store.read() as work:
             known = {numbers[operation.id] for operation in work.file_operations.read(list(numbers))}
@@ -204,7 +198,7 @@ class _Walk:
 
 
 def _problem(
-    location: str, problem: str, owner: str, files: Sequence[FoundFile], *, mendable: bool, mended: bool
+    location: str, problem: str, owner: str = "", files: Sequence[FoundFile] = (), *, mendable: bool, mended: bool
 ) -> FileProblem:
     size = sum(file.bytes for file in files)
     return FileProblem(location, problem, owner, len(files), size, mendable=mendable, mended=mended)

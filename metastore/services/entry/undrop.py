@@ -18,7 +18,7 @@ from metastore.errors import (
 )
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import follow_return, forget_hidden
-from metastore.services.files.decisions import Looked, decide_return
+from metastore.services.files.decisions import Looked, check_not_given, decide_return
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_move, rewrite_partitions
 from metastore.services.files.put_back import moves_since, only, put_back
@@ -158,9 +158,7 @@ class UndropService(FileService):
             raise _TakenError(
                 f"database {name} is there already: undrop its tables one by one, with --as where their names are taken"
             )
-        taken = work.locations.referred(work.file_operations.origins(drop.id))
-        if taken:
-            raise InvalidOperationError(f"{next(iter(taken))} has been given to another object of the catalog")
+        check_not_given(work.locations.referred(work.file_operations.origins(drop.id)))
         work.drops.restore_database(drop.id)
         stored = work.databases.find(name)
         if stored is None:
@@ -192,7 +190,8 @@ class UndropService(FileService):
         mine = data_of(work, stored)
         moves: list[Move] = []
         if mine and paths.canonical(mine[0]) not in work.file_operations.origins(drop.id):
-            self._check_alone(work, mine[:1], own)  # dropped without its data, which have stayed
+            given = work.locations.others(mine[:1], own, None)  # dropped without its data, which have stayed
+            check_not_given(place for place, use in given.items() if use.itself)
         elif wanted.new_name and mine:
             home = str(database.encoded.decode().locationUri)
             moves = [Move(mine[0], paths.table_location(home, name.name))]
@@ -239,11 +238,6 @@ class UndropService(FileService):
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         if moves:
             rewrite_partitions(work, stored.ref, None, moves)
-
-    def _check_alone(self, work: UnitOfWork, places: Sequence[str], table_id: int) -> None:
-        """Raises InvalidOperationError where another object of the catalog has been given the place of a table."""
-        if used := [place for place, use in work.locations.others(places, table_id, None).items() if use.itself]:
-            raise InvalidOperationError(f"{used[0]} has been given to another object of the catalog")
 
     def _partitions(
         self, work: UnitOfWork, looked: Looked, drop: Drop, live: StoredTable, names: list[str] | None

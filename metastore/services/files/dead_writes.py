@@ -12,7 +12,7 @@ from typing import NamedTuple
 from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidOperationError, MetastoreError, UnavailableError
 from metastore.services.files.decisions import decide_cleaning
-from metastore.services.files.emptied import OWN_DIRECTORIES, with_empty_parents
+from metastore.services.files.emptied import OWN_DIRECTORIES, cleaned, with_empty_parents, with_folders
 from metastore.services.files.operations import DROPPED
 from metastore.services.files.service import FileService
 from metastore.storage.repositories.dead_writes import DeadWrite
@@ -127,7 +127,7 @@ class DeadWriteCleaning(FileService):
 
     def _remove_emptied(self, dead: DeadWrite, remains: Remains) -> None:
         shared = [*_shared(dead), *(source for source, _ in remains.away)]
-        emptied = [folder for place in shared for folder in self._folders(place)]
+        emptied = [folder for place in shared for folder in with_folders(self._warehouse, place)]
         above = [paths.parent(target) for _, target in remains.away]
         own = [text for text in above if names_write(text, dead.query_id)]
         self._journal.remove_empty(
@@ -137,22 +137,15 @@ class DeadWriteCleaning(FileService):
             ]
         )
 
-    def _folders(self, place: str) -> list[str]:
-        """Returns a directory and those in it, at any depth."""
-        return [place, *(deeper for child in self._warehouse.children(place)[1] for deeper in self._folders(child))]
-
 
 def _back(source: str, target: str) -> NewOperation:
     return NewOperation("move", paths.canonical(target), _PUT_BACK, paths.canonical(source))
 
 
 def _told(dead: DeadWrite, remains: Remains) -> list[CleanedLocation]:
-    back = [CleanedLocation(source, _PUT_BACK, 0, 0, dead.query_id) for source, _ in reversed(remains.away)]
+    back = [cleaned(source, _PUT_BACK, dead.query_id) for source, _ in reversed(remains.away)]
     left = {**remains.directories, **remains.files}
-    return back + [
-        CleanedLocation(place, _LEFT, len(files), sum(file.bytes for file in files), dead.query_id)
-        for place, files in left.items()
-    ]
+    return back + [cleaned(place, _LEFT, dead.query_id, files) for place, files in left.items()]
 
 
 def _renamed_away(dead: DeadWrite) -> list[tuple[str, str]]:
@@ -174,4 +167,4 @@ def _shared(dead: DeadWrite) -> list[str]:
 
 
 def _failure(query_id: str, error: MetastoreError) -> CleanedLocation:
-    return CleanedLocation(f"files of {query_id}", _LEFT, 0, 0, query_id, str(error))
+    return cleaned(f"files of {query_id}", _LEFT, query_id, error=str(error))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.files.moves import Move
 from metastore.services.files.operations import DROPPED, TRUNCATED
 from metastore.storage.repositories.file_operations import FileOperation, NewOperation
-from metastore.storage.repositories.retired_locations import Doom
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -64,11 +63,6 @@ def decide_truncation(
     refer(work, list(inside))
     new = [NewOperation("remove", paths.canonical(text), TRUNCATED, places=found) for text, found in inside.items()]
     return work.file_operations.decide(new, table_id, drop_id=drop_id)
-
-
-def decide_dooms(work: UnitOfWork, dooms: Sequence[Doom]) -> dict[str, int]:
-    """Decides that retired locations go; the ids by location, of those that are as they were."""
-    return work.retired_locations.doom(dooms)
 
 
 def decide_cleaning(work: UnitOfWork, steps: Sequence[Sequence[NewOperation]], table_id: int | None) -> list[list[int]]:
@@ -127,8 +121,8 @@ def decide_return(
     }
     places = [move.target for move in back.values()]
     work.file_operations.alone()
-    if table_id is not None and (used := work.locations.others(places, table_id, None)):
-        raise InvalidOperationError(f"{next(iter(used))} has been given to another object of the catalog")
+    if table_id is not None:
+        check_not_given(work.locations.others(places, table_id, None))
     if work.file_operations.being_made(places):
         raise InTheWayError
     looked.require(
@@ -137,6 +131,12 @@ def decide_return(
     refer(work, places)
     work.file_operations.release(drop_id, [origins[number] for number in back])
     return work.file_operations.take_back({number: move.target for number, move in back.items()})
+
+
+def check_not_given(places: Iterable[str]) -> None:
+    """Raises InvalidOperationError for a place: another object of the catalog lies there now."""
+    for place in places:
+        raise InvalidOperationError(f"{place} has been given to another object of the catalog")
 
 
 def _moves(away: FileOperation, back: Move) -> list[Move]:

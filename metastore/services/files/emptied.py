@@ -1,14 +1,28 @@
-"""Directories that cleaning has emptied go, too; the table's own stay."""
+"""What cleaning says of a place, and what goes with it: directories that it has emptied, but the table's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from metastore.warehouse import paths
+from metastore.warehouse.filesystem import FoundFile, Warehouse
+from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 STAGING: Final = "_staging"
 OWN_DIRECTORIES: Final = (STAGING, paths.VERSIONS)
+
+
+def cleaned(
+    place: str, reason: str, query_id: str | None, files: Sequence[FoundFile] = (), error: str | None = None
+) -> CleanedLocation:
+    """Says what went of a place, or why it did not."""
+    return CleanedLocation(place, reason, len(files), sum(file.bytes for file in files), query_id, error)
+
+
+def with_folders(warehouse: Warehouse, place: str) -> list[str]:
+    """Returns a directory and those in it, at any depth."""
+    return [place, *(deeper for child in warehouse.children(place)[1] for deeper in with_folders(warehouse, child))]
 
 
 def with_empty_parents(places: Iterable[str], root: str) -> list[str]:

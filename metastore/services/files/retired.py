@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 
 from metastore.domain.query_ids import holds_token, token_of
 from metastore.errors import MetastoreError
-from metastore.services.files.decisions import decide_dooms
-from metastore.services.files.emptied import with_empty_parents
+from metastore.services.files.emptied import cleaned, with_empty_parents
 from metastore.services.files.operations import DROPPED, TRUNCATED
 from metastore.services.files.service import FileService
 from metastore.services.files.uses import unused
@@ -83,7 +82,7 @@ class RetiredCleaning(FileService):
         with self._store.transaction(of_call=False) as work:
             work.file_operations.alone()  # who refers to one from now on waits until it is gone
             free = _still_free(work, looked)
-            ids = decide_dooms(work, [_doom(*row) for row in free if row[1].acts])
+            ids = work.retired_locations.doom([_doom(*row) for row in free if row[1].acts])
             settled = work.retired_locations.forget([retired.location for retired, doomed in free if not doomed.acts])
         failed = self._journal.carry_out(list(ids.values()))
         errors = {location: failed[number].error for location, number in ids.items() if number in failed}
@@ -165,10 +164,10 @@ def _entry(retired: RetiredLocation, doomed: Doomed) -> list[CleanedLocation]:
     if not (doomed.files or (doomed.whole and doomed.there) or doomed.left):
         return []
     error = f"outside of the table's directory, {doomed.left} files that name no write of the table are left"
-    size = sum(file.bytes for file in doomed.files)
-    counted = (retired.location, retired.reason, len(doomed.files), size, retired.query_id or None)
-    return [CleanedLocation(*counted, error if doomed.left else None)]
+    told = cleaned(retired.location, retired.reason, retired.query_id or None, doomed.files)
+    told.error = error if doomed.left else None
+    return [told]
 
 
 def _failure(retired: RetiredLocation, error: str) -> CleanedLocation:
-    return CleanedLocation(retired.location, retired.reason, 0, 0, retired.query_id or None, error)
+    return cleaned(retired.location, retired.reason, retired.query_id or None, error=error)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from metastore.domain.query_ids import is_registered_form
 from metastore.errors import MetastoreError, UnavailableError
 from metastore.services.files.decisions import decide_removal
-from metastore.services.files.emptied import STAGING, with_empty_parents
+from metastore.services.files.emptied import STAGING, cleaned, with_empty_parents
 from metastore.services.files.service import FileService
 from metastore.services.files.uses import unused, uses
 from metastore.services.rules.tables import is_view
@@ -37,7 +37,7 @@ class UnregisteredCleaning(FileService):
             if not dry_run:
                 self._remove(table_id, list(places), root)
         except MetastoreError as error:
-            return [CleanedLocation(root, _REASON, 0, 0, None, str(error))]
+            return [cleaned(root, _REASON, None, error=str(error))]
         return [_entry(place, files, root) for place, files in places.items()]
 
     def _remove(self, table_id: int, places: list[str], root: str) -> None:
@@ -80,5 +80,4 @@ def _is_old(files: list[FoundFile], grace: timedelta) -> bool:
 
 def _entry(place: str, files: list[FoundFile], root: str) -> CleanedLocation:
     query_id = paths.canonical(place)[len(paths.canonical(root)) :].split("/")[2]
-    size = sum(file.bytes for file in files)
-    return CleanedLocation(place, _REASON, len(files), size, query_id if is_registered_form(query_id) else None)
+    return cleaned(place, _REASON, query_id if is_registered_form(query_id) else None, files)

@@ -10,6 +10,15 @@ from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.databases import StoredDatabase
 from metastore.storage.repositories.tables import TableLock
 from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import Catalog
+
+
+def get_catalog(work: UnitOfWork, name: str, *, lock: bool = False) -> Catalog:
+    """Reads a catalog; `lock`: nobody else changes or drops it before this transaction ends. Raises NotFoundError."""
+    catalog = work.catalogs.find(name, lock=lock)
+    if catalog is None:
+        raise NotFoundError(f"No catalog {name}")
+    return catalog
 
 
 def get_database(work: UnitOfWork, name: DatabaseName, *, lock: bool = False) -> StoredDatabase:
