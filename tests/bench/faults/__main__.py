@@ -1,4 +1,4 @@
-"""`python -m tests.bench.faults kills|commits|races`: one line tells how many cases, and each that went wrong."""
+"""`python -m tests.bench.faults kills|commits|races|locks`: one line tells how many cases, and each that went wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from tests.bench.faults.server import FAULTS
 from tests.fixtures import server as servers
 from tests.fixtures.server import running
 from tests.wire import test_file_races as races
+from tests.wire import test_lock_order as lock_order
 from tests.wire.test_file_faults import ALL, CALLS, LEFT, House, published
 from tests.wire.test_undrop_faults import DROPS
 from thrift_idl.gen.hive_metastore.ttypes import Database, DropPartitionsRequest, RequestPartsSpec
@@ -242,6 +243,23 @@ def race(rounds: int, undrop: str, only: tuple[str, ...]) -> None:
         problems = clients[0].check_files(CheckFilesRequest()).problems
         click.echo(f"check: {len(problems)} problems")
         sys.exit(bool(problems))
+
+
+@main.command("locks")
+@click.option("--undrop", default=0.0, show_default=True, help="Seconds for which drops can be taken back.")
+@click.option("--only", multiple=True, help="Of the calls whose names begin so.")
+def locks(undrop: float, only: tuple[str, ...]) -> None:
+    """Each call beside each other one, stopped after each of its statements: none is told of a deadlock."""
+    rounds, wrong = 0, list[str]()
+    with database() as (url, folder), closing(lock_order.Two(url, folder, undrop)) as two:
+        calls = {name: call for name, call in lock_order.CALLS.items() if name.startswith(only or "")}
+        for (one, first), (other, second) in product(calls.items(), lock_order.CALLS.items()):
+            for conflicts in two.meetings(first, second):
+                rounds += 1
+                wrong += [f"{one} beside {other}: {error}" for error in conflicts]
+            click.echo(f"{one} beside {other}: {rounds} rounds so far, {len(wrong)} wrong", err=True)
+    told("locks", rounds, Counter(), wrong)
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":
