@@ -147,11 +147,8 @@ def published(server: Application, name: str, values: list[str]) -> None:
     called(server, "publish", PublishRequest("db", name, write, [PublishPartition(values, mode, place, [])]))
 
 
-def day(number: str) -> Any:
-    return partition("db", "days", [number])
-
-
-_NINTH = partition("db", "days", ["9"], sd=descriptor(None))
+def day(number: str, **given: Any) -> Any:
+    return partition("db", "days", [number], **given)
 
 
 CALLS: dict[str, Call] = {
@@ -173,7 +170,7 @@ CALLS: dict[str, Call] = {
 }
 """Of partitions, tables and databases: what changes, moves or drops some of them."""
 
-TOLD = [("drop_partition", "truncate"), ("alter_partition", "drop_table"), ("publish table", "publish table")]
+TOLD = [("drop_partition", "truncate"), ("rename_partition", "truncate"), ("publish table", "publish table")]
 """Those that could end in a deadlock; `python -m tests.bench.faults locks` tries them all."""
 
 
