@@ -220,6 +220,28 @@ def test_input_files_and_the_plan_name_the_table(spark: Session, flights: str) -
     assert "Batched: true" in plan
 
 
+def test_many_directories_are_listed_without_a_job(spark: Session, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id BIGINT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    spark.sql(f"INSERT INTO {table_name} SELECT id, id FROM range(40)")
+    context = spark.sparkContext
+
+    def jobs(group: str) -> list[int]:
+        context.setJobGroup(group, group)
+        try:
+            assert len(spark.table(table_name).inputFiles()) == 40
+        finally:
+            context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type] # PySpark's own way to clear it
+        return list(context.statusTracker().getJobIdsForGroup(group))
+
+    assert jobs(f"{table_name} in the driver") == []
+    threshold = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+    spark.conf.set(threshold, "0")  # so Spark's own way is asked for
+    try:
+        assert len(jobs(f"{table_name} by Spark")) == 1
+    finally:
+        spark.conf.unset(threshold)
+
+
 def test_a_missing_directory_is_empty(spark: Session, table_name: str, metastore: MetastoreClient) -> None:
     spark.sql(
         f"CREATE TABLE {table_name} (x INT) PARTITIONED BY (p INT) "

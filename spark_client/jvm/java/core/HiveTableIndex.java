@@ -257,6 +257,7 @@ public final class HiveTableIndex implements FileIndex {
       }
     }
     outside.list(rootPaths, partitionPaths);
+    new Directories(session, conf).list(rootPaths, outside);
     InMemoryFileIndex index = index(rootPaths, partitionPaths, outside);
     return outside.addBelow(rootPaths, partitionPaths, partitions) ? index(rootPaths, partitionPaths, outside) : index;
   }

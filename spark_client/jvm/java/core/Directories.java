@@ -1,0 +1,97 @@
+package spark_client.core;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.PathFilter;
+import org.apache.hadoop.mapred.FileInputFormat;
+import org.apache.hadoop.mapred.JobConf;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileStatusCache;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex$;
+import org.apache.spark.unsafe.Platform;
+import scala.Tuple2;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+
+/**
+ * Lists directories as Spark's index does, but several at a time in the driver: Spark lists a few one by one, and more in
+ * a job with a task for each, which takes longer than the listing.
+ */
+public final class Directories {
+  private static final int STREAMS = 32;
+  /** More are left to Spark's job, which has all machines. */
+  private static final int MOST = 4096;
+
+  private final SparkSession session;
+  private final Configuration conf;
+
+  public Directories(SparkSession session, Configuration conf) {
+    this.session = session;
+    this.conf = conf;
+  }
+
+  /** Puts the files of those that are not known yet where Spark's index finds them. */
+  public void list(List paths, FileStatusCache known) {
+    List<Path> unknown = new ArrayList<>();
+    for (Object path : paths) if (!known.getLeafFiles((Path) path).isDefined()) unknown.add((Path) path);
+    // Spark would make a job of more at once.
+    int most = session.sessionState().conf().parallelPartitionDiscoveryThreshold();
+    int size = Math.min(most, (unknown.size() + STREAMS - 1) / STREAMS);
+    if (unknown.size() < 2 || unknown.size() > MOST || size < 1) return;
+    PathFilter filter = FileInputFormat.getInputPathFilter(new JobConf(conf));
+    List<Part> parts = new ArrayList<>();
+    for (int i = 0; i < unknown.size(); i += size) {
+      Seq part = Scala.seq(unknown.subList(i, Math.min(i + size, unknown.size())));
+      parts.add(new Part(part, conf, filter, session));
+    }
+    ExecutorService pool = Executors.newFixedThreadPool(Math.min(STREAMS, parts.size()));
+    try {
+      Set<Object> asked = new HashSet<>(unknown);
+      for (Future listed : pool.invokeAll(parts)) {
+        for (Tuple2 found : Scala.list((Seq) listed.get())) {
+          // Others are below: Spark may be told to list level by level.
+          if (asked.contains(found._1())) known.putLeafFiles((Path) found._1(), files((Seq) found._2()));
+        }
+      }
+    } catch (ExecutionException failure) {
+      Platform.throwException(failure.getCause());
+    } catch (InterruptedException cancelled) {
+      Platform.throwException(cancelled);
+    } finally {
+      pool.shutdownNow();
+    }
+  }
+
+  private static FileStatus[] files(Seq listed) {
+    return (FileStatus[]) Scala.list(listed).toArray(new FileStatus[0]);
+  }
+
+  private static final class Part implements Callable {
+    private final Seq paths;
+    private final Configuration conf;
+    private final PathFilter filter;
+    private final SparkSession session;
+
+    Part(Seq paths, Configuration conf, PathFilter filter, SparkSession session) {
+      this.paths = paths;
+      this.conf = conf;
+      this.filter = filter;
+      this.session = session;
+    }
+
+    public Object call() {
+      return InMemoryFileIndex$.MODULE$.bulkListLeafFiles(paths, conf, filter, session, Map$.MODULE$.empty());
+    }
+  }
+}
