@@ -1,7 +1,10 @@
 package spark_client.core;
 
+import java.io.File;
 import java.io.FileNotFoundException;
 import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -13,7 +16,10 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FileUtil;
+import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.util.Shell;
 
 /**
  * Many operations on Hadoop's file systems at once: file systems far away answer slowly, and each call from Python costs
@@ -83,8 +89,18 @@ public final class FileOperations {
     }
 
     /** Another writer may take away what had become empty above it at this moment. */
-    private static boolean make(FileSystem system, Path path) throws Exception {
+    private boolean make(FileSystem system, Path path) throws Exception {
+      if (system instanceof LocalFileSystem && !Shell.WINDOWS) makeLocal(((LocalFileSystem) system).pathToFile(path));
       return system.mkdirs(path) || system.mkdirs(path) || system.mkdirs(path);
+    }
+
+    /** With the permissions that Hadoop gives, which starts a `chmod` for each new directory. */
+    private void makeLocal(File directory) throws Exception {
+      if (directory.exists()) return;
+      makeLocal(directory.getParentFile());
+      if (!directory.mkdir()) return;
+      String allowed = FsPermission.getDirDefault().applyUMask(FsPermission.getUMask(conf)).toString();
+      Files.setPosixFilePermissions(directory.toPath(), PosixFilePermissions.fromString(allowed));
     }
 
     /** Into a directory that is there already, all that is in the source. */
