@@ -237,8 +237,17 @@ def database_of(context: Context, name: str) -> DatabaseDefinition:
 
 
 def refresh(spark: Any, database: str, table: str) -> None:
-    """Makes Spark forget what it has cached of a table that changed."""
-    spark.catalog.refreshTable(f"{quote(database)}.{quote(table)}")
+    """Makes Spark forget what it has cached of a table that changed.
+
+    Where nobody has cached rows, that is what its catalog knows; REFRESH TABLE would analyze the table before that.
+    """
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for these
+    if not spark._jsparkSession.sharedState().cacheManager().isEmpty():  # noqa: SLF001
+        spark.catalog.refreshTable(f"{quote(database)}.{quote(table)}")
+        return
+    named = java_class(java, "org.apache.spark.sql.catalyst.TableIdentifier")
+    of = java_class(java, "scala.Option").apply(database)
+    _state(spark).catalog().invalidateCachedTable(named(table, of))
 
 
 def as_spark_stores_it(context: Context, definition: TableDefinition) -> Table:

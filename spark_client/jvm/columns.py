@@ -26,18 +26,25 @@ def file_schema(spark: SparkSession, columns: Sequence[Column]) -> StructType:
 def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
     """Returns the rows cast to these columns by Spark's TableOutputResolver, by position.
 
-    It does what `spark.sql.storeAssignmentPolicy` says, and checks the lengths of char and varchar. Raises
-    PySparkException where the rows do not fit.
+    It does what `spark.sql.storeAssignmentPolicy` says, and checks the lengths of char and varchar. Where Spark has
+    done so when it resolved the statement, there is nothing to do. Raises PySparkException where the rows do not fit.
     """
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    declared, plan = _file_schema(spark, columns), analyzed_plan(rows)
+    if _is_like(rows.schema, StructType.fromJson(json.loads(declared.json()))):
+        return frame_of(spark, plan)
     resolver = java_class(java, "org.apache.spark.sql.catalyst.analysis.TableOutputResolver")
     by_name, fill_defaults = False, getattr(resolver, "resolveOutputColumns$default$6")()
-    expected = java_class(java, "org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(
-        _file_schema(spark, columns)
-    )
+    expected = java_class(java, "org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(declared)
     conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - as above
-    plan = resolver.resolveOutputColumns(table, expected, analyzed_plan(rows), by_name, conf, fill_defaults)
-    return frame_of(spark, plan)
+    resolved = resolver.resolveOutputColumns(table, expected, plan, by_name, conf, fill_defaults)
+    return frame_of(spark, resolved)
+
+
+def _is_like(schema: StructType, declared: StructType) -> bool:
+    """Tells whether names and types are the same, and nothing more is said of them, as of char and varchar."""
+    pairs = [[(field.name, field.dataType) for field in each.fields] for each in (schema, declared)]
+    return pairs[0] == pairs[1] and not any(field.metadata for field in (*schema.fields, *declared.fields))
 
 
 def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> SparkColumn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -140,9 +141,7 @@ class Files:
 
         Raises one of FILE_ERRORS.
         """
-        arguments = java_class(self._gateway.jvm, "java.util.List").of(self._conf, _STREAMS).toArray()
-        counter = capabilities(self._gateway).constructor("core", "FileRows").newInstance(arguments)
-        answer = str(counter.count(location, format_))
+        answer = str(self._made("FileRows").count(location, format_))
         found = answer.split("\0") if answer else []
         return [(path, int(size), int(rows)) for path, size, rows in zip(*[iter(found)] * 3, strict=True)]
 
@@ -155,10 +154,17 @@ class Files:
         """Nothing where all is well, else what was wrong."""
         if not places:
             return []
-        arguments = java_class(self._gateway.jvm, "java.util.List").of(self._conf, _STREAMS).toArray()
-        operations = capabilities(self._gateway).constructor("core", "FileOperations").newInstance(arguments)
         given = "\0".join(f"{first}\0{second}" for first, second in places)
-        return str(operations.run(operation, given, word)).split("\0")
+        return str(self._operations.run(operation, given, word)).split("\0")
+
+    @cached_property
+    def _operations(self) -> Any:
+        return self._made("FileOperations")
+
+    def _made(self, name: str) -> Any:
+        """Returns a new object of one of our classes."""
+        arguments = java_class(self._gateway.jvm, "java.util.List").of(self._conf, _STREAMS).toArray()
+        return capabilities(self._gateway).constructor("core", name).newInstance(arguments)
 
     def _at(self, location: str) -> tuple[Any, Any]:
         path = java_class(self._jvm, "org.apache.hadoop.fs.Path")(location)

@@ -20,7 +20,6 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from spark_client.errors import SessionError, UnsupportedSparkError
 from spark_client.jvm.objects import java_class
@@ -128,12 +127,6 @@ def hint_parameter(column: Column) -> Any:
     """Returns a column as a parameter of Dataset.hint, which before Spark 4 knows expressions alone."""
     java: Any = column._jc  # noqa: SLF001 - PySpark has no name for it
     return java.expr() if _IS_BEFORE_4 else java
-
-
-def array_position(array: Column, value: Column) -> Column:
-    """Returns the place of a value in an array; PySpark takes it as a column since 4.0."""
-    java: Any = value._jc if _IS_BEFORE_4 else value  # noqa: SLF001 - PySpark has no name for it
-    return F.array_position(array, java)
 
 
 def try_cast(column_: Column, type_: str) -> Column:

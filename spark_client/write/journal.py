@@ -62,7 +62,9 @@ class Journal:
 
     def _rename(self, renames: Sequence[Rename], done: dict[Rename, None], step: str) -> None:
         todo = [rename for rename in renames if rename not in done]
-        self._files.make_directories(dict.fromkeys(parent(rename.target) for rename in todo))
+        # `top` is there: the write's own directory is below it.
+        above = dict.fromkeys(parent(rename.target) for rename in todo)
+        self._files.make_directories(place for place in above if place != self._top)
         for start in range(0, len(todo), CHUNK):
             chunk = todo[start : start + CHUNK]
             done |= dict.fromkeys(chunk)  # Before it is done: what is half done is taken back as well.

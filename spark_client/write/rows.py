@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pyspark.errors import PySparkException
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
@@ -65,16 +65,25 @@ def table_rows(
     names = [column.name for column in targets]
     folded = [name.lower() for name in names]
     places = place_columns(table.full_name, folded, spec.static, columns, len(data.columns))
+    placed = data if places == list(range(len(names))) else _placed(table, data, names, places)
+    typed = with_generated(table, _store_assignment(spark, table.full_name, placed, targets))
+    own = _partition_columns(table, spec.static)
+    if not own:
+        return typed
+    names = [column.name for column in (*table.columns, *table.partition_columns)]
+    return typed.select(*(own.get(name, F.col(quote(name))) for name in names))
+
+
+def _placed(table: Table, data: DataFrame, names: Sequence[str], places: Sequence[int | None]) -> DataFrame:
+    """Returns the columns of `data` at these places, under these names; DEFAULT or NULL where there is none."""
     defaults = {name: F.expr(text) for name, text in column_defaults(table).items()} if None in places else {}
     given = data.toDF(*(f"_{index}" for index in range(len(data.columns))))
-    placed = given.select(
+    return given.select(
         *(
             (defaults.get(name.lower(), F.lit(None)) if place is None else given[f"_{place}"]).alias(name)
             for name, place in zip(names, places, strict=True)
         )
     )
-    typed = with_generated(table, _store_assignment(spark, table.full_name, placed, targets))
-    return typed.select(*map(quote, names[: len(table.columns)]), *_partition_columns(table, spec.static))
 
 
 def with_generated(table: Table, rows: DataFrame) -> DataFrame:
@@ -97,36 +106,35 @@ def with_generated(table: Table, rows: DataFrame) -> DataFrame:
     return comparable.withColumns(computed).withColumns(plain)
 
 
-def _partition_columns(table: Table, static: Mapping[str, str]) -> list[Any]:
-    columns = []
+def _partition_columns(table: Table, static: Mapping[str, str]) -> dict[str, SparkColumn]:
+    """Returns, by name, the partition columns that are not simply those of the rows."""
+    columns = {}
     for column in table.partition_columns:
-        if column.name not in static:
-            columns.append(_dynamic(table, column))
-        else:
-            text = static[column.name]
-            value = F.lit(None if text == DEFAULT_PARTITION else text)
-            columns.append(value.cast("string").alias(column.name))
+        name = column.name
+        if name in static:
+            value = F.lit(None if static[name] == DEFAULT_PARTITION else static[name])
+            columns[name] = value.cast("string").alias(name)
+        elif _TEXT_TYPE.match(column.type) and not has_own_names(table):
+            columns[name] = _checked_text(table, name)
     return columns
 
 
-def _dynamic(table: Table, column: Column) -> Any:
+def _checked_text(table: Table, name: str) -> SparkColumn:
     """Returns the column of the rows; a text of which no directory can be named breaks the job off before it is one.
 
     Most texts are short, so only long ones are escaped to see how long their names are.
     """
-    given = F.col(quote(column.name))
-    if not _TEXT_TYPE.match(column.type) or has_own_names(table):
-        return given
-    room = MAX_NAME - len(value_path([column.name], ["x"])) + 1
+    given = F.col(quote(name))
+    room = MAX_NAME - len(value_path([name], ["x"])) + 1
     length = F.octet_length(F.regexp_replace(given, ESCAPED, "%00"))
     message = F.concat(
-        F.lit(f"{table.full_name}: the directory of {column.name} = '"),
+        F.lit(f"{table.full_name}: the directory of {name} = '"),
         F.substring(given, 1, 40),
         F.lit(f"…' would have a longer name than the {MAX_NAME} bytes that file systems take; "),
         F.lit(f"give the table the property '{FUNCTION}' = 'short'"),
     )
     too_long = (F.octet_length(given) * 3 > room) & (length > room)
-    return F.when(too_long, F.raise_error(message)).otherwise(given).alias(column.name)
+    return F.when(too_long, F.raise_error(message)).otherwise(given).alias(name)
 
 
 def _store_assignment(spark: SparkSession, table: str, rows: DataFrame, targets: Sequence[Column]) -> DataFrame:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Column, Skew, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
-from spark_client.jvm import versions
 from spark_client.jvm.sql_text import quote
 
 _CHAR = re.compile(r"char\((\d+)\)")
@@ -23,37 +21,40 @@ def directory_number(skew: Skew, columns: Sequence[Column]) -> SparkColumn:
         return F.lit(0)
     types = {column.name: column.type for column in columns}
     typed = [(name, types[name]) for name in map(str.lower, skew.columns)]
-    if len(typed) == 1:
-        return _number_of_value(*typed[0], [text for (text,) in skew.values])
-    row = F.struct(F.expr("true").alias("legal"), *(F.col(quote(name)).alias(name) for name, _ in typed))
-    values = [_declared(value, typed) for value in skew.values]
-    return versions.array_position(F.array(*values), row).cast("int")
+    return F.expr(_number_of_value(*typed[0], skew) if len(typed) == 1 else _number_of_values(typed, skew))
 
 
-def _number_of_value(name: str, type_: str, texts: Sequence[str]) -> SparkColumn:
-    """As `directory_number`, of one column, without a struct for each row: null and what is illegal equal nothing."""
+def _number_of_value(name: str, type_: str, skew: Skew) -> str:
+    """Of one column, without a struct for each row: null and what is illegal equal nothing."""
+    texts = [text for (text,) in skew.values]
     null_number = texts.index(DEFAULT_PARTITION) + 1 if DEFAULT_PARTITION in texts else 0
-    values = F.array(*(_literal(text, type_) for text in texts))
-    return F.coalesce(versions.array_position(values, F.col(quote(name))), F.lit(null_number)).cast("int")
+    values = ", ".join(_literal(text, type_) for text in texts)
+    return f"CAST(coalesce(array_position(array({values}), {quote(name)}), {null_number}) AS INT)"
 
 
-def _declared(value: Sequence[str], typed: Sequence[tuple[str, str]]) -> SparkColumn:
-    """Returns the value as a struct; not legal, so equal to no row's, where a text is none of its column's type."""
-    literals = [_literal(text, type_) for text, (_, type_) in zip(value, typed, strict=True)]
-    legal = [
-        F.expr("true") if text == DEFAULT_PARTITION else literal.isNotNull()
-        for text, literal in zip(value, literals, strict=True)
-    ]
-    fields = [literal.alias(name) for literal, (name, _) in zip(literals, typed, strict=True)]
-    return F.struct(reduce(SparkColumn.__and__, legal).alias("legal"), *fields)
+def _number_of_values(typed: Sequence[tuple[str, str]], skew: Skew) -> str:
+    """A declared value is legal, and so equal to a row's, where each text is one of its column's type."""
+    row = _struct(["true", *(quote(name) for name, _ in typed)])
+    values = []
+    for value in skew.values:
+        literals = [_literal(text, type_) for text, (_, type_) in zip(value, typed, strict=True)]
+        given = [literal for text, literal in zip(value, literals, strict=True) if text != DEFAULT_PARTITION]
+        values.append(_struct([" AND ".join(["true", *(f"{literal} IS NOT NULL" for literal in given)]), *literals]))
+    return f"CAST(array_position(array({', '.join(values)}), {row}) AS INT)"
 
 
-def _literal(text: str, type_: str) -> SparkColumn:
+def _struct(values: Sequence[str]) -> str:
+    return "named_struct(" + ", ".join(f"'{number}', {value}" for number, value in enumerate(values)) + ")"
+
+
+def _literal(text: str, type_: str) -> str:
+    """Returns a value of the type in SQL; its text in hexadecimal digits, for a setting says what a backslash is."""
     if padded := _CHAR.fullmatch(type_):  # Spark keeps char(n) as a padded string.
-        return F.rpad(_literal(text, "string"), int(padded[1]), " ")
+        return f"rpad({_literal(text, 'string')}, {padded[1]}, ' ')"
+    to = "string" if type_.startswith("varchar") else type_
     if text == DEFAULT_PARTITION:
-        return F.lit(None).cast(type_)
-    return versions.try_cast(F.lit(text), "string" if type_.startswith("varchar") else type_)
+        return f"CAST(NULL AS {to})"
+    return f"try_cast(CAST(X'{text.encode().hex()}' AS STRING) AS {to})"
 
 
 def directory_number_by_partition(

@@ -226,11 +226,14 @@ public final class ResolveHiveTables extends Rule {
 
     /** What Hive refuses, in Hive's words: Spark's own rule has others, and knows no strict mode. */
     private void check(CatalogTable table, InsertIntoStatement insert) {
-      Map request = request(insert.partitionSpec(), insert.overwrite(), insert.ifPartitionNotExists());
-      request.put("columns", table.dataSchema().size());
-      request.put("partition_columns", columns(table.partitionSchema()));
+      int columns = table.dataSchema().size(), count = insert.query().output().size();
       boolean byPosition = !insert.byName() && insert.userSpecifiedCols().isEmpty();
-      request.put("count", byPosition ? (Object) insert.query().output().size() : null);
+      boolean named = !insert.partitionSpec().isEmpty() || !table.partitionColumnNames().isEmpty();
+      if (!named && byPosition && count == columns) return;
+      Map request = request(insert.partitionSpec(), insert.overwrite(), insert.ifPartitionNotExists());
+      request.put("columns", columns);
+      request.put("partition_columns", columns(table.partitionSchema()));
+      request.put("count", byPosition ? (Object) count : null);
       python.ask("check", table.identifier(), request, null);
     }
 
