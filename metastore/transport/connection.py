@@ -94,8 +94,8 @@ class Connection:
 
     @property
     def silent(self) -> bool:
-        """Whether it has not begun to call, or may not."""
-        return self._dialogue is None or self._opening.refusal is not None
+        """Whether it has not begun to call, or may not, or not any more."""
+        return self._dialogue is None or self._opening.refusal is not None or self._lingers
 
     @property
     def sending(self) -> bool:

@@ -280,8 +280,8 @@ class WorkerPool:
             self._underway.add(connection)
         else:
             self._underway.discard(connection)
-            if self._draining:
-                return Step.CLOSE
+        if self._draining and (connection.silent or connection not in self._underway) and not connection.sending:
+            return Step.CLOSE
         connection.busy = False
         if step is Step.MEMORY:
             self._for_memory[connection] = time.monotonic()

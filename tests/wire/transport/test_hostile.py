@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 import struct
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -130,6 +132,15 @@ def test_a_client_that_sends_much_too_much_reads_which_limit_that_breaks(server:
         client.getOption("echo " + "x" * 20 * 2**20)
     with pytest.raises((TTransportException, EOFError, OSError)):
         client.getOption("echo")
+
+
+def test_who_was_refused_and_stays_does_not_keep_the_server_from_its_end(serve_echo: Callable[..., EchoServer]) -> None:
+    alone = serve_echo(workers=1, drain_timeout=60, read_timeout=60)
+    victim = alone.connect()
+    victim.sendall(DEFECTS["deep structs"][0])
+    assert victim.recv(4096)
+    alone.process.send_signal(signal.SIGTERM)
+    assert alone.wait() == 0
 
 
 def test_no_worker_has_died_and_nothing_was_a_surprise(server: EchoServer) -> None:
