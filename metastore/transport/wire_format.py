@@ -18,6 +18,7 @@ _Decode: TypeAlias = Callable[[Any, Any, Any], Any]  # target, protocol, type ar
 
 PEEKED: Final = 6  # bytes that tell every wire format; the smallest message has more
 _DEPTH: Final = 64  # levels that the C decoder goes down
+_NEGATIVE: Final = "negative length"  # behind this, the C decoder's complaint has the limit, not the length
 _MAX_NAME: Final = 256  # a method's name, in bytes and in characters
 _STRICT: Final = b"\x80\x01"
 _HEAD: Final = struct.Struct("!Ii")  # version and TMessageType; length of the method's name
@@ -87,7 +88,7 @@ def _sound(decode: _Decode) -> _Decode:
         try:
             return decode(target, protocol, type_arguments)
         except OverflowError as error:
-            text = f"malformed message: {error}{_limit_of(protocol, str(error))}"
+            text = f"malformed message: {_size_named(protocol, str(error))}"
             raise TProtocolException(TProtocolException.SIZE_LIMIT, text) from error
         except (TypeError, ValueError, SystemError) as error:
             raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: {error}") from error
@@ -99,13 +100,15 @@ def _sound(decode: _Decode) -> _Decode:
     return decode_or_refuse
 
 
-def _limit_of(protocol: TProtocolBase, text: str) -> str:
-    """Names the limit that the decoder's complaint is of, by its value."""
+def _size_named(protocol: TProtocolBase, text: str) -> str:
+    """Returns the decoder's complaint of a size, with what the limit in it is of, as its value tells."""
+    if text.startswith(_NEGATIVE):
+        return _NEGATIVE
     if not text.startswith("size exceeded"):
-        return ""
+        return text
     if text.endswith(f": {protocol.container_length_limit}"):
-        return " elements of a container, which has no more of them than bytes (METASTORE_MAX_CONTAINER_LENGTH)"
-    return " bytes of a text (METASTORE_MAX_MESSAGE_BYTES)"
+        return f"{text} elements of a container, which has no more of them than bytes (METASTORE_MAX_CONTAINER_LENGTH)"
+    return f"{text} bytes of a text (METASTORE_MAX_MESSAGE_BYTES)"
 
 
 def too_deep() -> TProtocolException:

@@ -104,6 +104,7 @@ TOLD = {
     "deep lists": "recursion depth of more than 64 levels",
     "deep compact structs": "recursion depth of more than 64 levels",
     "unknown type": "Unexpected TType",
+    "string of negative size": "malformed message: negative length\b",  # the next field begins: there stood the limit
 }
 
 
