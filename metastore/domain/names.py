@@ -110,6 +110,14 @@ def table_name(database: str | None, table: str | None, catalog: str | None = No
     return TableName(parent.catalog, parent.name, fold(table))
 
 
+def full_name(text: str | None, database: str | None = None) -> TableName:
+    """Returns a table that is written `database.table` (Hive's TxnUtils.getFullTableName); without a database, it is in
+    `database`.
+    """
+    home, _, table = (text or "").rpartition(".")
+    return table_name(home or database, table)
+
+
 def is_object_name(name: str) -> bool:
     """Tells a name from a pattern."""
     return _OBJECT_NAME.fullmatch(name) is not None

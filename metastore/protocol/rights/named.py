@@ -105,12 +105,6 @@ def _table_of(values: Any, names: Iterable[str], tables: tuple[str, ...]) -> Tab
     return table_name(*(text if isinstance(text := _value(values, field), str) else None for field in fields))
 
 
-def full_name(name: str) -> TableName:
-    """Returns a table that is written `database.table` (Hive's TxnUtils.getFullTableName)."""
-    database, _, table = (name or "").rpartition(".")
-    return table_name(database, table)
-
-
 def folded_catalog(name: str | None) -> str:
     return fold(name) or DEFAULT_CATALOG
 

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from metastore.domain.lock_rules import LockType
-from metastore.domain.names import DatabaseName, TableName, database_name, fold, split_database, table_name
+from metastore.domain.names import (
+    DatabaseName,
+    TableName,
+    database_name,
+    fold,
+    full_name,
+    split_database,
+    table_name,
+)
 from metastore.domain.permissions import (
     AdminNeed,
     AnyNeed,
@@ -25,7 +33,6 @@ from metastore.domain.transactions import Operation, TransactionType
 from metastore.protocol.rights.binding import of_structs
 from metastore.protocol.rights.named import (
     folded_catalog,
-    full_name,
     table_of_struct,
 )
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectType
@@ -118,6 +125,14 @@ def parents(*lists: Iterable[Any] | None) -> Iterator[AnyNeed]:
 def new_index(new: Any) -> list[AnyNeed]:
     """Of an Index: ALTER on the table that it is of."""
     return [] if new is None else [Need(table_name(new.dbName, new.origTableName), (Right.ALTER,))]
+
+
+def altered_index(base: TableName, new: Any) -> Iterator[AnyNeed]:
+    """Of what an Index that is to replace one names: that it is seen, or an answer would tell whether it is there."""
+    yield Need(base, (Right.ALTER,))
+    if new is not None:
+        yield Need(table_name(new.dbName, new.origTableName))
+        yield Need(full_name(new.indexTableName, new.dbName))
 
 
 # Partitions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from metastore.domain.names import table_name
-from metastore.domain.permissions import Need
 from metastore.domain.privileges import Right
 from metastore.protocol.rights import needs, shown
 from metastore.protocol.rights.amended import asked_by_caller, owned_by_caller
@@ -166,7 +165,9 @@ declare(
     is_change=True,
 )
 declare(
-    "alter_index", given(lambda given: [Need(table_name(given.dbname, given.base_tbl_name), (ALTER,))]), is_change=True
+    "alter_index",
+    given(lambda given: needs.altered_index(table_name(given.dbname, given.base_tbl_name), given.new_idx)),
+    is_change=True,
 )
 declare("drop_index_by_name", table(ALTER), is_change=True)
 declare("get_index_by_name get_indexes get_index_names", table())

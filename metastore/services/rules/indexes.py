@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from metastore.domain import events
-from metastore.domain.names import TableName, fold, table_name
+from metastore.domain.names import TableName, fold, full_name, table_name
 from metastore.encoding.json import encode_json
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError
 from metastore.services.rules.tables import DDL_TIME
@@ -25,8 +25,7 @@ def of_index(index: Index) -> TableName:
 
 def holder_of_index(index: Index) -> TableName:
     """Names the table that holds an index: in the same database, but where another is written before its name."""
-    database, _, name = (index.indexTableName or "").rpartition(".")
-    return table_name(database or index.dbName, name)
+    return full_name(index.indexTableName, index.dbName)
 
 
 def timed(index: Index, now: int) -> Index:
@@ -46,13 +45,13 @@ def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
         raise AlreadyExistsError(f"Index already exists: {fold(index.indexName)} of {of}")
     if work.tables.reference(of) is None:
         raise InvalidObjectError(_NO_TABLE)
-    if work.tables.reference(holder) is not None:
-        raise InvalidObjectError("Unable to add index because index table already exists")
-    if holder != TableName(table.catName, table.dbName, table.tableName):
+    if holder != TableName(table.catName, table.dbName, table.tableName):  # first: of others, nothing is told
         raise InvalidObjectError(
             f"Underlying index table does not exist for the given index: it names {holder}, the table is {table.dbName}"
             f".{table.tableName}"
         )
+    if work.tables.reference(holder) is not None:
+        raise InvalidObjectError("Unable to add index because index table already exists")
 
 
 def check_described(index: Index) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from metastore.domain.lock_rules import Component, LockType, lower_keys
-from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, split_database
+from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, full_name, split_database
 from metastore.domain.transactions import CONFLICTING, WRITES, Operation
 from metastore.errors import InvalidInputError
 from metastore.storage.repositories.transaction_writes import Written
@@ -43,7 +43,7 @@ def written(request: LockRequest) -> list[Written]:
 
 def tables_of(full_names: Iterable[str]) -> list[TableName]:
     """Reads names of tables, written `database.table`. Raises InvalidInputError."""
-    return [_key_of(full_name) for full_name in full_names]
+    return [_key_of(text) for text in full_names]
 
 
 def check_named(table: TableName) -> TableName:
@@ -61,12 +61,11 @@ def operation_of(value: int | None) -> Operation:
         raise InvalidInputError(f"{value} is no type of operation") from None
 
 
-def _key_of(full_name: str | None) -> TableName:
-    database, separator, table = (full_name or "").rpartition(".")
-    catalog, name = split_database(database)
-    if not separator or not name or not fold(table):
-        raise InvalidInputError(f"{full_name!r} is no table name: write database.table")
-    return TableName(catalog or DEFAULT_CATALOG, name, fold(table))
+def _key_of(text: str | None) -> TableName:
+    name = full_name(text)
+    if not name.database or not name.name:
+        raise InvalidInputError(f"{text!r} is no table name: write database.table")
+    return name
 
 
 def _component(component: LockComponent | None) -> Component:

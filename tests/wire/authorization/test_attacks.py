@@ -13,13 +13,14 @@ from metastore.protocol.methods import served
 from tests.wire.authorization.arguments import Names, arguments_of
 from tests.wire.authorization.conftest import ADMIN
 from tests.wire.authorization.granting import GROUP, USER, grant, on_database, on_table
-from tests.wire.builders import columns, partition, table, unique
+from tests.wire.builders import columns, descriptor, partition, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import (
     Catalog,
     CreateCatalogRequest,
     Database,
     HiveObjectRef,
     HiveObjectType,
+    Index,
     MetaException,
     NoSuchObjectException,
 )
@@ -76,6 +77,34 @@ def test_in_another_catalog_a_refusal_names_nothing_hidden(client_of: Clients, t
     grant(root, HiveObjectRef(HiveObjectType.TABLE, "shown", "seen", catName=catalog), "DROP", "dropper")
     with pytest.raises(MetaException, match=r"\(hidden\) depends on it"):
         dropper.drop_table(f"@{catalog}#shown", "seen", False)
+
+
+def test_the_names_in_an_index_tell_nothing_of_others_tables(client_of: Clients) -> None:
+    root, bob, mine, hidden = client_of(ADMIN), client_of("bob"), unique("mine"), unique("zsecret")
+    root.create_database(Database(name=mine, ownerName="bob"))
+    root.create_database(Database(name=hidden, ownerName="zowner"))
+    root.create_table(table(hidden, "t", owner="zowner"))
+    bob.create_table(table(mine, "t"))
+
+    def add(name: str, holder: str) -> str:
+        index = Index(name, "handler", mine, "t", 0, 0, holder, descriptor(), {}, False)
+        return told(lambda: bob.add_index(index, table(mine, name, tableType="INDEX_TABLE")))
+
+    def alter(database: str, holder: str) -> str:
+        index = Index("known", "handler", database, "t", 0, 0, holder, descriptor(), {}, False)
+        return told(lambda: bob.alter_index(mine, "t", "known", index))
+
+    assert "Exception" not in add("known", "known")
+    assert alter(mine, "known") == "None"
+    missing = unique("ymissing")
+    for ask in (
+        lambda guess: add("other", f"{guess}.t"),
+        lambda guess: alter(guess, f"{mine}.known"),
+        lambda guess: alter(mine, f"{guess}.t"),
+    ):
+        answer = ask(hidden)
+        assert "Exception" in answer
+        assert answer.replace(hidden, missing) == ask(missing)
 
 
 def test_what_another_dropped_is_not_taken_by_its_number(client_of: Clients) -> None:
