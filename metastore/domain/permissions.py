@@ -75,11 +75,15 @@ class DependentsNeed:
 
 @dataclass(frozen=True, slots=True)
 class FunctionNeed:
-    """To own a function, or to have one of these rights on its database."""
+    """To own a function, or to have one of these rights on its database.
+
+    `owner`: as of `Need`; who has no name stays as it is.
+    """
 
     database: DatabaseName
     name: str
     any_of: tuple[Right, ...]
+    owner: tuple[str | None, int | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,46 @@ def granted_by_caller(bag_of: Callable[[Given], Any]) -> Amend:
     def amend(standing: Standing, given: Given) -> None:
         bag = bag_of(given)
         for privilege in (bag.privileges if bag else None) or ():
-            info = privilege.grantInfo if privilege is not None else None
-            if info is not None and not (standing.is_admin and info.grantor):
-                info.grantor, info.grantorType = standing.user, int(PrincipalKind.USER)
+            _grants(standing, privilege.grantInfo if privilege is not None else None)
+
+    return amend
+
+
+def granted_with(table_of: Callable[[Given], Any]) -> Amend:
+    """Writes down the same of what a new table brings along."""
+
+    def amend(standing: Standing, given: Given) -> None:
+        table = table_of(given)
+        brought = table.privileges if table is not None else None
+        for kind in ("userPrivileges", "groupPrivileges", "rolePrivileges") if brought is not None else ():
+            for infos in (getattr(brought, kind) or {}).values():
+                for info in infos or ():
+                    _grants(standing, info)
+
+    return amend
+
+
+def _grants(standing: Standing, info: Any) -> None:
+    if info is not None and not (standing.is_admin and info.grantor):
+        info.grantor, info.grantorType = standing.user, int(PrincipalKind.USER)
+
+
+def named_tables(projection_of: Callable[[Given], Any]) -> Amend:
+    """Asks for the names of tables, too, where parts of them are wanted: by these it is decided who sees them."""
+
+    def amend(_: Standing, given: Given) -> None:
+        projection = projection_of(given)
+        if projection is not None and projection.fieldList:
+            projection.fieldList = [*projection.fieldList, "catName", "dbName", "tableName"]
+
+    return amend
+
+
+def together(*amends: Amend) -> Amend:
+    """Does one after the other."""
+
+    def amend(standing: Standing, given: Given) -> None:
+        for each in amends:
+            each(standing, given)
 
     return amend

@@ -82,7 +82,8 @@ def changed_table(name: TableName, new: Any) -> Iterator[AnyNeed]:
         return
     yield PlaceNeed(name.parent, name, _places([new.sd]))
     home = DatabaseName(name.catalog, database_name(new.dbName).name or name.database)
-    if home != name.parent:
+    if home != name.parent:  # whose owner has all rights on it from then on
+        yield Need(name, (Right.OWNERSHIP,))
         yield Need(home, (Right.CREATE,))
     yield PlaceNeed(home, home.table(fold(new.tableName) or name.name), ())
 
@@ -163,8 +164,11 @@ def partition_specs(specs: Iterable[Any]) -> list[AnyNeed]:
 
 
 def exchange(given: Any) -> list[AnyNeed]:
+    """Asks for the right to read what is taken away, too, as Hive does: it is the other table's from then on."""
+    source = table_name(given.source_db, given.source_table_name)
     return [
-        Need(table_name(given.source_db, given.source_table_name), (Right.DELETE,)),
+        Need(source, (Right.SELECT,)),
+        Need(source, (Right.DELETE,)),
         Need(table_name(given.dest_db, given.dest_table_name), (Right.INSERT,)),
     ]
 
@@ -179,11 +183,12 @@ def new_function(function: Any) -> list[AnyNeed]:
 
 def changed_function(database: str, name: str, new: Any) -> Iterator[AnyNeed]:
     home = database_name(database)
-    yield FunctionNeed(home, fold(name), (Right.ALTER,))
+    yield FunctionNeed(home, fold(name), (Right.ALTER,), (new.ownerName, new.ownerType) if new else None)
     if new is not None:
         target = DatabaseName(home.catalog, database_name(new.dbName or database).name)
         yield PlaceNeed(target, None, _resources(new))
         if target != home:
+            yield FunctionNeed(home, fold(name), (Right.DROP,))
             yield Need(target, (Right.CREATE,))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.domain.names import table_name
 from metastore.domain.privileges import Right
 from metastore.protocol.rights import needs, shown
-from metastore.protocol.rights.amended import asked_by_caller, owned_by_caller
+from metastore.protocol.rights.amended import asked_by_caller, granted_with, owned_by_caller, together
 from metastore.protocol.rights.binding import given, request, structs, table
 from metastore.protocol.rights.rule import Declarations
 
@@ -161,7 +161,10 @@ declare(
     "add_index",
     given(lambda given: needs.new_index(given.new_index)),
     given(lambda given: needs.new_table(given.index_table)),
-    amend=owned_by_caller(lambda given: given.index_table, "owner", "ownerType"),
+    amend=together(
+        owned_by_caller(lambda given: given.index_table, "owner", "ownerType"),
+        granted_with(lambda given: given.index_table),
+    ),
     is_change=True,
 )
 declare(

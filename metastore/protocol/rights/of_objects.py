@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from metastore.domain.names import (
@@ -18,9 +18,10 @@ from metastore.domain.permissions import AnyNeed, Need
 from metastore.domain.privileges import Right
 from metastore.domain.renaming import replaces
 from metastore.protocol.rights import needs, shown
-from metastore.protocol.rights.amended import owned_by_caller
+from metastore.protocol.rights.amended import granted_with, named_tables, owned_by_caller, together
 from metastore.protocol.rights.binding import admin, database, dependents, given, request, table
-from metastore.protocol.rights.rule import Declarations
+from metastore.protocol.rights.named import Given
+from metastore.protocol.rights.rule import Amend, Declarations
 
 SELECT, INSERT, UPDATE, DELETE = Right.SELECT, Right.INSERT, Right.UPDATE, Right.DELETE
 CREATE, ALTER, DROP, OWNERSHIP = Right.CREATE, Right.ALTER, Right.DROP, Right.OWNERSHIP
@@ -83,7 +84,14 @@ def _altered(name: TableName, new: Any, context: Any) -> Iterator[AnyNeed]:
 
 
 _NEW_TABLE: Final = given(lambda given: needs.new_table(given.tbl))
-_OWN_TABLE: Final = owned_by_caller(lambda given: given.tbl, "owner", "ownerType")
+
+
+def _own(table_of: Callable[[Given], Any]) -> Amend:
+    """Has a new table belong to the caller, and what it brings be granted by the caller."""
+    return together(owned_by_caller(table_of, "owner", "ownerType"), granted_with(table_of))
+
+
+_OWN_TABLE: Final = _own(lambda given: given.tbl)
 declare("create_table create_table_with_environment_context", _NEW_TABLE, amend=_OWN_TABLE, is_change=True)
 declare(
     "create_table_with_constraints",
@@ -96,7 +104,7 @@ declare(
     "create_table_req",
     request(lambda asked: needs.new_table(asked.table)),
     request(lambda asked: needs.parents(asked.foreignKeys)),
-    amend=owned_by_caller(lambda given: given.request.table, "owner", "ownerType"),
+    amend=_own(lambda given: given.request.table),
     is_change=True,
 )
 declare("translate_table_dryrun", request(lambda asked: needs.new_table(asked.table)))
@@ -108,6 +116,7 @@ declare(
 declare(
     "get_table_objects_by_name_req",
     database(),
+    amend=named_tables(lambda given: given.req.projectionSpec),
     shown=shown.tables(shown.by_names, "tables"),
 )
 declare("get_all_tables get_tables get_tables_by_type", shown=shown.of_database(shown.database_in_argument("db_name")))
@@ -123,7 +132,7 @@ declare("get_table_meta", shown=shown.tables(shown.by_names))
 declare(
     "get_table_names_by_filter",
     amend=shown.unlimited("max_tables"),
-    shown=shown.limited(shown.of_database(shown.database_in_argument("dbname"))),
+    shown=shown.limited(shown.of_filter(shown.database_in_argument("dbname"))),
 )
 declare(
     "alter_table alter_table_with_cascade",
@@ -163,7 +172,6 @@ declare(
 declare(
     "alter_function",
     given(lambda given: needs.changed_function(given.dbName, given.funcName, given.newFunc)),
-    amend=owned_by_caller(lambda given: given.newFunc, "ownerName", "ownerType"),
     is_change=True,
 )
 declare("drop_function", given(lambda given: needs.dropped_function(given.dbName, given.funcName)), is_change=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from metastore.domain.expression import columns
+from metastore.domain.filters import parse_filter
 from metastore.domain.names import DatabaseName, NamesOf, TableName, database_name, split_database, table_name
 from metastore.domain.privileges import ADMIN, Standing
-from metastore.encoding.redaction import redacted_json
+from metastore.encoding.redaction import is_secret, redacted_json
 from metastore.errors import NotFoundError
 from metastore.protocol.rights.named import Given, folded_catalog
 from metastore.protocol.rights.needs import privilege_object
@@ -58,6 +60,21 @@ def of_database(given_database: Callable[[Given], DatabaseName]) -> Shown:
         names = answer.tables if isinstance(answer, NamesOf) else [given_database(given).table(text) for text in answer]
         seen = sees.seen_tables(names)
         return [text for text, name in zip(answer, names, strict=True) if name in seen]
+
+    return shown
+
+
+def of_filter(given: Callable[[Given], DatabaseName]) -> Shown:
+    """Keeps names of tables that satisfy a filter; where it asks for a parameter that is secret, one's own."""
+    kept = of_database(given)
+
+    def shown(sees: Sees, asked: Given, answer: Any) -> Any:
+        expression = parse_filter(asked.filter, fold_names=False)
+        if expression is None or not any(map(is_secret, columns(expression))):
+            return kept(sees, asked, answer)
+        tables = {text: given(asked).table(text) for text in answer}
+        owned = sees.owned(tables.values())
+        return [text for text, name in tables.items() if name in owned]
 
     return shown
 

@@ -179,6 +179,10 @@ class Permission:
         if owner is not None and self._standing.is_principal(owner[1], owner[0]):
             return
         self._require(rights(self._standing, found), need.any_of, need.database)
+        if owner is None or need.owner is None or need.owner[0] is None or owns(self._standing, found):
+            return
+        if _principal(*need.owner) != _principal(*owner):
+            raise self._denied(Right.OWNERSHIP, f"{need.database}/{need.name}")
 
     def check_grant(self, need: GrantNeed) -> None:
         found = self._seen(need.what) if isinstance(need.what, TableName | DatabaseName) else None

@@ -42,7 +42,7 @@ class FunctionService:
             raise AlreadyExistsError(f"Function {function.functionName} already exists") from None
 
     def alter(self, database: DatabaseName, name: str, new: Function, target: DatabaseName) -> None:
-        """Replaces a function, its name and database included.
+        """Replaces a function, its name and database included; its owner, where one is given.
 
         Raises NotFoundError, InvalidInputError, InvalidObjectError (of the new database, too), AlreadyExistsError (of
         the new name).
@@ -51,7 +51,10 @@ class FunctionService:
         try:
             with self._store.transaction() as work:
                 stored = _found(work, database, name, lock=True)
-                new.createTime = stored.encoded.decode().createTime
+                old = stored.encoded.decode()
+                new.createTime = old.createTime
+                if new.ownerName is None:
+                    new.ownerName, new.ownerType = old.ownerName, old.ownerType
                 home = work.databases.find(target)
                 if home is None:
                     raise InvalidObjectError(f"The database {target} does not exist")

@@ -10,7 +10,7 @@ from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.domain.renaming import replaces
 from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
-from metastore.encoding.redaction import kept_secrets
+from metastore.encoding.redaction import REDACTED, is_secret, kept_secrets
 from metastore.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -193,8 +193,9 @@ def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:
         )
     actual = old.parameters.get(key)
     if actual != expected:
+        told = REDACTED if is_secret(key) else actual
         raise ConflictError(
-            f"The table has been modified. The parameter value for key '{key}' is '{actual}'. "
+            f"The table has been modified. The parameter value for key '{key}' is '{told}'. "
             f"The expected was value was '{expected}'"
         )
 

@@ -15,14 +15,20 @@ from tests.wire.authorization.conftest import ADMIN
 from tests.wire.authorization.granting import GROUP, USER, grant, on_database, on_table
 from tests.wire.builders import columns, descriptor, partition, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import (
+    AlterTableRequest,
     Catalog,
     CreateCatalogRequest,
     Database,
+    Function,
+    GetProjectionsSpec,
+    GetTablesRequest,
     HiveObjectRef,
     HiveObjectType,
     Index,
     MetaException,
     NoSuchObjectException,
+    PrincipalPrivilegeSet,
+    PrivilegeGrantInfo,
 )
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest, DroppedRequest, UndropRequest
 
@@ -162,3 +168,79 @@ def test_users_who_share_a_connection_share_nothing_else(client_of: Clients) -> 
                 else:
                     with pytest.raises(NoSuchObjectException):
                         pooled.get_table(database, name)
+
+
+@pytest.fixture
+def homes(client_of: Clients) -> tuple[str, str]:
+    """A database of zowner's with a table of a secret, and one of bob's."""
+    root, theirs, mine = client_of(ADMIN), unique("theirs"), unique("mine")
+    root.create_database(Database(name=theirs, ownerName="zowner"))
+    root.create_database(Database(name=mine, ownerName="bob"))
+    root.create_table(table(theirs, "t", [("ds", "string")], owner="zowner", parameters={"db.password": "S3CRET"}))
+    root.add_partition(partition(theirs, "t", ["1"]))
+    return theirs, mine
+
+
+def test_who_may_alter_something_does_not_carry_it_off(client_of: Clients, homes: tuple[str, str]) -> None:
+    """In another database, it would be that one's owner's."""
+    root, bob, (theirs, mine) = client_of(ADMIN), client_of("bob"), homes
+    grant(root, on_table(theirs, "t"), "ALTER", "bob")
+    grant(root, on_database(theirs), "ALTER", "bob")
+    moved = bob.get_table(theirs, "t")
+    moved.dbName = mine
+    assert f"[OWNERSHIP] privilege on [{theirs}/t]" in told(lambda: bob.alter_table(theirs, "t", moved))
+    client_of("zowner").create_function(Function("f", theirs, "org.example.F", "zowner", USER, 0, 1, []))
+    moved_function = Function("f", mine, "org.example.G", "zowner", USER, 0, 1, [])
+    assert f"[DROP] privilege on [{theirs}]" in told(lambda: bob.alter_function(theirs, "f", moved_function))
+    taken = Function("f", theirs, "org.example.G", "bob", USER, 0, 1, [])
+    assert f"[OWNERSHIP] privilege on [{theirs}/f]" in told(lambda: bob.alter_function(theirs, "f", taken))
+    bob.alter_function(theirs, "f", Function("f", theirs, "org.example.G", None, USER, 0, 1, []))
+    assert (root.get_function(theirs, "f").className, root.get_function(theirs, "f").ownerName) == (
+        "org.example.G",
+        "zowner",
+    )
+    root.alter_table(theirs, "t", moved)
+    assert bob.get_table(mine, "t").parameters["db.password"] == "S3CRET"
+
+
+def test_who_may_delete_rows_does_not_take_them(client_of: Clients, homes: tuple[str, str]) -> None:
+    root, bob, (theirs, mine) = client_of(ADMIN), client_of("bob"), homes
+    bob.create_table(table(mine, "t", [("ds", "string")]))
+    grant(root, on_table(theirs, "t"), "DELETE", "bob")
+    exchange = lambda: bob.exchange_partition({"ds": "1"}, theirs, "t", mine, "t")  # noqa: E731 - called twice
+    assert f"[SELECT] privilege on [{theirs}/t]" in told(exchange)
+    grant(root, on_table(theirs, "t"), "SELECT", "bob")
+    assert "Partition(" in told(exchange)
+
+
+def test_a_secret_is_not_found_out_by_guesses(client_of: Clients, homes: tuple[str, str]) -> None:
+    root, bob, zowner, (theirs, _) = client_of(ADMIN), client_of("bob"), client_of("zowner"), homes
+    grant(root, on_table(theirs, "t"), "ALTER", "bob")
+    for guess in ("= 'S3CRET'", "like 'S3%'", "<> 'x'"):
+        asked = f"hive_filter_field_params__db.password {guess}"
+        assert bob.get_table_names_by_filter(theirs, asked, -1) == []
+        assert zowner.get_table_names_by_filter(theirs, asked, -1) == ["t"]
+    assert bob.get_table_names_by_filter(theirs, "hive_filter_field_tableType__ = 'MANAGED_TABLE'", -1) == ["t"]
+    new = bob.get_table(theirs, "t")
+    changed = AlterTableRequest(None, theirs, "t", new, expectedParameterKey="db.password", expectedParameterValue="?")
+    answer = told(lambda: bob.alter_table_req(changed))
+    assert "has been modified" in answer
+    assert "S3CRET" not in answer
+
+
+def test_what_a_new_table_grants_is_granted_by_its_maker(client_of: Clients, homes: tuple[str, str]) -> None:
+    root, bob, (_, mine) = client_of(ADMIN), client_of("bob"), homes
+    new = table(mine, "t")
+    new.privileges = PrincipalPrivilegeSet({"carol": [PrivilegeGrantInfo("SELECT", 0, ADMIN, USER, True)]})
+    bob.create_table(new)
+    (granted,) = root.list_privileges("carol", USER, on_table(mine, "t"))
+    assert granted.grantInfo.grantor == "bob"
+
+
+def test_parts_of_tables_are_shown_to_who_sees_the_tables(client_of: Clients, homes: tuple[str, str]) -> None:
+    root, bob, (theirs, _) = client_of(ADMIN), client_of("bob"), homes
+    root.create_table(table(theirs, "hidden", owner="zowner"))
+    grant(root, on_table(theirs, "t"), "SELECT", "bob")
+    asked = GetTablesRequest(theirs, None, projectionSpec=GetProjectionsSpec(["owner"]), tablesPattern="*")
+    assert [found.owner for found in bob.get_table_objects_by_name_req(asked).tables] == ["zowner"]
+    assert len(client_of("zowner").get_table_objects_by_name_req(asked).tables) == 2
