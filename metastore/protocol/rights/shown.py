@@ -167,7 +167,7 @@ def _edge(edge: Any, catalog: str, seen: Iterable[TableName]) -> Any:
 
 
 def locks(sees: Sees, _given: Given, answer: Any) -> Any:
-    """Keeps the caller's own, and those on what is seen."""
+    """Keeps the caller's own, and those on what is seen, of which only administrators hear who holds them."""
     standing = sees.standing()
     on_tables = [table_name(lock.dbname, lock.tablename) for lock in answer.locks]
     seen: set[Any] = set(sees.seen_tables(name for name in on_tables if name.name))
@@ -180,17 +180,21 @@ def locks(sees: Sees, _given: Given, answer: Any) -> Any:
         for lock, name in zip(answer.locks, on_tables, strict=True)
         if name in seen or lock.user == (standing.user or "")
     ]
+    _without_holders(standing, answer.locks)
     return answer
 
 
 def transactions(sees: Sees, _given: Given, answer: Any) -> Any:
     """Does not tell who opened others' transactions."""
-    standing = sees.standing()
-    for txn in answer.open_txns:
-        if not standing.is_admin and txn.user != (standing.user or ""):
-            txn.user = txn.hostname = HIDDEN
-            txn.agentInfo = None
+    _without_holders(sees.standing(), answer.open_txns)
     return answer
+
+
+def _without_holders(standing: Standing, held: Iterable[Any]) -> None:
+    for one in held:
+        if not standing.is_admin and one.user != (standing.user or ""):
+            one.user = one.hostname = HIDDEN
+            one.agentInfo = None
 
 
 # Settings

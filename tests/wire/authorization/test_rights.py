@@ -378,6 +378,8 @@ def test_locks_and_transactions_are_their_makers(client_of: Clients, home: tuple
         bob.heartbeat(HeartbeatRequest(locked))
     by_id = {txn.id: txn for txn in bob.get_open_txns_info().open_txns}
     assert (by_id[opened].user, by_id[opened].hostname) == ("(hidden)", "(hidden)")
+    (lock,) = bob.show_locks(ShowLocksRequest(database)).locks
+    assert (lock.lockid, lock.user, lock.hostname) == (locked, "(hidden)", "(hidden)")
     assert [lock.user for lock in root.show_locks(ShowLocksRequest(database)).locks] == ["alice"]
     alice.heartbeat(HeartbeatRequest(locked))
     alice.unlock(UnlockRequest(locked))
