@@ -23,6 +23,11 @@ Number = int | Fraction | float
 _VALUE = itemgetter(1)
 
 
+def is_count(parameter: str) -> bool:
+    """Tells whether a parameter says how much there is, or what may be trusted of that."""
+    return parameter in (*COUNTS, ACCURATE) or parameter.startswith(ANALYZED)
+
+
 def is_accurate(parameters: dict[str, str], column: str) -> bool:
     """Tells whether the column's statistics describe all of the data."""
     return column in _read(parameters)[1]

@@ -16,7 +16,8 @@ class Need:
 
     `owner`: name and kind of who is to own it; that is for owners to say, unless it stays as it is.
     `if_missing`: the object may be missing; then it is a right on its database that is needed.
-    `new`: the struct of what is to replace it; INSERT is enough for its statistics.
+    `new`: the struct of what is to replace it; INSERT is enough for a table's statistics. What its sender leaves unset,
+    and may not change, is set to what is there.
     """
 
     what: TableName | DatabaseName | CatalogName | Everything

@@ -56,7 +56,7 @@ def new_database(asked: Any) -> Iterator[AnyNeed]:
 def changed_database(name: str | None, new: Any) -> Iterator[AnyNeed]:
     of = database_name(name, new.catalogName if new else None)
     owner = (new.ownerName, new.ownerType) if new is not None and new.ownerName else None
-    yield Need(of, (Right.ALTER,), owner)
+    yield Need(of, (Right.ALTER,), owner, new=new)
     if new is not None:
         yield PlaceNeed(of, None, _texts(new.locationUri, new.managedLocationUri))
 

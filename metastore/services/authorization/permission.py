@@ -53,7 +53,7 @@ from metastore.services.files.open_writes import ended
 from metastore.services.rules.lookup import missing_database, missing_table
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse.roots import Roots
-from thrift_idl.gen.hive_metastore.ttypes import Table
+from thrift_idl.gen.hive_metastore.ttypes import Database, Table
 
 Named = TableName | DatabaseName
 
@@ -113,14 +113,13 @@ class Permission:
         held = rights(self._standing, found)
         if not (need.new is not None and Right.INSERT in held and self._changes_only_statistics(name, need.new)):
             self._require(held, need.any_of, name)
-        if need.owner is not None and not owns(self._standing, found):
-            before = (
-                (found.owner, found.owner_kind)
-                if found.table_id is not None
-                else (found.database_owner, found.database_owner_kind)
-            )
-            if _principal(*need.owner) != _principal(*before):
-                raise self._denied(Right.OWNERSHIP, name)
+        if owns(self._standing, found):
+            return
+        is_table = found.table_id is not None
+        before = (found.owner, found.owner_kind) if is_table else (found.database_owner, found.database_owner_kind)
+        if need.owner is not None and _principal(*need.owner) != _principal(*before):
+            raise self._denied(Right.OWNERSHIP, name)
+        _keep_owner(need.new, *before)
 
     def _changes_only_statistics(self, name: Named, new: object) -> bool:
         stored = self._work.tables.find(name) if isinstance(name, TableName) else None
@@ -244,6 +243,13 @@ def _missing(name: Named) -> NotFoundError:
 
 def _principal(name: str | None, kind: int | None) -> tuple[str | None, int]:
     return name, kind or PrincipalKind.USER
+
+
+def _keep_owner(new: object, owner: str | None, kind: int | None) -> None:
+    if isinstance(new, Table) and not new.owner:
+        new.owner, new.ownerType = owner, kind
+    elif isinstance(new, Database) and not new.ownerName:
+        new.ownerName, new.ownerType = owner, kind
 
 
 def _hidden(error: MetastoreError) -> MetastoreError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS
+from metastore.domain.column_statistics import is_count
 from metastore.domain.names import fold
 from metastore.encoding.redaction import REDACTED
 from thrift_idl.gen.hive_metastore.ttypes import Table
@@ -12,8 +12,6 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 # Of Hive (StatsSetupConst) and of Spark, which describe the rows and not the table.
 _STATISTICS: Final = frozenset(
     (
-        *COUNTS,
-        ACCURATE,
         "STATS_GENERATED",
         "STATS_GENERATED_VIA_STATS_TASK",
         "DO_NOT_UPDATE_STATS",
@@ -35,18 +33,23 @@ _SET_BY_US: Final = (
 
 
 def changes_only_statistics(old: Table, new: Table) -> bool:
-    """Tells whether a table that is sent differs in statistics alone from what is there; the unset is not compared."""
+    """Tells whether a table that is sent differs in statistics alone from what is there. The unset is not compared, and
+    is then set to what is there: engines send tables that lack some of it.
+    """
     if _rest(old.parameters or {}) != _rest({**(new.parameters or {}), **_unseen(old, new)}):
         return False
-    named = (fold(new.dbName), fold(new.tableName)) == (old.dbName, old.tableName)
     names = [name for name in new.__slots__ if name not in _SET_BY_US]
-    return named and all(_agrees(getattr(old, name), getattr(new, name)) for name in names)
+    if (fold(new.dbName), fold(new.tableName)) != (old.dbName, old.tableName):
+        return False
+    if not all(_agrees(getattr(old, name), getattr(new, name)) for name in names):
+        return False
+    for name in names:
+        setattr(new, name, getattr(old, name))
+    return True
 
 
 def _rest(parameters: dict[str, str]) -> dict[str, str]:
-    return {
-        name: value for name, value in parameters.items() if name not in _STATISTICS and not name.startswith(ANALYZED)
-    }
+    return {name: value for name, value in parameters.items() if name not in _STATISTICS and not is_count(name)}
 
 
 def _unseen(old: Table, new: Table) -> dict[str, str]:

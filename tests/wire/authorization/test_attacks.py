@@ -244,3 +244,22 @@ def test_parts_of_tables_are_shown_to_who_sees_the_tables(client_of: Clients, ho
     asked = GetTablesRequest(theirs, None, projectionSpec=GetProjectionsSpec(["owner"]), tablesPattern="*")
     assert [found.owner for found in bob.get_table_objects_by_name_req(asked).tables] == ["zowner"]
     assert len(client_of("zowner").get_table_objects_by_name_req(asked).tables) == 2
+
+
+def test_what_is_left_unset_is_not_taken_away(client_of: Clients, homes: tuple[str, str]) -> None:
+    """Neither an owner by who may alter, nor anything but statistics by who may insert."""
+    root, bob, (theirs, _) = client_of(ADMIN), client_of("bob"), homes
+    root.create_table(table(theirs, "bucketed", owner="zowner", sd=descriptor(bucketCols=["a"], numBuckets=4)))
+    grant(root, on_table(theirs, "bucketed"), "INSERT", "bob")
+    new = bob.get_table(theirs, "bucketed")
+    new.owner = new.sd.bucketCols = new.sd.numBuckets = new.sd.inputFormat = new.sd.serdeInfo.serializationLib = None
+    new.parameters["numRows"] = "7"
+    bob.alter_table(theirs, "bucketed", new)
+    grant(root, on_table(theirs, "t"), "ALTER", "bob")
+    grant(root, on_database(theirs), "ALTER", "bob")
+    bob.alter_table(theirs, "t", table(theirs, "t", [("ds", "string")], owner=None))
+    bob.alter_database(theirs, Database(name=theirs, parameters={"a": "b"}))
+    known = root.get_table(theirs, "bucketed")
+    assert (known.sd.bucketCols, known.sd.numBuckets, known.parameters["numRows"]) == (["a"], 4, "7")
+    assert known.sd.serdeInfo.serializationLib == descriptor().serdeInfo.serializationLib
+    assert [known.owner, root.get_table(theirs, "t").owner, root.get_database(theirs).ownerName] == ["zowner"] * 3
