@@ -14,6 +14,7 @@ from metastore.protocol.methods import Method
 
 _DATABASE: Final = ("db_name", "dbname", "dbName", "databaseName", "database", "db", "name", "oldDbName")
 _TABLE: Final = ("tbl_name", "tblName", "table_name", "tableName", "tablename", "table", "name")
+_FUNCTION: Final = ("funcName", "functionName")
 _CATALOG: Final = ("catName", "catalogName", "catalog", "cat_name")
 
 
@@ -76,10 +77,10 @@ def table_of_struct(struct: Any) -> TableName:
 
 def said(given: Given) -> tuple[set[TableName], str]:
     """Returns what a call itself says, which an error may repeat: the tables that its arguments, and the structs in
-    these, name, and all texts in them, in lower case.
+    these, name, or that are called like their functions, and all texts in them, in lower case.
     """
     names = given.__dict__
-    tables, texts = set(_tables(given, names, _TABLE)), []
+    tables, texts = {*_tables(given, names, _TABLE), *_tables(given, names, _FUNCTION)}, []
     left: list[Any] = list(names.values())
     while left:
         value = left.pop()
@@ -90,7 +91,7 @@ def said(given: Given) -> tuple[set[TableName], str]:
         elif isinstance(value, dict):
             left += [*value.keys(), *value.values()]
         elif hasattr(value, "thrift_spec"):
-            tables.update(_tables(value, value.__slots__, (*_TABLE[:-1], "objectName")))
+            tables.update(_tables(value, value.__slots__, (*_TABLE[:-1], "objectName", *_FUNCTION)))
             left += [getattr(value, name) for name in value.__slots__]
     return tables, "\n".join(texts)
 

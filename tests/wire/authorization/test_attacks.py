@@ -263,3 +263,12 @@ def test_what_is_left_unset_is_not_taken_away(client_of: Clients, homes: tuple[s
     assert (known.sd.bucketCols, known.sd.numBuckets, known.parameters["numRows"]) == (["a"], 4, "7")
     assert known.sd.serdeInfo.serializationLib == descriptor().serdeInfo.serializationLib
     assert [known.owner, root.get_table(theirs, "t").owner, root.get_database(theirs).ownerName] == ["zowner"] * 3
+
+
+def test_a_function_called_like_a_hidden_table_is_missing_as_any(client_of: Clients, homes: tuple[str, str]) -> None:
+    root, bob, (theirs, _) = client_of(ADMIN), client_of("bob"), homes
+    root.create_table(table(theirs, "other", owner="zowner"))
+    grant(root, on_table(theirs, "other"), "SELECT", "bob")
+    for ask in (bob.get_function, bob.drop_function):
+        assert told(lambda: ask(theirs, "t")) == told(lambda: ask(theirs, "u")).replace(".u ", ".t ")  # noqa: B023
+        assert "(hidden)" not in told(lambda: ask(theirs, "t"))  # noqa: B023 - called at once
