@@ -21,13 +21,18 @@ _FLAT, _FLAT_END = "skew.", "="
 _LONGEST_PREFIX = 150  # bytes: most file systems allow 255 for a name, and the rest of it is needed
 
 
+def default_place(columns: int) -> str:
+    """Returns the name, below a partition, of the directory for values that are not listed."""
+    return "/".join([DEFAULT_DIRECTORY] * columns)
+
+
 def skew_directories(columns: Sequence[str], values: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Returns names of directories below a partition: the default one first, then one for each value in its order.
 
     Two values may have one name (the empty string and null have): a later one gets a name of its own, because a
     directory of a skewed value must hold nothing else.
     """
-    names = ["/".join([DEFAULT_DIRECTORY] * len(columns))]
+    names = [default_place(len(columns))]
     for value in values:
         path = value_path(columns, value)
         names.append(next(name for name in _candidates(path) if name not in names))

@@ -14,7 +14,7 @@ from metastore.services.files.journal import Journal
 from metastore.services.files.retired import RetiredCleaning
 from metastore.services.files.service import FileService
 from metastore.services.files.unregistered import UnregisteredCleaning
-from metastore.services.rules.lookup import get_database, get_table_ref
+from metastore.services.rules.lookup import ids_within
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.metastore.ttypes import CleanedLocation, CleanResult
@@ -101,10 +101,7 @@ class CleaningService(FileService):
                 raise InvalidInputError("The table to clean came without its database")
             return None
         with self._store.read() as work:
-            if table.name:
-                return [get_table_ref(work, table).id]
-            get_database(work, table.parent)
-            return work.tables.ids(table.parent)
+            return ids_within(work, table)
 
     def _ids(self, table_ids: list[int] | None) -> list[int]:
         if table_ids is not None:

@@ -75,7 +75,7 @@ class DelegationService:
             found = work.issued_tokens.find(identifier)
             if found is None:
                 raise NotFoundError("Renewal request for unknown token")
-            if not found.renewer or found.renewer.partition("/")[0].partition("@")[0] != user:
+            if not found.renewer or _short(found.renewer) != user:
                 raise InvalidOperationError(f"{user} tries to renew a token with renewer {found.renewer}")
             if not found.alive:
                 raise InvalidOperationError(f"{user} tries to renew an expired token")
@@ -88,7 +88,7 @@ class DelegationService:
             found = work.issued_tokens.find(identifier)
             if found is None:
                 raise NotFoundError("Token not found")
-            if user not in (found.owner, found.renewer.partition("/")[0].partition("@")[0]):
+            if user not in (found.owner, _short(found.renewer)):
                 raise InvalidOperationError(f"{user} is not authorized to cancel the token")
             work.issued_tokens.delete(identifier)
 
@@ -114,6 +114,10 @@ def _by_kerberos() -> Caller:
             f"Current AuthenticationMethod: {method.upper()}"
         )
     return current
+
+
+def _short(principal: str) -> str:
+    return principal.partition("/")[0].partition("@")[0]
 
 
 def _identifier(text: str | None) -> bytes:

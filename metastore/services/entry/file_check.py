@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.skew_places import DEFAULT_DIRECTORY
@@ -12,10 +12,11 @@ from metastore.services.files.retired import is_visible
 from metastore.services.files.service import FileService
 from metastore.services.files.uses import unused
 from metastore.services.rules.locations import places_of
-from metastore.services.rules.lookup import get_database, get_table
+from metastore.services.rules.lookup import ids_within
 from metastore.services.rules.skew_places import has_directories
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FoundFile, Warehouse
 from thrift_idl.gen.metastore.ttypes import CheckFilesResult, FileProblem
@@ -57,13 +58,8 @@ class FileCheckService(FileService):
 
     def _tables(self, name: TableName) -> Iterator[StoredTable]:
         with self._store.read() as work:
-            if name.name:
-                ids = [get_table(work, name).ref.id]
-            elif name.database:
-                get_database(work, DatabaseName(name.catalog, name.database))
-                ids = work.tables.ids(DatabaseName(name.catalog, name.database))
-            else:
-                ids = work.tables.ids()
+            within = ids_within(work, name)
+            ids = work.tables.ids() if within is None else within
         for number in ids:
             with self._store.read() as work:
                 yield from work.tables.find_ids([number])
@@ -99,7 +95,7 @@ class FileCheckService(FileService):
     def _unawaited(self, places: Sequence[str]) -> list[str]:
         """Returns those of the directories that are missing, and that nobody is about to make or to move there."""
         with self._store.read() as work:
-            free = [text for text in places if not work.file_operations.in_the_way([paths.canonical(text)])]
+            free = _unawaited(work, places)
         return [text for text in free if self._warehouse.is_missing(text)]
 
     def _missing(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
@@ -112,9 +108,7 @@ class FileCheckService(FileService):
         """Returns those of the directories that nobody refers to, writes, waits to have removed, or is about to
         make."""
         with self._store.read() as work:
-            free = [
-                text for text in unused(work, places) if not work.file_operations.in_the_way([paths.canonical(text)])
-            ]
+            free = _unawaited(work, unused(work, places))
         problems = []
         for text in free:
             files = self._warehouse.files(text)
@@ -195,6 +189,10 @@ class _Walk:
                 self._walk(child)
             elif key not in self._places and is_visible(child) and paths.name(child) != DEFAULT_DIRECTORY:
                 self.unowned.append(child)
+
+
+def _unawaited(work: UnitOfWork, places: Iterable[str]) -> list[str]:
+    return [text for text in places if not work.file_operations.in_the_way([paths.canonical(text)])]
 
 
 def _problem(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from metastore.domain import table_events
-from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS
+from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS, is_count
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.cascade.changing import ChangingService
@@ -29,9 +29,6 @@ from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import FileLayout, PublishMode, PublishPartition, PublishResult
-
-# What was counted before a write no longer describes the data; Spark's ANALYZE puts it into names of its own.
-_NOT_KEPT = (*COUNTS, ACCURATE)
 
 
 class Publication(NamedTuple):
@@ -141,8 +138,8 @@ class PublishingService(ChangingService):
             created = old.partition.createTime if old else self._clock()
             kept = old.partition.parameters if old else {}
             partition = Partition(values=entry.values, createTime=created, sd=inherited_descriptor(rules.table))
-            partition.parameters = {key: value for key, value in kept.items() if key not in _NOT_KEPT}
-            _forget_counts(partition.parameters)
+            # What was counted before a write no longer describes the data.
+            partition.parameters = {key: value for key, value in kept.items() if not is_count(key)}
             partition.parameters |= entry.parameters or {}
             _place(partition.sd, entry)
         partition.parameters[DDL_TIME] = str(self._clock())

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from metastore.domain.query_ids import holds, names_write
-from metastore.errors import InvalidOperationError, MetastoreError, UnavailableError
+from metastore.errors import InvalidOperationError, MetastoreError
 from metastore.services.files.decisions import decide_cleaning
 from metastore.services.files.emptied import OWN_DIRECTORIES, cleaned, with_empty_parents, with_folders
 from metastore.services.files.operations import DROPPED
@@ -83,7 +83,7 @@ class DeadWriteCleaning(FileService):
         """Raises InvalidOperationError where something new is at the old place of what was renamed."""
         away = [row for row in _renamed_away(dead) if self._warehouse.exists(row[1])]
         staying = [target for _, target in away]
-        own = [paths.join(root, folder, dead.query_id) for root in dead.roots for folder in OWN_DIRECTORIES]
+        own = _own(dead)
         with self._store.read() as work:
             used = work.locations.referred(own)
         there = [text for text in own if text not in used and self._warehouse.exists(text)]
@@ -122,20 +122,15 @@ class DeadWriteCleaning(FileService):
         with self._store.transaction(of_call=False) as work:
             decided = decide_cleaning(work, steps, dead.table_id)
         for ids in decided:
-            if failed := self._journal.carry_out(ids):
-                raise UnavailableError(next(iter(failed.values())).error)
+            self._finish(ids)
 
     def _remove_emptied(self, dead: DeadWrite, remains: Remains) -> None:
         shared = [*_shared(dead), *(source for source, _ in remains.away)]
         emptied = [folder for place in shared for folder in with_folders(self._warehouse, place)]
         above = [paths.parent(target) for _, target in remains.away]
         own = [text for text in above if names_write(text, dead.query_id)]
-        self._journal.remove_empty(
-            [
-                *own,
-                *(with_empty_parent for root in dead.roots for with_empty_parent in with_empty_parents(emptied, root)),
-            ]
-        )
+        parents = [folder for root in dead.roots for folder in with_empty_parents(emptied, root)]
+        self._journal.remove_empty([*own, *parents])
 
 
 def _back(source: str, target: str) -> NewOperation:
@@ -162,8 +157,12 @@ def _shared(dead: DeadWrite) -> list[str]:
     ends = (target for source, target in dead.renames if names_write(source, dead.query_id))
     brought = (paths.parent(end) if holds(paths.name(end), dead.query_id) else end for end in ends)
     places = dict.fromkeys([*dead.locations, *brought])
-    own = [paths.join(root, folder, dead.query_id) for root in dead.roots for folder in OWN_DIRECTORIES]
-    return [place for place in places if not any(paths.is_within(place, text) for text in own)]
+    return [place for place in places if not any(paths.is_within(place, text) for text in _own(dead))]
+
+
+def _own(dead: DeadWrite) -> list[str]:
+    """Returns its own directories."""
+    return [paths.join(root, folder, dead.query_id) for root in dead.roots for folder in OWN_DIRECTORIES]
 
 
 def _failure(query_id: str, error: MetastoreError) -> CleanedLocation:

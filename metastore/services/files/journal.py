@@ -286,7 +286,7 @@ class Journal:
             others = (work.locations.referred, work.locations.written, work.file_operations.being_made)
             waiting = [place for place, use in work.locations.retired(places).items() if use.itself]
             used = {*waiting, *(place for of in others for place in of(places))}
-            free = [place for place in dict.fromkeys(places) if place not in used]
+            free = [place for place in places if place not in used]
             return work.file_operations.decide([NewOperation("remove", place, UNDONE) for place in free])
 
         try:

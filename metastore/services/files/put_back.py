@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from metastore.domain import table_events
-from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS
+from metastore.domain.column_statistics import is_count
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.decisions import Looked, decide_return, refer
 from metastore.services.files.moves import Move, follow, relocate
@@ -132,13 +132,9 @@ def _restore(owner: Owner, was: Owner, drop: Drop, name: str, moves: Iterable[Mo
     else:
         owner.sd.location, owner.sd.skewedInfo = was.sd.location, was.sd.skewedInfo
         owner.sd.storedAsSubDirectories = was.sd.storedAsSubDirectories
-    kept = {key: value for key, value in owner.parameters.items() if not _is_count(key)}
-    counts = {key: value for key, value in was.parameters.items() if _is_count(key)} if exact else {}
+    kept = {key: value for key, value in owner.parameters.items() if not is_count(key)}
+    counts = {key: value for key, value in was.parameters.items() if is_count(key)} if exact else {}
     owner.parameters = kept | counts
-
-
-def _is_count(key: str) -> bool:
-    return key in (*COUNTS, ACCURATE) or key.startswith(ANALYZED)
 
 
 def _retire(

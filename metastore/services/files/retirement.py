@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
+from metastore.domain.skew_places import default_place
 from metastore.services.files.open_writes import root_of
 from metastore.services.rules.locations import places_of
 from metastore.storage.references import StoredTable
@@ -14,8 +14,6 @@ from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
-
-DEFAULT_DIRECTORY: Final = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
 
 
 def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
@@ -38,7 +36,7 @@ def _default_place(sd: StorageDescriptor) -> list[str]:
     """Tells where the rows of no skewed value lie, if they have a directory of their own."""
     if not (sd.location and sd.storedAsSubDirectories):
         return []
-    return [paths.join(sd.location, *[DEFAULT_DIRECTORY] * len(sd.skewedInfo.skewedColNames))]
+    return [paths.join(sd.location, default_place(len(sd.skewedInfo.skewedColNames)))]
 
 
 def retire(

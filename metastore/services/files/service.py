@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from metastore.errors import UnavailableError
 from metastore.services.files.journal import Journal
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
@@ -14,3 +17,8 @@ class FileService:
         self._store = store
         self._journal = journal
         self._warehouse = warehouse
+
+    def _finish(self, ids: Sequence[int]) -> None:
+        """Carries out what was decided. Raises UnavailableError where something fails, which stays in the journal."""
+        if failed := self._journal.carry_out(ids):
+            raise UnavailableError(next(iter(failed.values())).error)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from metastore.domain.query_ids import is_registered_form
-from metastore.errors import MetastoreError, UnavailableError
+from metastore.errors import MetastoreError
 from metastore.services.files.decisions import decide_removal
 from metastore.services.files.emptied import STAGING, cleaned, with_empty_parents
 from metastore.services.files.service import FileService
@@ -45,8 +45,7 @@ class UnregisteredCleaning(FileService):
             work.file_operations.alone()  # who refers to one from now on waits until it is gone
             free = unused(work, places)
             ids = decide_removal(work, self._warehouse, free, table_id=table_id)
-        if failed := self._journal.carry_out(ids):
-            raise UnavailableError(next(iter(failed.values())).error)
+        self._finish(ids)
         self._journal.remove_empty(with_empty_parents(free, root))
 
     def _found(self, root: str) -> Iterator[tuple[str, list[FoundFile]]]:

@@ -53,6 +53,16 @@ def get_table_ref(work: UnitOfWork, name: TableName) -> TableRef:
     return reference
 
 
+def ids_within(work: UnitOfWork, name: TableName) -> list[int] | None:
+    """Returns the id of a table, or those of a database's tables; None where neither is named. Raises NotFoundError."""
+    if name.name:
+        return [get_table_ref(work, name).id]
+    if not name.database:
+        return None
+    get_database(work, name.parent)
+    return work.tables.ids(name.parent)
+
+
 def missing_database(name: DatabaseName) -> NotFoundError:
     """Returns the error that says, in Hive's words, that a database is not there."""
     return NotFoundError(f"database {name} not found")
