@@ -23,6 +23,8 @@ from spark_client.table.partition_spec import PartitionSpec, place_columns
 
 _CHAR = re.compile(r"char\((\d+)\)")
 _TEXT_TYPE = re.compile(r"(string|varchar|char)\b")
+# Several values have one name (an hour that clocks repeat), or are equal and have two (0.0, -0.0).
+_NAMED_OTHERWISE = {"float", "double", "timestamp"}
 
 
 def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> dict[str, str]:
@@ -116,6 +118,8 @@ def _partition_columns(table: Table, static: Mapping[str, str]) -> dict[str, Spa
             columns[name] = value.cast("string").alias(name)
         elif _TEXT_TYPE.match(column.type) and not has_own_names(table):
             columns[name] = _checked_text(table, name)
+        elif column.type in _NAMED_OTHERWISE:  # Spark's writer, which goes by values, would make a directory twice.
+            columns[name] = F.col(quote(name)).cast("string").alias(name)
     return columns
 
 

@@ -196,6 +196,28 @@ def test_values_are_typed_normalised_and_escaped(spark: Session, context: Contex
     assert spark.sql(f"SELECT id FROM {table_name} WHERE s IS NULL AND i IS NULL AND ts IS NULL").first() == (2,)
 
 
+@pytest.mark.parametrize("clauses", ["STORED AS PARQUET", "CLUSTERED BY (id) INTO 1 BUCKETS STORED AS ORC", ""])
+def test_an_hour_that_clocks_repeat_is_one_partition_and_zeros_are_two(
+    spark: Session, table_name: str, clauses: str
+) -> None:
+    columns = "(id INT, f DOUBLE, ts TIMESTAMP) USING parquet PARTITIONED BY (f, ts)"
+    spark.sql(
+        f"CREATE TABLE {table_name} "
+        + (f"(id INT) PARTITIONED BY (f DOUBLE, ts TIMESTAMP) {clauses}" if clauses else columns)
+    )
+    rows_in_turn = ", ".join(
+        f"({n}, DOUBLE('{zero}'), TIMESTAMP'2024-11-03 0{5 + n % 2}:30:00Z')"
+        for n, zero in enumerate(["0.0", "-0.0", "-0.0", "0.0"] * 2)
+    )
+    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        spark.sql(f"INSERT INTO {table_name} SELECT /*+ COALESCE(1) */ * FROM VALUES {rows_in_turn}")
+        assert [row[0] for row in spark.sql(f"SHOW PARTITIONS {table_name}").collect()] == [
+            "f=-0.0/ts=2024-11-03 01%3A30%3A00",
+            "f=0.0/ts=2024-11-03 01%3A30%3A00",
+        ]
+        assert sorted(row.id for row in spark.sql(f"SELECT id FROM {table_name} WHERE f = 0").collect()) == [*range(8)]
+
+
 def test_capitals_make_another_partition(spark: Session, t: str) -> None:
     spark.sql(f"INSERT INTO {t} VALUES (1, 'x', 'A', 1), (2, 'x', 'a', 1)")
     assert [row[0] for row in spark.sql(f"SHOW PARTITIONS {t}").collect()] == ["ds=A/hr=1", "ds=a/hr=1"]
