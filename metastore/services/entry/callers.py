@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.context import caller
+from metastore.context import Caller, caller
 from metastore.errors import InvalidOperationError
 from metastore.identity import TOKEN
 from metastore.security.groups import Groups
@@ -24,7 +24,7 @@ class CallerService:
         current = caller.get()
         if current is None or not current.authentication:
             if current is not None:
-                current.user, current.groups = user, list(groups or [])
+                _become(current, user, list(groups or []))
             return list(groups or [])
         real = current.real_user or current.user or ""
         wanted = user or real
@@ -33,6 +33,13 @@ class CallerService:
                 raise InvalidOperationError(
                     f"User: {real} is not allowed to impersonate {wanted} (METASTORE_PROXY_USERS)"
                 )
-            current.user, current.real_user = wanted, None if wanted == real else real
-            current.groups = self._groups.of(wanted)
+            _become(current, wanted, self._groups.of(wanted))
+            current.real_user = None if wanted == real else real
         return [*current.groups, current.user or ""]
+
+
+def _become(current: Caller, user: str | None, groups: list[str]) -> None:
+    """Makes a connection another user's: for him, nothing counts that the one before has set."""
+    if current.user not in (None, user):
+        current.meta_confs.clear()
+    current.user, current.groups = user, groups

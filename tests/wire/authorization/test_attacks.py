@@ -157,6 +157,12 @@ def test_users_who_share_a_connection_share_nothing_else(client_of: Clients) -> 
     for name, principal, kind in (("a", "alice", USER), ("g", group, GROUP)):
         root.create_table(table(database, name, owner="zowner"))
         grant(root, on_table(database, name), "SELECT", principal, kind)
+    setting = "metastore.disallow.incompatible.col.type.changes"
+    pooled.setMetaConf(setting, "false")
+    pooled.set_ugi("nobody", [])
+    assert pooled.getMetaConf(setting) == "false"
+    pooled.set_ugi("alice", [])
+    assert pooled.getMetaConf(setting) == "true"
     seen = {("alice", ()): ["a"], ("bob", ()): [], ("bob", (group,)): ["g"], ("zowner", ()): ["a", "g"]}
     for _ in range(3):
         for (user, groups), names in seen.items():
