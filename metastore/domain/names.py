@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from metastore.errors import InvalidInputError, InvalidObjectError
 
@@ -51,6 +52,11 @@ class TableName:
     database: str
     name: str
     given: tuple[str | None, str | None] | None = field(default=None, compare=False, repr=False)  # by a client
+
+    @classmethod
+    def of(cls, table: Any) -> TableName:
+        """Returns the name of a Table, whose names are folded."""
+        return cls(table.catName, table.dbName, table.tableName)
 
     def __str__(self) -> str:
         return f"{self.database}.{self.name}"

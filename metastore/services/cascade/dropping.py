@@ -7,7 +7,7 @@ from datetime import timedelta
 from metastore.context import caller
 from metastore.domain import events, table_events
 from metastore.domain.names import TableName
-from metastore.services.cascade.acid_tables import follow_rename, forget_dropped, key_of
+from metastore.services.cascade.acid_tables import follow_rename, forget_dropped, forget_table
 from metastore.services.cascade.dependencies import droppable
 from metastore.services.files.decisions import decide_removal
 from metastore.services.rules.events import table_text
@@ -112,13 +112,12 @@ def follow_return(work: UnitOfWork, stored: StoredTable) -> None:
 
 def forget_hidden(work: UnitOfWork, catalog: str, table_id: int) -> None:
     """Removes what is kept by the name of a dropped table that is gone for good."""
-    for kept in (work.write_ids, work.transaction_writes, work.compactions):
-        kept.forget_table(_hidden_name(catalog, table_id))
+    forget_table(work, _hidden_name(catalog, table_id))
 
 
 def _hidden(table: Table, table_id: int) -> Table:
     """Returns what keeps the rows of a dropped table: no table has such a name."""
-    name = _hidden_name(key_of(table).catalog, table_id)
+    name = _hidden_name(table.catName, table_id)
     return Table(catName=name.catalog, dbName=name.database, tableName=name.name, parameters=table.parameters)
 
 

@@ -22,8 +22,9 @@ def database_text(database: Database) -> DatabaseText:
 
 def table_text(table: Table) -> TableText:
     keys = tuple(key.name for key in table.partitionKeys)
-    name = TableName(table.catName, table.dbName, table.tableName)
-    return TableText(name, table.tableType, keys, -1 if table.writeId is None else table.writeId, encode_json(table))
+    return TableText(
+        TableName.of(table), table.tableType, keys, -1 if table.writeId is None else table.writeId, encode_json(table)
+    )
 
 
 def partition_text(partition: Partition) -> PartitionText:
@@ -103,7 +104,7 @@ def write_partitions(
 
 def constraint_events(table: Table, added: Sequence[NamedConstraint]) -> Iterator[Event]:
     """Yields one for each kind of the constraints that a table got."""
-    owner = TableName(table.catName, table.dbName, table.tableName)
+    owner = TableName.of(table)
     for kind in KINDS.values():
         structs = [constraint.constraint for constraint in added if constraint.kind is kind]
         for struct in structs:

@@ -45,7 +45,7 @@ def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
         raise AlreadyExistsError(f"Index already exists: {fold(index.indexName)} of {of}")
     if work.tables.reference(of) is None:
         raise InvalidObjectError(_NO_TABLE)
-    if holder != TableName(table.catName, table.dbName, table.tableName):  # first: of others, nothing is told
+    if holder != TableName.of(table):  # first: of others, nothing is told
         raise InvalidObjectError(
             f"Underlying index table does not exist for the given index: it names {holder}, the table is {table.dbName}"
             f".{table.tableName}"
