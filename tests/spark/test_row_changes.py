@@ -223,14 +223,33 @@ def test_a_value_that_does_not_fit_changes_nothing(spark: SparkSession, table_na
 
 
 def test_what_these_tables_cannot_do_is_refused(spark: SparkSession, table_name: str) -> None:
-    spark.sql(f"CREATE TABLE {table_name} (id INT, s STRUCT<a: INT, b: INT>)")
+    spark.sql(f"CREATE TABLE {table_name} (id INT, s STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<a: INT>>)")
     spark.sql(f"CREATE VIEW {table_name}_view AS SELECT * FROM {table_name}")
     with pytest.raises(QueryExecutionException, match=r"_view is a view: "):
         spark.sql(f"DELETE FROM {table_name}_view")
-    spark.sql(f"INSERT INTO {table_name} VALUES (1, named_struct('a', 1, 'b', 2))")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, named_struct('a', 1, 'b', 2), NULL)")
     with pytest.raises(QueryExecutionException, match="assign to the whole column"):
-        spark.sql(f"UPDATE {table_name} SET s.a = 5")
-    assert rows(spark, table_name) == [(1, (1, 2))]
+        spark.sql(f"UPDATE {table_name} SET l.a = NULL")
+    for again in ("s.a = 5, s.a = 6", "s = NULL, s.a = 6", "s.a = 6, s = NULL", "id = 1, id = 2"):
+        with pytest.raises(QueryExecutionException, match="more than once"):
+            spark.sql(f"UPDATE {table_name} SET {again}")
+    assert rows(spark, table_name) == [(1, (1, 2), None)]
+
+
+@pytest.mark.parametrize("format_", ["PARQUET", "ORC"])
+def test_fields_are_assigned_to_beside_those_that_stay(spark: SparkSession, table_name: str, format_: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id INT, s STRUCT<a: INT, n: STRUCT<x: INT, y: STRING>>) STORED AS {format_}")
+    spark.sql(
+        f"INSERT INTO {table_name} VALUES (1, named_struct('a', 1, 'n', named_struct('x', 2, 'y', 'k'))), (2, NULL)"
+    )
+    spark.sql(f"UPDATE {table_name} SET s.n.x = s.a + 4, id = id + 10, s.a = s.n.x")
+    assert rows(spark, table_name) == [(11, (2, (5, "k"))), (12, (None, (None, None)))]
+    source = "(SELECT 11 AS id, 'm' AS y UNION ALL SELECT 13, 'z')"
+    spark.sql(
+        f"MERGE INTO {table_name} t USING {source} u ON t.id = u.id WHEN MATCHED THEN UPDATE SET t.s.n.y = u.y "
+        "WHEN NOT MATCHED THEN INSERT (id, s) VALUES (u.id, NULL) WHEN NOT MATCHED BY SOURCE THEN UPDATE SET s.a = 0"
+    )
+    assert rows(spark, table_name) == [(11, (2, (5, "m"))), (12, (0, (None, None))), (13, None)]
 
 
 @pytest.mark.parametrize("kind", ["STORED AS ORC", "USING parquet"])

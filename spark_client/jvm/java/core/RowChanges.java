@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.plans.JoinType;
@@ -176,30 +175,22 @@ final class RowChanges {
   }
 
   private void add(String when, Option only, Seq assignments) {
-    List<String> columns = new ArrayList<>();
+    AssignedValues assigned = new AssignedValues();
+    if (assignments != null) {
+      for (Assignment assignment : Scala.list(assignments)) assigned.add(assignment, !when.equals("not_matched"));
+    }
     List<Expression> values = new ArrayList<>();
     values.add(only.isDefined() ? (Expression) only.get() : null);
-    if (assignments != null) {
-      for (Assignment assignment : Scala.list(assignments)) {
-        columns.add(name(assignment.key()));
-        values.add(assignment.value());
-      }
-    }
+    values.addAll(assigned.values());
     Map<String, Object> clause = new HashMap<>();
     clause.put("when", when);
     clause.put("deletes", assignments == null);
-    clause.put("columns", columns);
+    clause.put("columns", assigned.columns());
     clauses.add(clause);
     expressions.add(values);
   }
 
-  private static String name(Expression key) {
-    if (key instanceof Attribute) return ((Attribute) key).name();
-    refuse("a value is assigned to " + key.sql() + ": assign to the whole column instead");
-    return null;
-  }
-
-  private static void refuse(String text) {
+  static void refuse(String text) {
     Platform.throwException(new QueryExecutionException(text, null));
   }
 
