@@ -58,7 +58,7 @@ def render(board: Board, figures: Figures, *, up: bool, hive_names: bool) -> str
         "counter",
         "Connections that made a call (over HTTP: calls): how they speak, what protects them, who it seems to be",
         [
-            ("", {"costume": wire_format, "security": security, "user_agent": client}, value)
+            ("", {"protocol": wire_format, "security": security, "user_agent": client}, value)
             for (wire_format, security, client), value in kinds.items()
             if value
         ],
@@ -113,7 +113,7 @@ def _calls(board: Board) -> Iterator[str]:
         "metastore_call_database_seconds", "summary", "Time with a connection to the database", _summary(calls, 1)
     )
     queued = _sums(place.totals() for place in board.places())
-    thread = {"what": "thread"}
+    thread = {"resource": "thread"}
     yield from metric(
         "metastore_call_waiting_seconds",
         "summary",
@@ -121,7 +121,7 @@ def _calls(board: Board) -> Iterator[str]:
         [
             ("_count", thread, queued["queued_calls"]),
             ("_sum", thread, queued["queued_seconds"]),
-            *((suffix, {**labels, "what": "connection"}, value) for suffix, labels, value in _summary(calls, 2)),
+            *((suffix, {**labels, "resource": "connection"}, value) for suffix, labels, value in _summary(calls, 2)),
         ],
     )
     partitions = [("", {"method": name}, of.sums[4]) for name, of in calls.items() if of.sums[4]]

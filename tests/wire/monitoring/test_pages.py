@@ -134,11 +134,15 @@ def test_what_dashboards_and_alerts_name_is_exported(seen: tuple[Server, str]) -
     assert len(named) > 20
     labels = {(metric, label) for query in queries for metric, label in re.findall(r"(metastore_\w+)\{(\w+)=", query)}
     assert all(label in found[metric][0].labels for metric, label in labels)
+    for query in queries:
+        grouped = {label for labels in re.findall(r"by \(([\w, ]+)\)", query) for label in labels.split(", ")}
+        known = {label for metric in re.findall(r"metastore_\w+", query) for label in found[metric][0].labels}
+        assert grouped <= known | {"instance"}, query  # which server it is, Prometheus says
     assert total(found, "metastore_calls_total", method="get_table", exception="NoSuchObjectException") == 1
     assert total(found, "metastore_calls_total", method="get_table", outcome="declared") == 1
     assert total(found, "metastore_events_total", type="ADD_PARTITION") == 1
     assert total(found, "create_total_count_tables") == 1
-    kind = {"costume": "binary", "security": "none", "user_agent": "other"}
+    kind = {"protocol": "binary", "security": "none", "user_agent": "other"}
     assert total(found, "metastore_connections_total", **kind) == 1
     assert total(found, "metastore_certificate_expiry_seconds") > 300 * 86400
 
