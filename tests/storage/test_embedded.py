@@ -19,9 +19,10 @@ import psycopg2
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from metastore.errors import ConfigurationError
+from metastore.storage.postgres import embedded
 from metastore.storage.postgres.embedded import EmbeddedPostgres, _package, _plain_locale, _usable
 
 pytestmark = pytest.mark.slow
@@ -225,10 +226,42 @@ def test_a_killed_server_is_started_again(data_dir: Path) -> None:
     assert postmaster(data_dir) is None, "the new one is stopped as the first would have been"
 
 
+def test_what_would_be_replayed_is_bounded(data_dir: Path) -> None:
+    with EmbeddedPostgres(data_dir) as postgres:
+        megabyte = "pg_logical_emit_message(false, '', repeat('x', 1048576))"
+        ask(postgres.url, f"SELECT count({megabyte}) FROM generate_series(1, 200)")
+        bounded = "SELECT pg_current_wal_lsn() - redo_lsn < 64 * 1048576 FROM pg_control_checkpoint()"
+        assert eventually(lambda: answers(postgres.url, bounded)), "by default, after a gigabyte or five minutes"
+
+
+def test_its_log_does_not_grow_for_ever(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "_LONGEST_LOG", 10_000)
+    with EmbeddedPostgres(data_dir) as postgres:
+        log = data_dir / "postgres" / "log"
+        end, lifeline = os.pipe()
+        keeper = multiprocessing.get_context("fork").Process(target=postgres.keep_running, args=(end,))
+        for number in range(200):
+            assert not answers(postgres.url, f"SELECT 1/(1-1) AS a_statement_of_{number}")
+        written = log.read_text()
+        assert len(written) > 10_000
+        assert "division by zero" in written
+        assert "a_statement_of" not in written, "what is in statements is nobody's business"
+        keeper.start()
+        assert eventually(lambda: log.stat().st_size < 6_000)
+        assert written.endswith(log.read_text()), "whole lines, the last ones"
+        assert not answers(postgres.url, "SELECT 'later'::int")
+        assert eventually(lambda: '"later"' in log.read_text())
+        assert log.read_bytes().count(0) == 0, "written behind what was kept"
+        os.write(lifeline, b"1")
+        keeper.join(10)
+        os.close(lifeline)
+        os.close(end)
+
+
 def answers(url: str, question: str = "SELECT 1") -> bool:
     try:
         return ask(url, question) == 1
-    except OperationalError:
+    except DBAPIError:
         return False
 
 

@@ -37,7 +37,19 @@ _LEAST_CONNECTIONS: Final = 200
 _SPARE_CONNECTIONS: Final = 20
 # By default, a server that was killed syncs file by file, for seconds; and who writes a hundred thousand rows at once
 # writes them, and their log, page by page meanwhile, because buffers (of 128 MB, and 4 MB) are full.
-_SETTINGS: Final = {"recovery_init_sync_method": "syncfs", "shared_buffers": "512MB", "wal_buffers": "64MB"}
+# What is only in its write-ahead log is replayed after it was killed, and then written: of 1 GB, as by default, for
+# many seconds. So there are checkpoints every few seconds while much is written, which its log need not tell; nor
+# need it hold the values of statements that fail.
+_SETTINGS: Final = {
+    "recovery_init_sync_method": "syncfs",
+    "shared_buffers": "512MB",
+    "wal_buffers": "64MB",
+    "max_wal_size": "64MB",
+    "log_checkpoints": "off",
+    "checkpoint_warning": "0",
+    "log_min_error_statement": "panic",
+}
+_LONGEST_LOG: Final = 2**24  # bytes; of a longer one, the second half is kept
 
 
 class EmbeddedPostgres:
@@ -75,11 +87,26 @@ class EmbeddedPostgres:
         """Starts the server again whenever it has died, until `lifeline` can be read: in a process for nothing else."""
         with (self._folder.parent / "postgres.restart.lock").open("a") as restarting:
             while not told_to_stop(lifeline, postmaster(self._folder)):
-                if postmaster(self._folder) is None:
+                if postmaster(self._folder) is None or self._log_is_too_long():
                     fcntl.flock(restarting, fcntl.LOCK_EX)  # other processes use the server, and look after it, too
                     self._start_again()
+                    self._shorten_log()
                     fcntl.flock(restarting, fcntl.LOCK_UN)
         return 0
+
+    def _log_is_too_long(self) -> bool:
+        file = self._folder / "log"
+        return file.exists() and file.stat().st_size > _LONGEST_LOG
+
+    def _shorten_log(self) -> None:
+        """Keeps the last lines of a log that has become too long; PostgreSQL goes on behind them."""
+        if not self._log_is_too_long():
+            return
+        with (self._folder / "log").open("a+b") as file:
+            file.seek(-_LONGEST_LOG // 2, os.SEEK_END)
+            kept = file.read().partition(b"\n")[2]
+            file.truncate(0)
+            file.write(kept)
 
     def _start_again(self) -> None:
         if postmaster(self._folder) is not None:

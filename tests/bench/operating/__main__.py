@@ -20,9 +20,10 @@ def main() -> int:
     killing = commands.add_parser("kills", help="an embedded PostgreSQL is killed, beside clients that read and write")
     killing.add_argument("--times", type=int, default=20)
     killing.add_argument("--of", choices=KILLS, default="all", help="what is killed")
+    killing.add_argument("--bulk", type=float, default=0.0, help="seconds of adding partitions before each kill")
     given = parser.parse_args()
     if given.command == "kills":
-        return kills(given.times, given.of)
+        return kills(given.times, given.of, given.bulk)
     if given.command == "soak":
         from tests.bench.operating.soak import soak
 
