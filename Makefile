@@ -3,6 +3,8 @@
 .PHONY: help demo test quick lint bench bench-zipf crash audit image-steps spark-versions doors interop hive-tests generate clean
 READY := .venv/.ready
 CLASSES := .venv/class-data/spark.jsa
+# Tests start hundreds of Pythons: what one has compiled the others read, also where Python is told to keep nothing.
+unexport PYTHONDONTWRITEBYTECODE
 # A worker for each core. Files are given out in the order of their names: the slow ones come first.
 PARALLEL := --numprocesses logical --maxprocesses 4 --no-loadscope-reorder
 
