@@ -9,7 +9,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from spark_client.jvm import versions
 from spark_client.jvm.plans import elements
+
+# Spark's own (StreamExecution, MicroBatchExecution): what the thread of a query knows.
+_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +43,42 @@ def stream_settings(writer: DataStreamWriter) -> StreamSettings:
     return StreamSettings(str(value("outputmode").toString()), found, by)
 
 
-def run_of(spark: SparkSession, query: str) -> str | None:
-    """Returns the id of the run of a streaming query; None where it does not run.
+@dataclass(frozen=True, slots=True)
+class RunningBatch:
+    """A batch of a streaming query. `run` is new after each start of the query, None where it has ended."""
+
+    query: str
+    run: str | None
+    number: int
+
+
+def running_batch(spark: SparkSession) -> RunningBatch | None:
+    """Returns the batch in whose function this is called; None outside of streaming queries."""
+    context = spark.sparkContext
+    query, number = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
+    if query and number:
+        execution = _executions(spark).get(_jvm(spark).java.util.UUID.fromString(query))
+        return RunningBatch(query, None if execution is None else str(execution.runId()), int(number))
+    return _batch_of_session(spark) if versions.BATCHES_HAVE_SESSIONS else None
+
+
+def _batch_of_session(spark: SparkSession) -> RunningBatch | None:
+    """Returns the batch of a function that came by Spark Connect: its statements run in threads of their own."""
+    for execution in _executions(spark).values():
+        if execution.sparkSessionForStream().equals(spark._jsparkSession):  # noqa: SLF001 - PySpark has no name for it
+            number = int(execution.getLatestExecutionContext().batchId())
+            return RunningBatch(str(execution.id()), str(execution.runId()), number)
+    return None
+
+
+def _executions(spark: SparkSession) -> Any:
+    """Returns what runs, by the queries' ids.
 
     Asked of what all sessions share: a batch has a session of its own, which knows no queries. And the job group, which
-    is this id when a batch begins, is the user's to set.
+    is the id of the run when a batch begins, is the user's to set.
     """
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
-    shared = spark._jsparkSession.sharedState()  # noqa: SLF001 - as above
-    execution = shared.activeStreamingQueries().get(java.java.util.UUID.fromString(query))
-    return None if execution is None else str(execution.runId())
+    return spark._jsparkSession.sharedState().activeStreamingQueries()  # noqa: SLF001 - PySpark has no name for it
+
+
+def _jvm(spark: SparkSession) -> Any:
+    return spark._jvm  # noqa: SLF001 - PySpark has no name for it

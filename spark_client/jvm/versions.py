@@ -49,6 +49,8 @@ _IS_BEFORE_4 = _release(pyspark.__version__) < (4, 0)
 RULES_BEFORE_NAMES = _release(pyspark.__version__) >= (4, 0)
 # Whether Spark Connect can be told the address to listen on; else it listens on all of the machine's.
 CONNECT_TAKES_ADDRESS = _release(pyspark.__version__) >= (4, 0)
+# Whether functions of foreachBatch that come by Spark Connect run in the session of their query, not in their client's.
+BATCHES_HAVE_SESSIONS = _release(pyspark.__version__) >= (4, 3)
 # Whether the Thrift server can be told to raise where it does not start, instead of ending the driver.
 THRIFT_MAY_FAIL = _release(pyspark.__version__) >= (4, 0)
 # Whether there is the function `approx_top_k`.

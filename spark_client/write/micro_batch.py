@@ -14,11 +14,9 @@ from pyspark.sql import SparkSession
 from metastore.client import MetastoreClient
 from metastore.client.structs import Table
 from spark_client.errors import PublishConflictError, WriteUncertainError
-from spark_client.jvm.streams import run_of
+from spark_client.jvm.streams import running_batch
 from spark_client.write.snapshot import Values
 
-# Spark's own (StreamExecution, MicroBatchExecution).
-_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 PREFIX = "streaming.batch."
 
 
@@ -63,13 +61,13 @@ _ended: dict[tuple[str, str], tuple[MicroBatch, tuple[int, ...]]] = {}
 
 @contextmanager
 def statement_of_batch(spark: SparkSession, table: str) -> Iterator[MicroBatch | None]:
-    """A statement about the table, in the batch in whose thread this runs; None outside of streaming queries."""
-    context = spark.sparkContext
-    query, number = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
-    if not query or not number:
+    """A statement about the table, in the batch in whose function this runs; None outside of streaming queries."""
+    running = running_batch(spark)
+    if running is None:
         yield None
         return
-    batch = MicroBatch(query, run_of(spark, query), int(number), table, 1)
+    query = running.query
+    batch = MicroBatch(query, running.run, running.number, table, 1)
     last, failed = _ended.get((query, table), (None, ()))
     if last and (last.run, last.batch) == (batch.run, batch.batch):
         batch = replace(batch, ordinal=last.ordinal + 1, failed=failed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,49 @@ def test_statements_of_a_batch_that_runs_again_do_nothing_twice(
         batches.forget()
         batches.run()
         assert _rows(spark, table_name) == sorted([(2, 2), (2 * first, 1)])
+
+
+@since("4.3", "a session of each query's own for functions that come by Spark Connect")
+def test_statements_in_threads_of_others_belong_to_the_batch_of_their_session(
+    spark: SparkSession, table_name: str, tmp_path: Path
+) -> None:
+    """As those of functions that come by Spark Connect do."""
+    spark.sql(f"CREATE TABLE {table_name} (a INT, p INT)")
+
+    def write(rows: DataFrame, _: int) -> None:
+        rows.createOrReplaceTempView("given")
+
+        def insert() -> None:
+            rows.sparkSession.sql(f"INSERT INTO {table_name} SELECT * FROM given")
+            spark.sql(f"INSERT INTO {table_name} VALUES (0, 0)")  # of no batch
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(insert).result()
+
+    batches = Batches(spark, tmp_path, write)
+    batches.run((1, 1))
+    batches.forget()
+    batches.run()
+    assert _rows(spark, table_name) == [(0, 0), (0, 0), (1, 1)]
+
+
+def test_sparks_file_sink_does_not_take_over_a_table_with_rows(
+    spark: SparkSession, table_name: str, tmp_path: Path
+) -> None:
+    """Which a stream of Spark Connect would make it do: here Spark's own writer is called as its planner does."""
+    spark.range(1).write.parquet(str(tmp_path / "source"))
+    stream = (
+        spark.readStream.schema("id BIGINT").parquet(str(tmp_path / "source")).writeStream.trigger(availableNow=True)
+    )
+    java: Any = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))._jwrite
+    spark.sql(f"CREATE TABLE {table_name} (id BIGINT) USING parquet")
+    spark.sql(f"INSERT INTO {table_name} VALUES (7)")
+    with pytest.raises(QueryExecutionException, match=f"{table_name} has rows, .*: use foreachBatch"):
+        java.toTable(table_name)
+    assert [row.id for row in spark.table(table_name).collect()] == [7]
+    spark.sql(f"TRUNCATE TABLE {table_name}")
+    java.toTable(table_name).awaitTermination()
+    assert [row.id for row in spark.table(table_name).collect()] == [0]
 
 
 def test_a_batch_goes_on_where_it_was_killed(spark: SparkSession, table_name: str, tmp_path: Path) -> None:

@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from spark_client.errors import PublishConflictError, WriteUncertainError
+from spark_client.jvm.streams import RunningBatch
 from spark_client.write import micro_batch
 from spark_client.write.micro_batch import PREFIX, statement_of_batch
 
 
 @pytest.fixture
 def query(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What the thread of a streaming query says of it, and the run that it is in."""
-    said = {"sql.streaming.queryId": uuid.uuid4().hex, "streaming.sql.batchId": "7", "run": "1"}
-    monkeypatch.setattr(micro_batch, "run_of", lambda *_: said["run"])
+    """What Spark says of the streaming query that runs; without a batch, none does."""
+    said = {"query": uuid.uuid4().hex, "batch": "7", "run": "1"}
+
+    def running(_: object) -> RunningBatch | None:
+        return RunningBatch(said["query"], said["run"], int(said["batch"])) if "batch" in said else None
+
+    monkeypatch.setattr(micro_batch, "running_batch", running)
     return said
 
 
 def noted(query: dict[str, str], table: str = "d.t", error: Exception | None = None) -> str:
     """Does a statement, or fails; returns what partitions would remember."""
-    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(getLocalProperty=query.get))
+    spark: Any = None
     note = ""
     with suppress(*([Exception] if error else [])), statement_of_batch(spark, table) as batch:
         if batch:
-            note = batch.note[f"{PREFIX}{query['sql.streaming.queryId']}"]
+            note = batch.note[f"{PREFIX}{query['query']}"]
         if error:
             raise error
     return note
@@ -36,11 +40,11 @@ def noted(query: dict[str, str], table: str = "d.t", error: Exception | None = N
 
 def test_statements_count_for_their_table_and_their_batch(query: dict[str, str]) -> None:
     assert [noted(query), noted(query), noted(query, "d.u"), noted(query)] == ["7.1", "7.2", "7.1", "7.3"]
-    query["streaming.sql.batchId"] = "8"
+    query["batch"] = "8"
     assert [noted(query), noted(query)] == ["8.1", "8.2"]
     query["run"] = "2"
     assert noted(query) == "8.1"
-    del query["streaming.sql.batchId"]
+    del query["batch"]
     assert noted(query) == ""
 
 
