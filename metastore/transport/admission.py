@@ -14,6 +14,7 @@ from metastore.transport.options import TransportOptions
 _UNKNOWN: Final = 4 * 2**20  # bytes that a method's reply is taken for before it has been seen
 _GUESSED: Final = 1.0  # seconds that so much is kept for a call
 _COPIES: Final = 3  # of a reply, that exist while it is made: the database's answer, its parts, what is to be sent
+_COPIES_AS_OBJECTS: Final = 10  # the same of a reply that is not sent as it is stored: four to five bytes for each
 _FADES: Final = 0.95  # what the largest reply of a method counts after each smaller one
 _SMALL: Final = 2**18  # bytes; of replies below, nothing is counted
 _MOST_METHODS: Final = 1000
@@ -49,14 +50,15 @@ class Admission:
     def expect(self, connection: Connection) -> bool:
         """Looks at the call that the connection has. Tells whether it is large: it may have to wait for memory."""
         called = connection.called = connection.method
-        expected = self._replies.get(called, _UNKNOWN) * _COPIES
+        copies = _copies(connection)
+        expected = self._replies.get(called, _UNKNOWN) * copies
         connection.asked = b""
         if expected <= _SMALL and not connection.needs:
             connection.expected = 0
             return False
         if expected > _SMALL:
             asked = connection.asked = connection.first_arguments
-            expected = self._answered.get(asked, expected / _COPIES) * _COPIES
+            expected = self._answered.get(asked, expected / copies) * copies
         # never more than there is when nothing else is going on
         connection.expected = min(int(max(expected, connection.needs)), self._memory.room)
         return connection.expected > _SMALL
@@ -84,7 +86,7 @@ class Admission:
         if self._large and self._give_back(address, connection):
             address.held += connection.held
         reply = connection.replied  # 0: its message was not there as a whole, or has to wait for memory
-        if not connection.expected and reply * _COPIES <= _SMALL:
+        if not connection.expected and reply * _copies(connection) <= _SMALL:
             return  # as was expected
         if reply and connection.called:
             _learn(self._replies, connection.called, reply, _MOST_METHODS)
@@ -136,6 +138,10 @@ class Admission:
         room = self._memory.allows(self._reserved + expected)
         self.starved |= not room
         return room
+
+
+def _copies(connection: Connection) -> int:
+    return _COPIES_AS_OBJECTS if connection.sends_objects else _COPIES
 
 
 def _learn(replies: dict[bytes, float], of: bytes, reply: int, most: int) -> None:

@@ -58,6 +58,7 @@ class Connection:
         self.called = b""  # the method of the call that waits or is worked on, and the bytes that were expected of it
         self.asked = b""  # with its first arguments, where it may be large
         self.expected = 0
+        self.sends_objects = False  # not what is stored as it is: that is in the binary protocol's form
         self.needs = 0  # bytes without which its message cannot be decoded, as was found out
         self._options = options
         self._open_session = open_session
@@ -105,8 +106,7 @@ class Connection:
     @property
     def replied(self) -> int:
         """Bytes of the last reply."""
-        writer = self._dialogue.writer if self._dialogue else None
-        return writer.written if writer else 0
+        return self._dialogue.writer.written if self._dialogue else 0
 
     @property
     def method(self) -> bytes:
@@ -270,15 +270,15 @@ class Connection:
     def _open(self) -> Dialogue | None:
         """Returns what is spoken with this client, once that is known."""
         opening = self._opening
-        wire_format = opening.collect()
-        if wire_format is None:
+        spoken = opening.collect()
+        if spoken is None:
             return None
         if opening.refusal and not opening.full:
             logger.warning("connection from %s: its calls are refused: %s", self.peer, opening.refusal)
         self._bare = not (opening.refusal or opening.wrapped)
-        found = begin_dialogue(wire_format, opening, self._reader, self._options, self._open_session, self.peer)
-        self._dialogue = found
-        return found
+        self.sends_objects = spoken.compact
+        self._dialogue = begin_dialogue(spoken, opening, self._reader, self._options, self._open_session, self.peer)
+        return self._dialogue
 
     def _turn_away(self, error: TurnedAwayError) -> Step:
         """Tells a client in its own protocol why it may not go on, then waits for it to leave."""

@@ -10,11 +10,14 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
 from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
-from metastore.transport.buffers import IncompleteError
+from metastore.transport.buffers import FRAME_HEADER, IncompleteError
 from metastore.transport.wire_format import WireFormat, too_deep
 
 _DEPTH: Final = 64  # levels, as the C decoder has it
 _WORTH_SKIPPING: Final = 64  # bytes; of fewer, the C decoder is not called
+
+_STRICT: Final = b"\x80\x01"
+_COMPACT: Final = b"\x82"
 
 _FIELDS: Final = -1  # in place of a type: the fields of a struct, to its end
 
@@ -301,10 +304,29 @@ def _varint(store: BytesIO) -> int | None:
 
 def method_name(first: bytes) -> bytes:
     """Returns a method's name, where the first bytes of a message show it without being decoded; for estimates."""
-    return first[8 : 8 + int.from_bytes(first[4:8], "big")] if first[:2] == b"\x80\x01" else b""
+    if first[:2] == _STRICT:  # most are, and each call is asked
+        return first[8 : 8 + int.from_bytes(first[4:8], "big")]
+    name, end, _ = _places(first)
+    return first[name:end]
 
 
 def first_arguments(first: bytes) -> bytes:
     """Returns the method's name and what follows its sequence number, of the same; what is alike asks for the same."""
-    end = 8 + int.from_bytes(first[4:8], "big")
-    return first[8:end] + first[end + 4 :] if first[:2] == b"\x80\x01" else b""
+    name, end, arguments = _places(first)
+    return first[name:end] + first[arguments:] if name else b""
+
+
+def _places(first: bytes) -> tuple[int, int, int]:
+    """Returns where a method's name begins and ends, and where its arguments begin; three times 0: nobody knows."""
+    is_framed = first[:1] < b"\x80" and (first[4:6] == _STRICT or first[4:5] == _COMPACT)
+    start = FRAME_HEADER.size if is_framed else 0
+    if first[start : start + 2] == _STRICT:
+        end = start + 8 + int.from_bytes(first[start + 4 : start + 8], "big")
+        return start + 8, end, end + 4
+    if first[start : start + 1] != _COMPACT:
+        return 0, 0, 0
+    store = BytesIO(first)
+    store.seek(start + 2)
+    if _varint(store) is None or (size := _varint(store)) is None:  # the sequence number, the name's length
+        return 0, 0, 0
+    return store.tell(), store.tell() + size, store.tell() + size

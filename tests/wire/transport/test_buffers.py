@@ -243,6 +243,7 @@ class Calling:
     first_arguments: bytes = b""
     called: bytes = b""
     asked: bytes = b""
+    sends_objects: bool = False
     needs: int = 0
     expected: int = 0
     held: int = 0
@@ -282,6 +283,19 @@ def test_who_asks_for_little_does_not_pay_for_others_who_ask_the_same_method_for
     assert is_large(b"small", 1000), "nor that"
     assert not is_large(b"small", 1000)
     assert is_large(b"large", 10_000_000)
+
+
+def test_more_is_kept_for_replies_of_which_objects_are_made() -> None:
+    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
+    expected = {}
+    for sends_objects in (False, True):
+        for _ in range(2):
+            admission.expect(call := cast(Any, Calling(b"get_partitions", b"all", sends_objects=sends_objects)))
+            admission.begin(address, call)
+            call.replied = 5_000_000
+            admission.end(address, call)
+        expected[sends_objects] = call.expected
+    assert expected == {False: 15_000_000, True: 50_000_000}
 
 
 def test_what_a_large_message_made_is_claimed_until_it_has_been_worked_on(pair: Pair) -> None:
