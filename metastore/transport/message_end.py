@@ -327,6 +327,9 @@ def _places(first: bytes) -> tuple[int, int, int]:
         return 0, 0, 0
     store = BytesIO(first)
     store.seek(start + 2)
-    if _varint(store) is None or (size := _varint(store)) is None:  # the sequence number, the name's length
-        return 0, 0, 0
-    return store.tell(), store.tell() + size, store.tell() + size
+    with suppress(TProtocolException):  # which who reads the message will find
+        if (
+            _varint(store) is not None and (size := _varint(store)) is not None
+        ):  # the sequence number, the name's length
+            return store.tell(), store.tell() + size, store.tell() + size
+    return 0, 0, 0

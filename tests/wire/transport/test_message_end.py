@@ -132,7 +132,17 @@ def test_what_is_called_is_seen_without_decoding(wire_format: WireFormat, framed
 
 
 @pytest.mark.parametrize(
-    "first", [b"", b"\x82", b"\x82\x21", b"\x82\x21\xff", b"\x00", b"GET / HTTP/1.1", b"\x80\x01\x00"]
+    "first",
+    [
+        b"",
+        b"\x82",
+        b"\x82\x21",
+        b"\x82\x21\xff",
+        b"\x82\x21" + b"\xff" * 60,
+        b"\x00",
+        b"GET / HTTP/1.1",
+        b"\x80\x01\x00",
+    ],
 )
 def test_nothing_is_seen_of_what_has_not_arrived(first: bytes) -> None:
     assert (method_name(first), first_arguments(first)) == (b"", b"")
