@@ -16,7 +16,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("storage.queries",),
         ("storage.repositories",),
         ("storage.unit_of_work", "storage.verification", "storage.figures"),
-        ("services.clock", "services.rules"),
+        ("services.service", "services.rules"),
         ("services.files",),
         ("services.cascade", "services.authorization"),
         ("services.entry",),

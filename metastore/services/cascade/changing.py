@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from metastore.services.cascade.dropping import Keeping
-from metastore.services.clock import Clock
 from metastore.services.files.journal import Journal
 from metastore.services.files.service import FileService
+from metastore.services.service import Clock
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 

@@ -18,7 +18,7 @@ from metastore.services.files.decisions import decide_removal
 from metastore.services.files.operations import UNDONE
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text
-from metastore.services.rules.lookup import get_catalog
+from metastore.services.rules.lookup import get_catalog, taken
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database
@@ -38,10 +38,8 @@ class CatalogService(ChangingService):
         database = Database(
             DEFAULT_DATABASE, f"Default database for catalog {catalog.name}", paths.normalise(catalog.locationUri)
         )
-        try:
+        with taken(AlreadyExistsError(f"Catalog {catalog.name} already exists")):
             self._journal.attempt(lambda _: self._create(catalog, database))
-        except AlreadyExistsError:
-            raise AlreadyExistsError(f"Catalog {catalog.name} already exists") from None
 
     def _create(self, catalog: Catalog, database: Database) -> None:
         with self._journal.transaction([catalog.locationUri]) as work:

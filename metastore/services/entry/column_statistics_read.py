@@ -7,19 +7,16 @@ from collections.abc import Sequence
 from metastore.domain.names import TableName, fold
 from metastore.domain.partition_names import canonical_name
 from metastore.errors import NotFoundError
-from metastore.services.rules.lookup import get_table_ref
+from metastore.services.rules.lookup import get_table_ref, required
 from metastore.services.rules.statistics_values import combined, kind_of
+from metastore.services.service import Service
 from metastore.storage.references import TableRef
 from metastore.storage.repositories.column_statistics import Analyzed
-from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import AggrStats, ColumnStatisticsObj
 
 
-class ColumnStatisticsReadService:
+class ColumnStatisticsReadService(Service):
     """Rules of reading. Names of the table come folded; columns None means all. Raises NotFoundError for the table."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def of_table(self, table: TableName, columns: Sequence[str] | None, engine: str) -> Analyzed | None:
         """Returns the table's own, or None."""
@@ -42,11 +39,8 @@ class ColumnStatisticsReadService:
             found = self.of_table(table, [column], engine)
         else:
             found = next(iter(self.of_partitions(table, [partition], [column], engine).values()), None)
-        if found is None:
-            raise NotFoundError(
-                f"Statistics for dbName={table.database}, tableName={table.name}, columnName={column} not available"
-            )
-        return found
+        missing = f"Statistics for dbName={table.database}, tableName={table.name}, columnName={column} not available"
+        return required(found, NotFoundError(missing))
 
     def aggregate(self, table: TableName, names: Sequence[str], columns: Sequence[str], engine: str) -> AggrStats:
         """Sums up the statistics of the named partitions, by column; and tells how many of these have all of them."""

@@ -9,30 +9,26 @@ from metastore.domain.names import TableName, fold
 from metastore.domain.partition_names import canonical_name
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.cascade.freshness import keep_fresh
-from metastore.services.clock import Clock
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.statistics_values import combined, complete_column, kind_of
+from metastore.services.service import ClockedService
 from metastore.storage.references import StoredPartition, StoredTable, TableRef
 from metastore.storage.repositories.column_statistics import Analyzed
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import as_changed
 from metastore.storage.schema import TABLE_ITSELF
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, Partition, Table
 
 Columns = dict[str, ColumnStatisticsObj]
 
 
-class ColumnStatisticsWriteService:
+class ColumnStatisticsWriteService(ClockedService):
     """Rules of writing. Names of the table come folded.
 
     What is stored is marked as accurate in the parameters of its table or partition. A merge adds to what is marked
     only: of other columns nobody knows what their statistics leave out, so theirs stay as they are.
     """
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
 
     def store_of_table(
         self,

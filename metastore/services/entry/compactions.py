@@ -22,10 +22,10 @@ from metastore.domain.transactions import Operation
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.compactions import enqueue
 from metastore.services.rules.lock_requests import check_named
+from metastore.services.service import Service
 from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.compactions import StoredCompaction
 from metastore.storage.repositories.transaction_writes import Written
-from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortCompactionResponseElement,
     CompactionInfoStruct,
@@ -57,11 +57,8 @@ _ORDER_COLUMNS: Final = {
 _ORDER_TERM = re.compile(r'\s*"?(?:cc_)?(\w+)"?(?:\s+(asc|desc))?\s*', re.IGNORECASE)
 
 
-class CompactionService:
+class CompactionService(Service):
     """Rules of the compaction queue."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def request(self, table: TableName, request: CompactionRequest) -> CompactionResponse:
         """Puts a request into the queue, or tells why not. Raises InvalidInputError."""

@@ -11,17 +11,14 @@ from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.constraints import add_constraints, owner_of
 from metastore.services.rules.lookup import get_table
+from metastore.services.service import Service
 from metastore.storage.mapping.constraints import KINDS, Constraint
 from metastore.storage.repositories.constraints import of_table, pointing_to
-from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import SQLForeignKey
 
 
-class ConstraintService:
+class ConstraintService(Service):
     """Rules of constraints. Catalog, database and table names come folded."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def add(self, constraints: Sequence[Constraint]) -> None:
         """Adds constraints to one table, all or none.

@@ -22,7 +22,7 @@ from metastore.services.cascade.dropping import drop_table
 from metastore.services.files.decisions import decide_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
-from metastore.services.rules.lookup import get_catalog, get_database, missing_database
+from metastore.services.rules.lookup import get_catalog, get_database, missing_database, required, taken
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of, places_of_table, spared
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE
@@ -54,10 +54,8 @@ class DatabaseService(ChangingService):
         check_object_name("database", database.name)
         with self._store.read() as work:
             database = self._completed(work, catalog, database)
-        try:
+        with taken(AlreadyExistsError(f"Database {database.name} already exists")):
             self._journal.attempt(lambda _: self._create(catalog, database))
-        except AlreadyExistsError:
-            raise AlreadyExistsError(f"Database {database.name} already exists") from None
 
     def _create(self, catalog: str, database: Database) -> None:
         with self._journal.transaction([database.locationUri]) as work:
@@ -117,10 +115,9 @@ class DatabaseService(ChangingService):
         purged: list[str] = []
         with self._store.transaction() as work:
             stored = work.databases.find(name, lock=True)
-            if stored is None:
-                if if_exists:
-                    return []
-                raise missing_database(name)
+            if stored is None and if_exists:
+                return []
+            stored = required(stored, missing_database(name))
             tables = work.tables.find_ids(work.tables.ids(name), lock=True)
             tables.sort(key=lambda table: table.ref.name)
             if not cascade and (tables or work.functions.names(name)):

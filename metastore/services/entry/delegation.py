@@ -10,6 +10,7 @@ from metastore.context import Caller, caller
 from metastore.domain.delegation_tokens import Identifier, parse_token, token_text
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
 from metastore.identity import KERBEROS, TOKEN, Identity, RefusedError
+from metastore.services.rules.lookup import required
 from metastore.storage.unit_of_work import Store
 
 _PASSWORD: Final = 20  # bytes, as an HMAC-SHA1 has that Hadoop takes
@@ -72,9 +73,7 @@ class DelegationService:
         """Returns until when it is valid, in ms since 1970. Raises InvalidOperationError for all but its renewer."""
         user, identifier = _by_kerberos().user, _identifier(text)
         with self._store.transaction() as work:
-            found = work.issued_tokens.find(identifier)
-            if found is None:
-                raise NotFoundError("Renewal request for unknown token")
+            found = required(work.issued_tokens.find(identifier), NotFoundError("Renewal request for unknown token"))
             if not found.renewer or _short(found.renewer) != user:
                 raise InvalidOperationError(f"{user} tries to renew a token with renewer {found.renewer}")
             if not found.alive:
@@ -85,9 +84,7 @@ class DelegationService:
         """Ends it. Raises InvalidOperationError for all but its owner and its renewer."""
         user, identifier = _by_kerberos().user, _identifier(text)
         with self._store.transaction() as work:
-            found = work.issued_tokens.find(identifier)
-            if found is None:
-                raise NotFoundError("Token not found")
+            found = required(work.issued_tokens.find(identifier), NotFoundError("Token not found"))
             if user not in (found.owner, _short(found.renewer)):
                 raise InvalidOperationError(f"{user} is not authorized to cancel the token")
             work.issued_tokens.delete(identifier)

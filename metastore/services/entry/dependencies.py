@@ -9,19 +9,19 @@ from metastore.domain import table_events
 from metastore.domain.dependencies import BASES, MARK, check_columns, check_no_cycle, inherit_keys
 from metastore.domain.keys import sort_key
 from metastore.domain.names import TableName
-from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError
 from metastore.services.cascade.dependencies import columns_of, is_dependent, rewrite
 from metastore.services.cascade.freshness import edges_below
-from metastore.services.clock import Clock
 from metastore.services.rules.events import alter_partitions, befores, table_text
-from metastore.services.rules.lookup import get_table
+from metastore.services.rules.lookup import get_home, get_table
 from metastore.services.rules.partitions import PartitionRules
 from metastore.services.rules.tables import VIEW, prepare
+from metastore.services.service import ClockedService
 from metastore.storage.references import StoredPartition, StoredTable, TableRef
 from metastore.storage.repositories.dependencies import PartitionEdge, Spec, TableEdge
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import as_changed
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import Dependencies, PartitionDependency, TableDependency
 
@@ -34,12 +34,8 @@ ANYBODY = "anonymous"
 """Hive's name of users who have not said theirs."""
 
 
-class DependencyService:
+class DependencyService(ClockedService):
     """Rules of dependencies. Names come folded, the base's catalog is the dependent's."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
 
     def create(
         self,
@@ -65,10 +61,7 @@ class DependencyService:
                 of = get_table(work, base, lock="share")
                 struct = _dependent(dependent, of, keys, parameters, owner)
                 struct = prepare(struct, dependent.parent, self._clock())
-                stored = work.databases.find(dependent.parent)
-                if stored is None:
-                    raise InvalidObjectError(f"database {dependent.database} not found")
-                table_id = work.tables.insert(stored.id, struct)
+                table_id = work.tables.insert(get_home(work, dependent.parent).id, struct)
                 work.record(table_events.create_table(table_text(struct)))
                 work.dependencies.set_base(table_id, of.ref.id)
                 rewrite(work, [table_id])

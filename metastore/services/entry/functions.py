@@ -12,34 +12,27 @@ from metastore.errors import (
     NotFoundError,
     NullError,
 )
-from metastore.services.clock import Clock
+from metastore.services.rules.lookup import required, taken
+from metastore.services.service import ClockedService
 from metastore.storage.repositories.functions import StoredFunction
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Function
 
 
-class FunctionService:
+class FunctionService(ClockedService):
     """Rules of functions (Hive's HMSHandler). Catalog and database names come folded, those of functions as sent:
     Spark looks for its own spelling in the message that a function does not exist.
     """
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
 
     def create(self, database: DatabaseName, function: Function) -> None:
         """Raises AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError (of the database)."""
         function = _prepared(function, database)
         function.createTime = self._clock()
-        try:
-            with self._store.transaction() as work:
-                stored = work.databases.find(database)
-                if stored is None:
-                    raise NotFoundError(f"The database {database} does not exist")
-                work.functions.insert(stored.id, function)
-                work.record(events.create_function(database, encode_json(function)))
-        except AlreadyExistsError:
-            raise AlreadyExistsError(f"Function {function.functionName} already exists") from None
+        exists = AlreadyExistsError(f"Function {function.functionName} already exists")
+        with taken(exists), self._store.transaction() as work:
+            missing = NotFoundError(f"The database {database} does not exist")
+            work.functions.insert(required(work.databases.find(database), missing).id, function)
+            work.record(events.create_function(database, encode_json(function)))
 
     def alter(self, database: DatabaseName, name: str, new: Function, target: DatabaseName) -> None:
         """Replaces a function, its name and database included; its owner, where one is given.
@@ -48,19 +41,15 @@ class FunctionService:
         the new name).
         """
         new = _prepared(new, target)
-        try:
-            with self._store.transaction() as work:
-                stored = _found(work, database, name, lock=True)
-                old = stored.encoded.decode()
-                new.createTime = old.createTime
-                if new.ownerName is None:
-                    new.ownerName, new.ownerType = old.ownerName, old.ownerType
-                home = work.databases.find(target)
-                if home is None:
-                    raise InvalidObjectError(f"The database {target} does not exist")
-                work.functions.update(stored.id, home.id, new)
-        except AlreadyExistsError:
-            raise AlreadyExistsError(f"Function {target}.{new.functionName} already exists") from None
+        exists = AlreadyExistsError(f"Function {target}.{new.functionName} already exists")
+        with taken(exists), self._store.transaction() as work:
+            stored = _found(work, database, name, lock=True)
+            old = stored.encoded.decode()
+            new.createTime = old.createTime
+            if new.ownerName is None:
+                new.ownerName, new.ownerType = old.ownerName, old.ownerType
+            missing = InvalidObjectError(f"The database {target} does not exist")
+            work.functions.update(stored.id, required(work.databases.find(target), missing).id, new)
 
     def drop(self, database: DatabaseName, name: str) -> None:
         """Raises NotFoundError."""
@@ -88,11 +77,8 @@ def _prepared(function: Function, database: DatabaseName) -> Function:
     """Completes and checks (HMSHandler.validateFunctionInfo). Raises InvalidInputError, InvalidObjectError."""
     if function.functionName is None:
         raise NullError("Function name cannot be null.")
-    function.catName, function.dbName, function.functionName = (
-        database.catalog,
-        database.name,
-        fold(function.functionName),
-    )
+    function.catName, function.dbName = database.catalog, database.name
+    function.functionName = fold(function.functionName)
     check_object_name("function", function.functionName)
     if function.className is None:
         raise InvalidObjectError("Function class name cannot be null")
@@ -103,7 +89,5 @@ def _prepared(function: Function, database: DatabaseName) -> Function:
 
 
 def _found(work: UnitOfWork, database: DatabaseName, name: str, *, lock: bool = False) -> StoredFunction:
-    stored = work.functions.find(database, fold(name), lock=lock)
-    if stored is None:
-        raise NotFoundError(f"Function {database}.{name} does not exist")
-    return stored
+    missing = NotFoundError(f"Function {database}.{name} does not exist")
+    return required(work.functions.find(database, fold(name), lock=lock), missing)

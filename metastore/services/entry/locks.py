@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from metastore.domain.lock_rules import Blocker, Component, LockType, blocker, lower_keys
 from metastore.domain.names import fold, split_database
 from metastore.errors import LockNotFoundError, TransactionOpenError
 from metastore.services.rules.lock_requests import requested, written
 from metastore.services.rules.transactions import open_ones, reap, renew
+from metastore.services.service import LeasingService
 from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.locks import Holder, ShownLock
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     LockRequest,
     LockResponse,
@@ -25,12 +25,8 @@ _NOT_ACQUIRED = 0  # no lock has this id
 _ORDER = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE)
 
 
-class LockService:
+class LockService(LeasingService):
     """Rules of locks. `timeout`: how long a lock lives without a heartbeat."""
-
-    def __init__(self, store: Store, timeout: timedelta) -> None:
-        self._store = store
-        self._timeout = timeout
 
     def lock(self, request: LockRequest) -> LockResponse:
         """Grants all that is asked for, or lets it wait.

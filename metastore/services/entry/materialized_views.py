@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
-from metastore.domain.transactions import OPEN
 from metastore.errors import InvalidOperationError
-from metastore.services.rules.lookup import get_table_ref
+from metastore.services.rules.lookup import get_table_ref, required
 from metastore.services.rules.materialized_views import complete_metadata, sources
 from metastore.services.rules.tables import MATERIALIZED_VIEW
-from metastore.services.rules.transactions import not_open
+from metastore.services.rules.transactions import open_ones
+from metastore.services.service import LeasingService
 from metastore.storage.mapping.layout import decoded_with_id
-from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, LockResponse, LockState, Materialization, Table
 
 
-class MaterializedViewService:
+class MaterializedViewService(LeasingService):
     """Rules of materialized views (Hive's ObjectStore, TxnHandler). Names come folded. `timeout`: of transactions."""
-
-    def __init__(self, store: Store, timeout: timedelta) -> None:
-        self._store = store
-        self._timeout = timeout
 
     def update(self, name: TableName, metadata: CreationMetadata) -> None:
         """Says anew what a view was made of. Raises InvalidOperationError where there is no such view."""
         with self._store.transaction() as work:
-            stored = work.tables.find(name, lock="change")
-            if stored is None:
-                raise InvalidOperationError(f"alter is not possible: {name} table not found")
+            missing = InvalidOperationError(f"alter is not possible: {name} table not found")
+            stored = required(work.tables.find(name, lock="change"), missing)
             table = stored.encoded.decode()
             if table.tableType != MATERIALIZED_VIEW:
                 raise InvalidOperationError(f"{name} is not a materialized view")
@@ -47,9 +39,7 @@ class MaterializedViewService:
         """
         with self._store.transaction() as work:
             view = get_table_ref(work, name)
-            found = work.transactions.lock([transaction], self._timeout).get(transaction)
-            if found is None or found.state != OPEN:
-                raise not_open(transaction, found.state if found else None)
+            open_ones(work, [transaction], self._timeout)
             mine = work.materialized_views.begin_rebuild(view.id, transaction, self._timeout)
             return LockResponse(transaction, LockState.ACQUIRED if mine else LockState.NOT_ACQUIRED)
 

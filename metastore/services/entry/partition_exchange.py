@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain import table_events
 from metastore.domain.names import TableName, fold
-from metastore.errors import AlreadyExistsError, InvalidInputError
+from metastore.errors import InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.decisions import Looked, decide_moves
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.service import FileService
 from metastore.services.rules.events import objects, table_text
-from metastore.services.rules.lookup import lock_tables
+from metastore.services.rules.lookup import lock_tables, required, taken
 from metastore.services.rules.table_data import check_unprotected
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import values_condition
@@ -42,11 +42,9 @@ class PartitionExchangeService(FileService):
         if source.catalog != target.catalog:
             raise InvalidInputError("You cannot move a partition across catalogs")
         self._check_directories(source, values)
-        try:
+        text = f"One of the partitions {dict(values)} already exists in the table {target.name}"
+        with taken(InvalidInputError(text)):
             arrived, moving = self._journal.attempt(lambda looked: self._exchange(source, target, values, looked))
-        except AlreadyExistsError:
-            text = f"One of the partitions {dict(values)} already exists in the table {target.name}"
-            raise InvalidInputError(text) from None
         self._journal.carry_out(moving)
         return arrived
 
@@ -89,11 +87,9 @@ class PartitionExchangeService(FileService):
 
 def _tables(work: UnitOfWork, source: TableName, target: TableName) -> tuple[StoredTable, StoredTable]:
     there = lock_tables(work, [source, target], "share")
-    old, new = there.get(source), there.get(target)
-    if new is None:
-        raise InvalidInputError(f"The destination table {target.catalog}.{target} not found")
-    if old is None:
-        raise InvalidInputError(f"The source table {source.catalog}.{source} not found")
+    text = "The {} table {}.{} not found"
+    new = required(there.get(target), InvalidInputError(text.format("destination", target.catalog, target)))
+    old = required(there.get(source), InvalidInputError(text.format("source", source.catalog, source)))
     if source == target:
         raise InvalidInputError(f"The partitions already exist in the table {target.name}")
     return old, new
@@ -112,9 +108,8 @@ def _condition(table: StoredTable, values: Mapping[str, str]) -> Condition | Non
 
 
 def _chosen(work: UnitOfWork, table: StoredTable, values: Mapping[str, str]) -> list[StoredPartition]:
-    condition = _condition(table, values)
-    if condition is None:
-        raise InvalidInputError(f"Invalid partition key & values; keys {table.ref.key_names}, values {dict(values)}")
+    none = InvalidInputError(f"Invalid partition key & values; keys {table.ref.key_names}, values {dict(values)}")
+    condition = required(_condition(table, values), none)
     chosen = work.partitions.select_stored(table.ref, condition, lock=True)
     if not chosen:
         name = table.ref.name.name

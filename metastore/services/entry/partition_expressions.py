@@ -14,13 +14,14 @@ from metastore.domain.kryo import parse_serialized
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
-from metastore.services.rules.lookup import get_table, get_table_ref
+from metastore.services.rules.lookup import get_table, get_table_ref, required
 from metastore.services.rules.partition_budget import check_partition_budget
 from metastore.services.rules.partition_conditions import by_filter
+from metastore.services.service import Service
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import filter_condition
 from metastore.storage.references import TableRef
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
 # Hive 4 sends one byte for "no filter" where it needs no expression.
@@ -37,11 +38,8 @@ class Selected(NamedTuple):
     has_unknown: bool
 
 
-class PartitionExpressionService:
+class PartitionExpressionService(Service):
     """Rules of reading by expression (Hive's ObjectStore). Names come folded. Every method raises NotFoundError."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def select(self, table: TableName, expression: bytes | None, limit: int | None) -> Selected:
         """Returns those that may satisfy the expression; where they need not, whatever the limit."""
@@ -128,10 +126,8 @@ def _unreadable(table: TableRef, reason: str) -> InvalidInputError:
 
 
 def _required(work: UnitOfWork, table: TableRef, expression: bytes | None) -> Condition:
-    condition = _exact(work, table, expression)
-    if condition is None:
-        raise InvalidInputError(f"An expression without a filter drops no partitions of {table.name}: name them")
-    return condition
+    none = InvalidInputError(f"An expression without a filter drops no partitions of {table.name}: name them")
+    return required(_exact(work, table, expression), none)
 
 
 def _order(table: TableRef, order: str | None) -> list[tuple[int, bool]]:

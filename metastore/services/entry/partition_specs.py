@@ -14,10 +14,10 @@ from metastore.services.rules.partition_conditions import by_filter, by_values
 from metastore.services.rules.partition_grouping import as_list, grouped
 from metastore.services.rules.projections import Tree, like, projected, tree_of
 from metastore.services.rules.tables import is_true
+from metastore.services.service import Service
 from metastore.storage.postgres.sql import Condition, all_of
 from metastore.storage.references import TableRef
 from metastore.storage.repositories.partitions import named
-from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPartitionsFilterSpec,
     GetProjectionsSpec,
@@ -32,11 +32,8 @@ _GROUPING = ("partition.spec.grouping.enabled", "hive.hcatalog.partition.spec.gr
 Specs = list[PartitionSpec] | EncodedList[PartitionSpec]
 
 
-class PartitionSpecService:
+class PartitionSpecService(Service):
     """Rules of partition specs (Hive's HMSHandler). Names come folded. Every method raises NotFoundError."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def select(self, table: TableName, text: str | None, limit: int | None) -> Specs:
         """Returns those that a filter keeps (none: all), grouped where the table says so. Raises InvalidInputError."""

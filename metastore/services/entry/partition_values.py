@@ -10,16 +10,13 @@ from metastore.encoding.binary import EncodedTexts
 from metastore.errors import InvalidInputError, NullError
 from metastore.services.rules.lookup import get_table_ref
 from metastore.services.rules.partition_conditions import by_filter
+from metastore.services.service import Service
 from metastore.storage.queries.filters import scan_condition
 from metastore.storage.references import TableRef
-from metastore.storage.unit_of_work import Store
 
 
-class PartitionValueService:
+class PartitionValueService(Service):
     """Rules of get_partition_values (Hive's ObjectStore.listPartitionValues) and scan_values. Names are folded."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def rows(
         self,

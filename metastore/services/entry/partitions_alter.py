@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain.names import TableName
 from metastore.encoding.redaction import kept_secrets
-from metastore.errors import AlreadyExistsError, InvalidOperationError
+from metastore.errors import InvalidOperationError
 from metastore.services.cascade.buckets import keep_partition_buckets
 from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.columns import forget_columns_of_partitions
@@ -18,7 +18,7 @@ from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_directory
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import admit_descriptors, places_of
-from metastore.services.rules.lookup import get_table
+from metastore.services.rules.lookup import get_table, taken
 from metastore.services.rules.partitions import (
     PartitionRules,
     check_belongs,
@@ -115,10 +115,8 @@ class PartitionAlterService(ChangingService):
         if not values:
             self.alter(table, [new])
             return
-        try:
+        with taken(InvalidOperationError(f"Partition already exists: {table}{list(new.values or ())}")):
             moving = self._journal.attempt(lambda looked: self._rename(table, values, new, looked))
-        except AlreadyExistsError:
-            raise InvalidOperationError(f"Partition already exists: {table}{list(new.values)}") from None
         self._journal.carry_out(moving)
 
     def _rename(self, table: TableName, values: Sequence[str], new: Partition, looked: Looked) -> list[int]:

@@ -12,22 +12,20 @@ from metastore.services.rules.lookup import get_table_ref, missing_table
 from metastore.services.rules.partition_budget import check_partition_budget
 from metastore.services.rules.partition_conditions import by_filter, by_values
 from metastore.services.rules.privileges import Viewer, with_privileges
+from metastore.services.service import Service
 from metastore.storage.references import TableRef
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 _Shown = Callable[[EncodedList[Partition]], EncodedList[Partition]]
 
 
-class PartitionReadService:
+class PartitionReadService(Service):
     """Rules of reading partitions (Hive's HMSHandler, PartitionFilter.g4). Names come folded.
 
     Every method raises NotFoundError for an unknown table; `names`, where it must exist. A `viewer` sees his
     privileges, where the table keeps them by partition.
     """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def get(self, table: TableName, values: Sequence[str], viewer: Viewer | None = None) -> EncodedStruct[Partition]:
         """Reads a partition. Raises NotFoundError, InvalidInputError."""

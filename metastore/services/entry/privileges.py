@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
-from metastore.services.clock import Clock
 from metastore.services.rules.privileges import ObjectName, Wanted, found_targets, grants_of, privilege_set
+from metastore.services.service import ClockedService
 from metastore.storage.repositories.privileges import Grant, Target
-from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     HiveObjectType,
@@ -16,12 +15,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 
 
-class PrivilegeService:
+class PrivilegeService(ClockedService):
     """Rules of privileges (Hive's HMSHandler, ObjectStore)."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
 
     def grant(self, wanted: Sequence[Wanted]) -> None:
         """Grants all of the privileges, or none. Raises NotFoundError, AlreadyExistsError, InvalidObjectError."""

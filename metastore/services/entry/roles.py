@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from metastore.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, NotFoundError
-from metastore.services.clock import Clock
+from metastore.services.rules.lookup import taken
+from metastore.services.service import ClockedService
 from metastore.storage.repositories.roles import PUBLIC
-from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant
 
 ADMIN = "admin"
 
 
-class RoleService:
+class RoleService(ClockedService):
     """Rules of roles (Hive's HMSHandler, ObjectStore). `kind` is a PrincipalType."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
 
     def create(self, role: Role) -> None:
         """Raises AlreadyExistsError, InvalidOperationError (public), InvalidObjectError."""
@@ -24,11 +20,8 @@ class RoleService:
             raise InvalidObjectError("A role needs a name.")
         if role.roleName == PUBLIC:
             raise InvalidOperationError(f"{PUBLIC} role implicitly exists. It can't be created.")
-        try:
-            with self._store.transaction() as work:
-                work.roles.insert(Role(role.roleName, self._clock(), role.ownerName))
-        except AlreadyExistsError:
-            raise AlreadyExistsError(f"Role {role.roleName} already exists.") from None
+        with taken(AlreadyExistsError(f"Role {role.roleName} already exists.")), self._store.transaction() as work:
+            work.roles.insert(Role(role.roleName, self._clock(), role.ownerName))
 
     def drop(self, name: str) -> None:
         """Drops a role with all that was granted to it. One that is not there is no error, as in Hive.
@@ -57,23 +50,21 @@ class RoleService:
         if not principal or kind is None:
             raise InvalidObjectError(f"Role {role} is granted to nobody: give a name and a type of principal.")
         grant.grantTime = self._clock()
-        try:
-            with self._store.transaction() as work:
-                if role not in work.roles.exist([role]):
-                    raise NotFoundError(f"{role} role can not be found.")
-                if kind == PrincipalType.ROLE:
-                    work.roles.lock_hierarchy()
-                    if principal not in work.roles.exist([principal]):
-                        raise NotFoundError(f"Role {principal} does not exist")
-                    if work.roles.is_above(principal, role):
-                        raise InvalidOperationError(
-                            f"Cannot grant role {principal} to {role} as {role} already belongs to the role "
-                            f"{principal}. (no cycles allowed)"
-                        )
-                work.change_privileges()
-                work.roles.grant(grant)
-        except AlreadyExistsError:
-            raise AlreadyExistsError(f"Principal {principal} already has the role {role}") from None
+        exists = AlreadyExistsError(f"Principal {principal} already has the role {role}")
+        with taken(exists), self._store.transaction() as work:
+            if role not in work.roles.exist([role]):
+                raise NotFoundError(f"{role} role can not be found.")
+            if kind == PrincipalType.ROLE:
+                work.roles.lock_hierarchy()
+                if principal not in work.roles.exist([principal]):
+                    raise NotFoundError(f"Role {principal} does not exist")
+                if work.roles.is_above(principal, role):
+                    raise InvalidOperationError(
+                        f"Cannot grant role {principal} to {role} as {role} already belongs to the role "
+                        f"{principal}. (no cycles allowed)"
+                    )
+            work.change_privileges()
+            work.roles.grant(grant)
 
     def revoke(self, role: str, principal: str, kind: int, *, option_only: bool = False) -> None:
         """Takes a role away, or only the right to grant it on. Who does not have it is no error, as in Hive.

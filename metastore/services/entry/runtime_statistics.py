@@ -5,17 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
+from metastore.services.service import Service
 from metastore.storage.repositories.runtime_statistics import RuntimeStatistic
-from metastore.storage.unit_of_work import Store
 
 _KEPT: Final = timedelta(days=3)  # as Hive's metastore.runtime.stats.max.age
 
 
-class RuntimeStatisticsService:
+class RuntimeStatisticsService(Service):
     """Rules of runtime statistics."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def add(self, weight: int, payload: bytes) -> None:
         """Keeps one for three days."""

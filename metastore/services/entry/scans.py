@@ -11,22 +11,19 @@ from metastore.domain.names import TableName, fold
 from metastore.domain.skew import Skew, directories_to_read, pruned_prefixes
 from metastore.domain.skew_places import default_place
 from metastore.errors import ConflictError, InvalidOperationError
-from metastore.services.rules.lookup import missing_table
+from metastore.services.rules.lookup import missing_table, required
 from metastore.services.rules.partition_budget import check_partition_budget
 from metastore.services.rules.tables import VIEW
+from metastore.services.service import Service
 from metastore.storage.queries.filters import scan_condition
 from metastore.storage.references import ScanRow, StoredTable
-from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import ScanBuckets, ScanDirectory, ScanPartition, ScanPlan, ScanStorage
 
 
-class ScanService:
+class ScanService(Service):
     """Law: a plan may keep too much, never too little. Names come folded."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def plan(
         self,
@@ -41,10 +38,7 @@ class ScanService:
         """
         predicate = from_postfix(nodes)
         with self._store.read() as work:
-            found = work.tables.find_scan(table)
-            if found is None:
-                raise missing_table(table)
-            stored, writes = found
+            stored, writes = required(work.tables.find_scan(table), missing_table(table))
             if stored.ref.type == VIEW:
                 raise InvalidOperationError(f"{table} is a view: scan the tables that its text reads")
             if stored.ref.keys:

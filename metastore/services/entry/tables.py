@@ -9,24 +9,24 @@ from metastore.domain.dependencies import drop_order
 from metastore.domain.filters import parse_filter
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
+from metastore.errors import AlreadyExistsError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.dependencies import check_unmarked
 from metastore.services.cascade.dropping import Keeping, drop_with_files
-from metastore.services.clock import Clock
 from metastore.services.files.journal import Journal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
 from metastore.services.rules.indexes import add_index, check_new_index, timed
 from metastore.services.rules.locations import admit_table
-from metastore.services.rules.lookup import get_table
+from metastore.services.rules.lookup import get_home, get_table, taken
 from metastore.services.rules.materialized_views import add_sources
 from metastore.services.rules.privileges import add_privileges
 from metastore.services.rules.replaced_rows import check_newest
 from metastore.services.rules.skew_places import find_places, lacks_places
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
 from metastore.services.rules.transactional import check_new
+from metastore.services.service import Clock
 from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.mapping.layout import decoded_with_id, with_id
 from metastore.storage.queries.filters import table_condition
@@ -81,10 +81,8 @@ class TableService(ChangingService):
                 check_new_index(work, table, timed(index, table.createTime))
             _place(work, table, self._warehouse.roots)
         counting = update_statistics and not table.partitionKeys and not has_statistics(table.parameters)
-        try:
+        with taken(AlreadyExistsError(f"Table {database}.{table.tableName} already exists")):
             self._journal.attempt(lambda _: self._create(copied(table), constraints, counting=counting, index=index))
-        except AlreadyExistsError:
-            raise AlreadyExistsError(f"Table {database}.{table.tableName} already exists") from None
 
     def _create(
         self, table: Table, constraints: Sequence[Constraint], *, counting: bool, index: Index | None = None
@@ -201,9 +199,7 @@ def _place(work: UnitOfWork, table: Table, roots: Roots) -> int:
 
     Raises InvalidObjectError without a database, InvalidInputError for a location where it must not lie.
     """
-    stored = work.databases.find(DatabaseName(table.catName, table.dbName))
-    if stored is None:
-        raise InvalidObjectError(f"database {table.dbName} not found")
+    stored = get_home(work, DatabaseName(table.catName, table.dbName))
     if not is_view(table):
         place = paths.table_location(stored.encoded.decode().locationUri, table.tableName)
         table.sd.location = table.sd.location or place

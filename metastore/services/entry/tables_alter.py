@@ -12,10 +12,8 @@ from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
 from metastore.encoding.redaction import REDACTED, is_secret, kept_secrets
 from metastore.errors import (
-    AlreadyExistsError,
     ConflictError,
     InvalidInputError,
-    InvalidObjectError,
     InvalidOperationError,
 )
 from metastore.services.cascade.acid_tables import follow_rename
@@ -26,19 +24,19 @@ from metastore.services.cascade.dependencies import check_alter, follow_altered
 from metastore.services.cascade.dropping import Keeping, drop_with_files
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
-from metastore.services.clock import Clock
 from metastore.services.files.decisions import Looked, decide_moves, refer
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.open_writes import follow_move, rewrite_partitions
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
-from metastore.services.rules.lookup import lock_tables
+from metastore.services.rules.lookup import get_home, lock_tables, required, taken
 from metastore.services.rules.meta_confs import disallows_type_changes
 from metastore.services.rules.partitions import check_version, updates_statistics
 from metastore.services.rules.table_data import keep_protected
 from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill_statistics, is_true, is_view, normalise
 from metastore.services.rules.transactional import check_changed
+from metastore.services.service import Clock
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
@@ -79,13 +77,11 @@ class TableAlterService(ChangingService):
         database = DatabaseName(name.catalog, fold(new.dbName) or name.database)
         stays = database.table(fold(new.tableName)) == name
         counted = self._count(name, new) if stays and updates_statistics(context) else {}
-        try:
+        text = f"alter is not possible: new table {database}.{fold(new.tableName)} already exists"
+        with taken(InvalidOperationError(text)):
             moving = self._journal.attempt(
                 lambda looked: self._alter(name, database, copy.deepcopy(new), context, cascade, counted, looked)
             )
-        except AlreadyExistsError:
-            text = f"alter is not possible: new table {database}.{fold(new.tableName)} already exists"
-            raise InvalidOperationError(text) from None
         self._journal.carry_out(moving)
 
     def _alter(
@@ -101,9 +97,8 @@ class TableAlterService(ChangingService):
         with self._store.transaction() as work:
             if replaces(context):
                 lock_tables(work, [name, database.table(fold(new.tableName))], "change")
-            stored = work.tables.find(name, lock="change")
-            if stored is None:
-                raise InvalidOperationError(f"alter is not possible: {name} table not found")
+            missing = InvalidOperationError(f"alter is not possible: {name} table not found")
+            stored = required(work.tables.find(name, lock="change"), missing)
             old = stored.encoded.decode()
             check_version(str(name), stored.ref.version, context)
             _check_expected(old, new, context)
@@ -121,7 +116,7 @@ class TableAlterService(ChangingService):
             replacing = renamed and replaces(context)
             there = work.tables.find(database.table(new.tableName), lock="change") if replacing else None
             removing = drop_with_files(work, there, self._keeping, self._warehouse) if there else []
-            move = None if replacing else self._move(work, stored, old, new)
+            move = None if replacing else _move(work, old, new)
             forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
             work.tables.update(stored.ref.id, target, new)
             _follow(work, stored.ref, old, new, move, cascade=cascade)
@@ -164,22 +159,6 @@ class TableAlterService(ChangingService):
         keep_protected(old, new)
         new.parameters.setdefault(DDL_TIME, str(self._clock()))
         return new
-
-    def _move(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table) -> Move | None:
-        """Returns the move of a managed table, if its default place moves with its name; sets the new location."""
-        renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
-        if not renamed or old.tableType != MANAGED or not old.sd.location:
-            return None
-        home = _home(work, stored.ref.name.parent)
-        default = paths.table_location(home, old.tableName)
-        # Where it was overwritten, it lies in a version below.
-        own = paths.before_versions(old.sd.location)
-        if not (paths.same(own, default) and paths.same(new.sd.location, old.sd.location)):
-            return None
-        target = paths.table_location(_home(work, DatabaseName(stored.ref.name.catalog, new.dbName)), new.tableName)
-        move = Move(own, target)
-        relocate(new.sd, move)
-        return move
 
 
 def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:
@@ -229,17 +208,27 @@ def _check_types(old: Table, new: Table) -> None:
 def _target(work: UnitOfWork, table: TableRef, database: DatabaseName) -> int:
     if database == table.name.parent:
         return table.database_id
-    stored = work.databases.find(database)
-    if stored is None:
-        raise InvalidOperationError(f"alter is not possible: database {database} not found")
-    return stored.id
+    missing = InvalidOperationError(f"alter is not possible: database {database} not found")
+    return required(work.databases.find(database), missing).id
 
 
-def _home(work: UnitOfWork, database: DatabaseName) -> str:
-    stored = work.databases.find(database)
-    if stored is None:
-        raise InvalidObjectError(f"database {database} not found")
-    return str(stored.encoded.decode().locationUri)
+def _move(work: UnitOfWork, old: Table, new: Table) -> Move | None:
+    """Returns the move of a managed table, if its default place moves with its name; sets the new location."""
+    renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
+    if not renamed or old.tableType != MANAGED or not old.sd.location:
+        return None
+    # Where it was overwritten, it lies in a version below.
+    own = paths.before_versions(old.sd.location)
+    if not (paths.same(own, _default_place(work, old)) and paths.same(new.sd.location, old.sd.location)):
+        return None
+    move = Move(own, _default_place(work, new))
+    relocate(new.sd, move)
+    return move
+
+
+def _default_place(work: UnitOfWork, table: Table) -> str:
+    home = get_home(work, TableName.of(table).parent).encoded.decode().locationUri
+    return paths.table_location(home, table.tableName)
 
 
 def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Move | None, *, cascade: bool) -> None:

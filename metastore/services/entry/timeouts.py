@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 from typing import Final
 
 from metastore.services.rules.transactions import reap
-from metastore.storage.unit_of_work import Store
+from metastore.services.service import LeasingService
 
 log = logging.getLogger("metastore.timeouts")
 
 _KEPT: Final = 3  # compactions of each object and each way to end, as Hive's metastore.compactor.history.retention.*
 
 
-class TimeoutService:
+class TimeoutService(LeasingService):
     """The background's share of time-outs. Requests do not depend on it: they reap what stands in their way."""
-
-    def __init__(self, store: Store, timeout: timedelta) -> None:
-        self._store = store
-        self._timeout = timeout
 
     def run(self) -> None:
         """Does the work, unless another server is at it."""

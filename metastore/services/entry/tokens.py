@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from metastore.errors import InvalidInputError, NotFoundError
-from metastore.storage.unit_of_work import Store
+from metastore.services.service import Service
 
 
-class TokenService:
+class TokenService(Service):
     """Rules of tokens (Hive's ObjectStore). What is kept is opaque text."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def add(self, identifier: str | None, token: str | None) -> bool:
         """Adds a token; false: the identifier has one, which stays. Raises InvalidInputError without both."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import timedelta
 from typing import Final
 
 from metastore.domain import events
@@ -20,10 +19,11 @@ from metastore.domain.transactions import (
 from metastore.errors import InvalidInputError, InvalidOperationError, TransactionAbortedError
 from metastore.services.rules.lock_requests import check_named, operation_of
 from metastore.services.rules.transactions import abort, not_open, open_ones
+from metastore.services.service import LeasingService
 from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.transaction_writes import Conflict, Written
 from metastore.storage.repositories.transactions import StoredTransaction
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     CommitTxnRequest,
     GetOpenTxnsInfoResponse,
@@ -44,12 +44,8 @@ _COMPACTIONS: Final = (
 _STATES: Final = {OPEN: TxnState.OPEN, ABORTED: TxnState.ABORTED, COMMITTED: TxnState.COMMITTED}
 
 
-class TransactionService:
+class TransactionService(LeasingService):
     """Rules of transactions. `timeout`: how long one lives without a heartbeat."""
-
-    def __init__(self, store: Store, timeout: timedelta) -> None:
-        self._store = store
-        self._timeout = timeout
 
     def open(self, request: OpenTxnRequest) -> list[int]:
         """Opens transactions; returns their ids. Raises InvalidInputError, InvalidOperationError."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 from metastore.domain.names import check_object_name
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
+from metastore.services.rules.lookup import required, taken
 from metastore.services.rules.tables import check_names
-from metastore.storage.unit_of_work import Store
+from metastore.services.service import Service
 from metastore.structs import copied
 from thrift_idl.gen.hive_metastore.ttypes import Type
 
 
-class TypeService:
+class TypeService(Service):
     """Rules of types (Hive's HMSHandler)."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def create(self, new: Type) -> None:
         """Keeps a type as it is written: its fields may be of other named types. Raises AlreadyExistsError,
@@ -25,11 +23,8 @@ class TypeService:
         if any(field is None for field in new.fields or []):
             raise InvalidObjectError(f"Type {new.name} has a field that is null")
         check_names([copied(field) for field in new.fields or []])
-        try:
-            with self._store.transaction() as work:
-                work.types.insert(new)
-        except AlreadyExistsError:
-            raise AlreadyExistsError(f"Type {new.name} already exists") from None
+        with taken(AlreadyExistsError(f"Type {new.name} already exists")), self._store.transaction() as work:
+            work.types.insert(new)
 
     def drop(self, name: str) -> None:
         """Drops a type; as in Hive, one that is not there is dropped already."""
@@ -39,16 +34,9 @@ class TypeService:
     def get(self, name: str) -> EncodedStruct[Type]:
         """Reads a type. Raises NotFoundError."""
         with self._store.read() as work:
-            found = work.types.find(name)
-        if found is None:
-            raise _missing(name)
-        return found
+            return required(work.types.find(name), NotFoundError(f"Type {name} does not exist"))
 
     def select(self, pattern: str | None) -> dict[str, Type]:
         """Returns types by name; `pattern` is a regular expression, None for all."""
         with self._store.read() as work:
             return work.types.select(pattern)
-
-
-def _missing(name: str) -> NotFoundError:
-    return NotFoundError(f"Type {name} does not exist")

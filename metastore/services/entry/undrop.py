@@ -24,6 +24,7 @@ from metastore.services.files.open_writes import follow_move, rewrite_partitions
 from metastore.services.files.put_back import moves_since, only, put_back
 from metastore.services.files.service import FileService
 from metastore.services.rules.events import database_text, table_text
+from metastore.services.rules.lookup import required
 from metastore.services.rules.table_data import data_of, places_of_partition
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE, PARTITIONS, TABLE, Drop
@@ -160,9 +161,8 @@ class UndropService(FileService):
             )
         check_not_given(work.locations.referred(work.file_operations.origins(drop.id)))
         work.drops.restore_database(drop.id)
-        stored = work.databases.find(name)
-        if stored is None:
-            raise NotFoundError(f"catalog {drop.catalog}, of database {name}, is gone")
+        gone = NotFoundError(f"catalog {drop.catalog}, of database {name}, is gone")
+        stored = required(work.databases.find(name), gone)
         work.record(events.create_database(database_text(stored.encoded.decode())))
         hidden = work.drops.hidden(drop.id)
         self._show(work, drop, [table.id for table in hidden], stored.id)
@@ -172,11 +172,8 @@ class UndropService(FileService):
 
     def _table(self, work: UnitOfWork, looked: Looked, drop: Drop, wanted: Wanted) -> tuple[Returned, list[int]]:
         """Returns one table of a database, or a table with its dependents, which were dropped with it."""
-        database = work.databases.find(wanted.table.parent)
-        if database is None:
-            raise NotFoundError(
-                f"database {wanted.table.database} is gone: undrop it first (metastore undrop DATABASE)"
-            )
+        gone = NotFoundError(f"database {wanted.table.database} is gone: undrop it first (metastore undrop DATABASE)")
+        database = required(work.databases.find(wanted.table.parent), gone)
         hidden = work.drops.hidden(drop.id)
         own = next(table.id for table in hidden if table.name == wanted.table.name)
         ids = [own] if drop.kind == DATABASE else [table.id for table in hidden]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Final
 
 from metastore.domain import events
@@ -23,8 +22,10 @@ from metastore.domain.transactions import (
 from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.services.rules.compactions import enqueue
 from metastore.services.rules.lock_requests import check_named, tables_of
+from metastore.services.rules.lookup import required
 from metastore.services.rules.transactions import abort, open_ones
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.services.service import LeasingService
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     CompactionRequest,
@@ -37,12 +38,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 _MOST: Final = 100_000  # aborted write ids that one call may bring
 
 
-class WriteIdService:
+class WriteIdService(LeasingService):
     """Rules of write ids. `timeout`: how long a transaction lives without a heartbeat."""
-
-    def __init__(self, store: Store, timeout: timedelta) -> None:
-        self._store = store
-        self._timeout = timeout
 
     def allocate(self, table: TableName, request: AllocateTableWriteIdsRequest) -> list[TxnToWriteId]:
         """Gives one write id of the table to each transaction; who has one keeps it, unless `reallocate` says
@@ -126,11 +123,8 @@ class WriteIdService:
         if request.writeId is None:
             return now
         writer = work.write_ids.transaction_of(keys[0], request.writeId) if keys else None
-        if writer is None:
-            raise InvalidInputError(
-                f"invalid write id {request.writeId} for table {(request.fullTableNames or [''])[0]}"
-            )
-        return now.of(writer)
+        text = f"invalid write id {request.writeId} for table {(request.fullTableNames or [''])[0]}"
+        return now.of(required(writer, InvalidInputError(text)))
 
 
 def _allocated(work: UnitOfWork, table: TableName, transactions: Sequence[int]) -> list[WriteId]:

@@ -11,19 +11,17 @@ from metastore.errors import ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.open_writes import ended, root_of
 from metastore.services.rules.lookup import get_table
+from metastore.services.service import Service
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.writes import RenamedPath
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 
 _LONGEST_LEASE: Final = 86_400_000  # milliseconds
 
 
-class WriteService:
+class WriteService(Service):
     """Rules of writes. Catalog, database and table names come folded."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def begin(self, table: TableName, lease_millis: int) -> str:
         """Registers a write; its query id.

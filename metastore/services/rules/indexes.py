@@ -8,6 +8,7 @@ from metastore.domain import events
 from metastore.domain.names import TableName, fold, full_name, table_name
 from metastore.encoding.json import encode_json
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError
+from metastore.services.rules.lookup import required
 from metastore.services.rules.tables import DDL_TIME
 from metastore.storage.mapping.descriptors import complete
 from metastore.storage.repositories.indexes import IndexRef
@@ -43,8 +44,7 @@ def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
     of, holder = of_index(index), holder_of_index(index)
     if len(work.indexes.select(of, fold(index.indexName))):
         raise AlreadyExistsError(f"Index already exists: {fold(index.indexName)} of {of}")
-    if work.tables.reference(of) is None:
-        raise InvalidObjectError(_NO_TABLE)
+    required(work.tables.reference(of), InvalidObjectError(_NO_TABLE))
     if holder != TableName.of(table):  # first: of others, nothing is told
         raise InvalidObjectError(
             f"Underlying index table does not exist for the given index: it names {holder}, the table is {table.dbName}"
@@ -64,9 +64,7 @@ def add_index(work: UnitOfWork, table_id: int, index: Index) -> None:
     """Stores an index that is held by the table of this id, and records its event. Raises AlreadyExistsError,
     InvalidObjectError.
     """
-    of = work.tables.find(of_index(index), lock="change")
-    if of is None:
-        raise InvalidObjectError(_NO_TABLE)
+    of = required(work.tables.find(of_index(index), lock="change"), InvalidObjectError(_NO_TABLE))
     stored = copy.deepcopy(index)
     stored.indexName, stored.sd = fold(index.indexName), complete(stored.sd)
     stored.createTime, stored.lastAccessTime = index.createTime or 0, index.lastAccessTime or 0

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.errors import NotFoundError
+from metastore.errors import AlreadyExistsError, InvalidObjectError, MetastoreError, NotFoundError
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.databases import StoredDatabase
 from metastore.storage.repositories.tables import TableLock
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Catalog
 
+T = TypeVar("T")
+
+
+def required(found: T | None, error: MetastoreError) -> T:
+    """Returns what was found. Raises the error where that is nothing."""
+    if found is None:
+        raise error
+    return found
+
+
+@contextmanager
+def taken(error: MetastoreError) -> Iterator[None]:
+    """Raises the error where a name is taken, which the database says of the row alone."""
+    try:
+        yield
+    except AlreadyExistsError:
+        raise error from None
+
 
 def get_catalog(work: UnitOfWork, name: str, *, lock: bool = False) -> Catalog:
     """Reads a catalog; `lock`: nobody else changes or drops it before this transaction ends. Raises NotFoundError."""
-    catalog = work.catalogs.find(name, lock=lock)
-    if catalog is None:
-        raise NotFoundError(f"No catalog {name}")
-    return catalog
+    return required(work.catalogs.find(name, lock=lock), NotFoundError(f"No catalog {name}"))
 
 
 def get_database(work: UnitOfWork, name: DatabaseName, *, lock: bool = False) -> StoredDatabase:
     """Reads a database; `lock`: nobody else changes or drops it before this transaction ends. Raises NotFoundError."""
-    stored = work.databases.find(name, lock=lock)
-    if stored is None:
-        raise missing_database(name)
-    return stored
+    return required(work.databases.find(name, lock=lock), missing_database(name))
+
+
+def get_home(work: UnitOfWork, name: DatabaseName) -> StoredDatabase:
+    """Reads the database in which something is to lie. Raises InvalidObjectError."""
+    return required(work.databases.find(name), InvalidObjectError(f"database {name} not found"))
 
 
 def get_table(work: UnitOfWork, name: TableName, *, lock: TableLock | None = None) -> StoredTable:
