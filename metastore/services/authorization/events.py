@@ -47,9 +47,8 @@ def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[Not
     named = [event for event in events if event.dbName is not None]
     homes = {_database(event) for event in named}
     whole = rights.databases_seen_through(homes)
-    tables = rights.seen_tables_since(
-        _table(event) for event in named if event.tableName and _database(event) not in whole
-    )
+    elsewhere = (event for event in named if event.tableName and _database(event) not in whole)
+    tables = rights.seen_tables_since(map(_table, elsewhere))
     databases = rights.seen_databases(homes)
     catalogs = rights.seen_catalogs(event.catName for event in events if event.dbName is None and event.catName)
 

@@ -11,12 +11,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 
 # Of Hive (StatsSetupConst) and of Spark, which describe the rows and not the table.
 _STATISTICS: Final = frozenset(
-    (
-        "STATS_GENERATED",
-        "STATS_GENERATED_VIA_STATS_TASK",
-        "DO_NOT_UPDATE_STATS",
-        "transient_lastDdlTime",
-    )
+    ("STATS_GENERATED", "STATS_GENERATED_VIA_STATS_TASK", "DO_NOT_UPDATE_STATS", "transient_lastDdlTime")
 )
 _SET_BY_US: Final = (
     "catName",

@@ -13,10 +13,9 @@ def follow_rename(work: UnitOfWork, old: Table, new: Table) -> None:
     before, after = TableName.of(old), TableName.of(new)
     if before == after or not is_true(old.parameters, "transactional"):
         return
-    for kept in (work.write_ids, work.transaction_writes, work.compactions):
-        kept.forget_table(after)
+    forget_table(work, after)
+    for kept in (work.write_ids, work.transaction_writes, work.compactions, work.locks):
         kept.rename_table(before, after)
-    work.locks.rename_table(before, after)
 
 
 def forget_dropped(work: UnitOfWork, table: Table) -> None:

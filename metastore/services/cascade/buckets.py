@@ -36,9 +36,7 @@ def check_bucketing_columns(old: Table, new: Table) -> None:
     Partitions that keep their columns tell it themselves. Lengths and precisions do not matter to the hash.
     Raises InvalidOperationError.
     """
-    before, after = (
-        {fold(col.name): fold(col.type).partition("(")[0] for col in table.sd.cols} for table in (old, new)
-    )
+    before, after = ({fold(c.name): fold(c.type).partition("(")[0] for c in table.sd.cols} for table in (old, new))
     for name in sorted(_columns(old.sd) & _columns(new.sd) & before.keys() & after.keys()):
         if before[name] != after[name]:
             raise InvalidOperationError(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from metastore.domain import table_events
 from metastore.domain.dependencies import BASES, MARK, Column, check_values, view_text
+from metastore.domain.names import TableName
 from metastore.errors import InvalidObjectError, InvalidOperationError
 from metastore.services.rules.events import table_text
 from metastore.services.rules.tables import is_view
@@ -31,19 +32,19 @@ def check_writable(table: Table, what: str) -> None:
     """Raises InvalidOperationError for a view: it has no files. `what` would be done to it."""
     if is_dependent(table):
         raise InvalidOperationError(
-            f"{what}: {_name(table)} is a dependent table and has no data of its own; "
+            f"{what}: {TableName.of(table)} is a dependent table and has no data of its own; "
             f"write to {table.parameters[BASES]}",
             others=table.parameters[BASES].split(","),
         )
     if is_view(table):
-        raise InvalidOperationError(f"{what}: {_name(table)} is a view and has no data of its own")
+        raise InvalidOperationError(f"{what}: {TableName.of(table)} is a view and has no data of its own")
 
 
 def check_unmarked(table: Table) -> None:
     """Raises InvalidObjectError for a table that says that it is dependent and is not."""
     if is_dependent(table):
         raise InvalidObjectError(
-            f"{_name(table)} has the parameter {MARK}, which only CREATE DEPENDENT TABLE gives: leave it out"
+            f"{TableName.of(table)} has the parameter {MARK}, which only CREATE DEPENDENT TABLE gives: leave it out"
         )
 
 
@@ -55,7 +56,7 @@ def follow_added(
         return
     keys = columns_of(table.partitionKeys)
     for value in values:
-        check_values(_name(table), keys, value)
+        check_values(str(TableName.of(table)), keys, value)
     work.dependencies.lock([stored.ref.id])
     current = next(edge.base_id for edge in work.dependencies.upwards([stored.ref.id]) if edge.current)
     work.dependencies.publish(stored.ref, current, ids)
@@ -66,7 +67,7 @@ def follow_renamed(work: UnitOfWork, stored: StoredTable, table: Table, changed:
     """Follows a partition with other values: it depends on the partitions of these, in the table of before."""
     if not is_dependent(table) or changed.id is None:
         return
-    check_values(_name(table), columns_of(table.partitionKeys), changed.partition.values)
+    check_values(str(TableName.of(table)), columns_of(table.partitionKeys), changed.partition.values)
     work.dependencies.lock([stored.ref.id])
     work.dependencies.publish(stored.ref, work.dependencies.bases_of([changed.id])[changed.id], [changed.id])
     rewrite(work, [stored.ref.id])
@@ -113,7 +114,7 @@ def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *
     dependents = _used(work.dependencies.downwards([stored.ref.id], transitive=True))
     if not dependents:
         return
-    name = _name(old)
+    name = str(TableName.of(old))
     if columns_of(old.partitionKeys) != columns_of(new.partitionKeys):
         raise InvalidOperationError(
             f"{name} cannot change the types of its partition columns: {_depend(dependents)} on it"
@@ -161,10 +162,10 @@ def _columns_after(
             there, here = columns_of(others), columns_of(found)
             if lost := [column for column in columns_of(own[id_].sd.cols) if column in there and column not in here]:
                 raise InvalidOperationError(
-                    f"{_name(new)} cannot change its columns: {_name(own[id_])} depends on "
-                    f"{_name(known[edge.base_id])} as well, which has {lost[0].name} {lost[0].type}; "
+                    f"{TableName.of(new)} cannot change its columns: {TableName.of(own[id_])} depends on "
+                    f"{TableName.of(known[edge.base_id])} as well, which has {lost[0].name} {lost[0].type}; "
                     "all that it depends on must have its columns",
-                    others=[_name(own[id_]), _name(known[edge.base_id])],
+                    others=[str(TableName.of(own[id_])), str(TableName.of(known[edge.base_id]))],
                 )
             found = [column for column in found if columns_of([column])[0] in there]
         columns[id_] = found
@@ -195,7 +196,7 @@ def columns_of(fields: Iterable[FieldSchema]) -> list[Column]:
 
 def _check_dependent(old: Table, new: Table) -> None:
     """Refuses of a dependent table all but another name, other parameters and another owner; the rest follows."""
-    name = _name(old)
+    name = str(TableName.of(old))
     if not is_view(new):
         raise InvalidOperationError(f"{name} is a dependent table and cannot become {new.tableType}")
     if _shape(old) != _shape(new):
@@ -227,7 +228,3 @@ def _depend(edges: Sequence[TableEdge]) -> str:
     names = _names(edges)
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return f"{', '.join(names[:5])}{more} {'depends' if len(names) == 1 else 'depend'}"
-
-
-def _name(table: Table) -> str:
-    return f"{table.dbName}.{table.tableName}"

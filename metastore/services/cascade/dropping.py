@@ -10,14 +10,16 @@ from metastore.domain.names import TableName
 from metastore.services.cascade.acid_tables import follow_rename, forget_dropped, forget_table
 from metastore.services.cascade.dependencies import droppable
 from metastore.services.files.decisions import decide_removal
+from metastore.services.files.journal import FileService, Journal
 from metastore.services.rules.events import table_text
 from metastore.services.rules.indexes import check_no_index
 from metastore.services.rules.materialized_views import check_no_views
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
+from metastore.services.service import Clock
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import TABLE
 from metastore.storage.repositories.indexes import IndexRef
-from metastore.storage.unit_of_work import UnitOfWork
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
@@ -49,6 +51,15 @@ class Keeping:
         by = (asking.user, asking.peer) if asking else (None, None)
         table_id = table.ref.id if table else None
         return work.drops.begin(kind, name, self._period, by, table_id=table_id, partitions=partitions)
+
+
+class ChangingService(FileService):
+    """What changes tables and, by the journal, their files: it has the time, and knows how long what goes is kept."""
+
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, keeping: Keeping) -> None:
+        super().__init__(store, journal, warehouse)
+        self._clock = clock
+        self._keeping = keeping
 
 
 def drop_with_files(

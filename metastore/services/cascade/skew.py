@@ -53,12 +53,6 @@ def _says_skew(sd: StorageDescriptor) -> bool:
     return info is not None and bool(info.skewedColNames or info.skewedColValues or info.skewedColValueLocationMaps)
 
 
-def _same_place(old: StorageDescriptor, new: StorageDescriptor) -> bool:
-    return old.location == new.location or bool(
-        old.location and new.location and paths.same(old.location, new.location)
-    )
-
-
 def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
     """Keeps the old skew. Where the whole is moved, the directories of its values move along: whoever has copied it has
     copied them, and those that are not there have no rows. What lies in the new place itself is read in any case
@@ -66,7 +60,7 @@ def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
     """
     new.skewedInfo = copied(old.skewedInfo)
     new.storedAsSubDirectories = old.storedAsSubDirectories
-    if not (old.location and new.location) or _same_place(old, new):
+    if not (old.location and new.location) or paths.same(old.location, new.location):
         return
     places = new.skewedInfo.skewedColValueLocationMaps
     new.skewedInfo.skewedColValueLocationMaps = {

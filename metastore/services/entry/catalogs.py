@@ -7,13 +7,8 @@ from collections.abc import Sequence
 from metastore.domain import events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.json import encode_json
-from metastore.errors import (
-    AlreadyExistsError,
-    InvalidInputError,
-    InvalidObjectError,
-    InvalidOperationError,
-)
-from metastore.services.cascade.changing import ChangingService
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
+from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.decisions import decide_removal
 from metastore.services.files.operations import UNDONE
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database

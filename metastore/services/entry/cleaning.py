@@ -10,9 +10,8 @@ from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
 from metastore.services.files.dead_writes import DeadWriteCleaning
 from metastore.services.files.emptied import cleaned
-from metastore.services.files.journal import Journal
+from metastore.services.files.journal import FileService, Journal
 from metastore.services.files.retired import RetiredCleaning
-from metastore.services.files.service import FileService
 from metastore.services.files.unregistered import UnregisteredCleaning
 from metastore.services.rules.lookup import ids_within
 from metastore.storage.unit_of_work import Store
@@ -39,21 +38,11 @@ class CleaningService(FileService):
             if location.error:
                 log.warning("%s (%s) is left: %s", location.location, location.reason, location.error)
             else:
-                log.info(
-                    "%s (%s): %s files, %s bytes removed",
-                    location.location,
-                    location.reason,
-                    location.files,
-                    location.bytes,
-                )
+                gone = location.location, location.reason, location.files, location.bytes
+                log.info("%s (%s): %s files, %s bytes removed", *gone)
 
     def clean(
-        self,
-        table: TableName,
-        *,
-        dry_run: bool,
-        grace: timedelta | None = None,
-        unregistered: bool = False,
+        self, table: TableName, *, dry_run: bool, grace: timedelta | None = None, unregistered: bool = False
     ) -> CleanResult:
         """Cleans one table, one database, or (no `database`) all catalogs. `dry_run` says what would be removed.
 

@@ -35,10 +35,7 @@ class ColumnStatisticsReadService(Service):
 
     def of_column(self, table: TableName, partition: str | None, column: str, engine: str) -> Analyzed:
         """Reads those of one column of the table, or of a partition. Raises NotFoundError when there are none."""
-        if partition is None:
-            found = self.of_table(table, [column], engine)
-        else:
-            found = next(iter(self.of_partitions(table, [partition], [column], engine).values()), None)
+        found = self._of(table, partition, [column], engine)
         missing = f"Statistics for dbName={table.database}, tableName={table.name}, columnName={column} not available"
         return required(found, NotFoundError(missing))
 
@@ -60,13 +57,17 @@ class ColumnStatisticsReadService(Service):
     def columns(self, table: TableName, partition: str | None, engine: str) -> list[str]:
         """Lists which columns of a table, or of a partition, have statistics; none of what is not there."""
         try:
-            if partition is None:
-                found = self.of_table(table, None, engine)
-            else:
-                found = next(iter(self.of_partitions(table, [partition], None, engine).values()), None)
+            found = self._of(table, partition, None, engine)
         except NotFoundError:
             return []
         return [obj.colName for obj in found.columns.decode()] if found else []
+
+    def _of(
+        self, table: TableName, partition: str | None, columns: Sequence[str] | None, engine: str
+    ) -> Analyzed | None:
+        if partition is None:
+            return self.of_table(table, columns, engine)
+        return next(iter(self.of_partitions(table, [partition], columns, engine).values()), None)
 
 
 def _folded(columns: Sequence[str] | None) -> list[str] | None:

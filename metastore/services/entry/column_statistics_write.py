@@ -31,12 +31,7 @@ class ColumnStatisticsWriteService(ClockedService):
     """
 
     def store_of_table(
-        self,
-        table: TableName,
-        statistics: Sequence[ColumnStatisticsObj],
-        *,
-        engine: str,
-        merge: bool = False,
+        self, table: TableName, statistics: Sequence[ColumnStatisticsObj], *, engine: str, merge: bool = False
     ) -> None:
         """Replaces the statistics of these columns, or merges with them.
 
@@ -74,15 +69,11 @@ class ColumnStatisticsWriteService(ClockedService):
             there = _locked(work, stored.ref, new)
             if merge:
                 old = work.column_statistics.of_partitions(stored.ref.id, list(new), None, engine)
-                new = {
-                    name: _merged(old.get(name), columns, there[name].partition.parameters)
-                    for name, columns in new.items()
-                }
+                marks = {name: one.partition.parameters for name, one in there.items()}
+                new = {name: _merged(old.get(name), columns, marks[name]) for name, columns in new.items()}
             by_id = {there[name].id: list(columns.values()) for name, columns in new.items()}
             work.column_statistics.put(stored.ref.id, by_id, engine, self._clock())
-            states = {
-                name: with_accurate(partition.partition.parameters, new[name]) for name, partition in there.items()
-            }
+            states = {name: with_accurate(one.partition.parameters, new[name]) for name, one in there.items()}
             _update(work, stored.ref, there, states)
 
     def delete(
@@ -118,11 +109,7 @@ def _delete_of_table(work: UnitOfWork, stored: StoredTable, columns: Sequence[st
 
 
 def _delete_of_partitions(
-    work: UnitOfWork,
-    table: TableRef,
-    names: Sequence[str] | None,
-    columns: Sequence[str] | None,
-    engine: str | None,
+    work: UnitOfWork, table: TableRef, names: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None
 ) -> None:
     there = _locked(work, table, names)
     _delete(work, table, [partition.id for partition in there.values()], columns, engine)

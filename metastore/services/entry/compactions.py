@@ -22,10 +22,12 @@ from metastore.domain.transactions import Operation
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.compactions import enqueue
 from metastore.services.rules.lock_requests import check_named
+from metastore.services.rules.lookup import required
 from metastore.services.service import Service
 from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.compactions import StoredCompaction
 from metastore.storage.repositories.transaction_writes import Written
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortCompactionResponseElement,
     CompactionInfoStruct,
@@ -80,9 +82,7 @@ class CompactionService(Service):
         }
         limit = request.limit if (request.limit or 0) > 0 else None
         with self._store.read() as work:
-            return [
-                _element(compaction) for compaction in work.compactions.select(wanted, _order(request.order), limit)
-            ]
+            return [_element(stored) for stored in work.compactions.select(wanted, _order(request.order), limit)]
 
     def next(self, pool: str | None, worker: str | None, version: str | None) -> CompactionInfoStruct | None:
         """Gives the oldest request to a worker, if there is one."""
@@ -94,29 +94,24 @@ class CompactionService(Service):
         """Tells what a worker compacts: up to which write id, in which transaction. Raises NotFoundError."""
         values = {"highest_write_id": info.highestWriteId, "run_as": info.runas, "transaction_id": transaction}
         with self._store.transaction() as work:
-            if not work.compactions.change(info.id or 0, **values):
-                raise _missing(info.id)
+            _change(work, info.id or 0, **values)
             touched = Written(check_named(table), lower_keys(info.partitionname), Operation.COMPACT)
             work.transaction_writes.add(transaction, [touched])
 
     def set_job(self, compaction: int, job: str) -> None:
         """Sets the job that does the work. Raises NotFoundError."""
         with self._store.transaction() as work:
-            if not work.compactions.change(compaction, job=job):
-                raise _missing(compaction)
+            _change(work, compaction, job=job)
 
     def mark_compacted(self, compaction: int) -> None:
         """Notes that the new files are there; the old ones wait for a cleaner. Raises NotFoundError."""
         with self._store.transaction() as work:
-            if not work.compactions.change(compaction, state=READY_FOR_CLEANING, worker=None):
-                raise _missing(compaction)
+            _change(work, compaction, state=READY_FOR_CLEANING, worker=None)
 
     def mark_cleaned(self, compaction: int) -> None:
         """Notes that the old files are gone, with what aborted transactions had written. Raises NotFoundError."""
         with self._store.transaction() as work:
-            ended = work.compactions.end(compaction, SUCCEEDED)
-            if ended is None:
-                raise _missing(compaction)
+            ended = _end(work, compaction, SUCCEEDED)
             if ended.highest_write_id is not None:
                 table = TableName(ended.catalog, ended.database, ended.table)
                 work.transaction_writes.forget_aborted(table, ended.partition, ended.highest_write_id)
@@ -124,19 +119,18 @@ class CompactionService(Service):
     def mark_failed(self, table: TableName, info: CompactionInfoStruct) -> None:
         """Ends a compaction that went wrong; without an id, before it was asked for. Raises NotFoundError."""
         with self._store.transaction() as work:
-            if not info.id:
+            if info.id:
+                _end(work, info.id, FAILED, info.errorMessage)
+            else:
                 kind = CompactionType.MINOR if info.type is None else info.type
                 partition = lower_keys(info.partitionname)
                 check_named(table)
                 work.compactions.record(table, partition, kind, DID_NOT_INITIATE, info.errorMessage)
-            elif work.compactions.end(info.id, FAILED, info.errorMessage) is None:
-                raise _missing(info.id)
 
     def mark_refused(self, info: CompactionInfoStruct) -> None:
         """Notes that the worker would not do it. Raises NotFoundError."""
         with self._store.transaction() as work:
-            if work.compactions.end(info.id or 0, REFUSED, info.errorMessage) is None:
-                raise _missing(info.id)
+            _end(work, info.id or 0, REFUSED, info.errorMessage)
 
     def abort(self, ids: Sequence[int]) -> dict[int, AbortCompactionResponseElement]:
         """Aborts those that no worker has taken; tells of each what came of it."""
@@ -150,12 +144,16 @@ class CompactionService(Service):
         names = [lower_keys(partition) or "" for partition in partitions]
         with self._store.read() as work:
             found = work.compactions.latest(table, names, after)
-        return [
-            CompactionInfoStruct(
-                compaction.id, compaction.database, compaction.table, compaction.partition, compaction.type
-            )
-            for compaction in found
-        ]
+        return [CompactionInfoStruct(one.id, one.database, one.table, one.partition, one.type) for one in found]
+
+
+def _change(work: UnitOfWork, compaction: int, **values: object) -> None:
+    if not work.compactions.change(compaction, **values):
+        raise _missing(compaction)
+
+
+def _end(work: UnitOfWork, compaction: int, state: str, error: str | None = None) -> StoredCompaction:
+    return required(work.compactions.end(compaction, state, error), _missing(compaction))
 
 
 def _missing(compaction: int | None) -> NotFoundError:

@@ -9,16 +9,10 @@ from metastore.domain import events, table_events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.encoding.redaction import kept_secrets
-from metastore.errors import (
-    AlreadyExistsError,
-    InvalidInputError,
-    InvalidObjectError,
-    InvalidOperationError,
-)
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
 from metastore.services.cascade.acid_tables import forget_dropped_database
-from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.dependencies import rewrite
-from metastore.services.cascade.dropping import drop_table
+from metastore.services.cascade.dropping import ChangingService, drop_table
 from metastore.services.files.decisions import decide_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text

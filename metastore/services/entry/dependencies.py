@@ -26,10 +26,7 @@ from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, SerDeIn
 from thrift_idl.gen.metastore.ttypes import Dependencies, PartitionDependency, TableDependency
 
 # What Hive gives to a view.
-_FORMATS = (
-    "org.apache.hadoop.mapred.TextInputFormat",
-    "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
-)
+_FORMATS = ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat")
 ANYBODY = "anonymous"
 """Hive's name of users who have not said theirs."""
 
@@ -102,17 +99,13 @@ class DependencyService(ClockedService):
         there = work.partitions.select_stored(stored.ref, named(names), lock=True)
         missing = sorted(set(names) - {partition.name for partition in there})
         if missing:
-            raise InvalidOperationError(f"{_named_ref(stored.ref)} has no partition {missing[0]}: add it first")
+            raise InvalidOperationError(f"{stored.ref.name} has no partition {missing[0]}: add it first")
         bases = work.dependencies.bases_of([partition.id for partition in there])
-        named_bases = {
-            known.ref.id: _named_ref(known.ref) for known in work.tables.find_ids(sorted(set(bases.values())))
-        }
-        before = befores(
-            [partition._replace(partition=_reading(partition, named_bases[bases[partition.id]])) for partition in there]
-        )
+        known = {of.ref.id: str(of.ref.name) for of in work.tables.find_ids(sorted(set(bases.values())))}
+        before = befores([one._replace(partition=_reading(one, known[bases[one.id]])) for one in there])
         work.partitions_write.update(stored.ref, as_changed(there))
         work.dependencies.publish(stored.ref, base.id, [partition.id for partition in there])
-        read = [partition._replace(partition=_reading(partition, _named_ref(base))) for partition in there]
+        read = [one._replace(partition=_reading(one, str(base.name))) for one in there]
         work.record(*alter_partitions(table_text(table), before, as_changed(read)))
         work.partitions_write.announce()
 
@@ -154,7 +147,7 @@ def _dependent(
 ) -> Table:
     struct = base.encoded.decode()
     own_keys = inherit_keys(
-        str(name), [(key.name, key.type) for key in keys], _named_ref(base.ref), columns_of(struct.partitionKeys)
+        str(name), [(key.name, key.type) for key in keys], str(base.ref.name), columns_of(struct.partitionKeys)
     )
     comments = {key.name: key.comment for key in struct.partitionKeys} | {k.name: k.comment for k in keys if k.comment}
     return Table(
@@ -162,7 +155,7 @@ def _dependent(
         tableName=name.name,
         tableType=VIEW,
         owner=owner or struct.owner or ANYBODY,  # Trino reads a view as its owner, and none without
-        parameters={**parameters, MARK: "true", BASES: _named_ref(base.ref)},
+        parameters={**parameters, MARK: "true", BASES: str(base.ref.name)},
         partitionKeys=[FieldSchema(key.name, key.type, comments.get(key.name)) for key in own_keys],
         sd=StorageDescriptor(
             cols=struct.sd.cols, inputFormat=_FORMATS[0], outputFormat=_FORMATS[1], serdeInfo=SerDeInfo(), numBuckets=-1
@@ -178,7 +171,7 @@ def _reading(stored: StoredPartition, base: str) -> Partition:
 
 
 def _check_base(work: UnitOfWork, dependent: StoredTable, table: Table, base: StoredTable) -> None:
-    name, of, struct = _named_ref(dependent.ref), _named_ref(base.ref), base.encoded.decode()
+    name, of, struct = str(dependent.ref.name), str(base.ref.name), base.encoded.decode()
     upstream = work.dependencies.upwards([base.ref.id], transitive=True)
     check_no_cycle(name, of, [f"{edge.base_database}.{edge.base_table}" for edge in upstream])
     keys = [(key.name, key.type) for key in table.partitionKeys]
@@ -189,7 +182,7 @@ def _check_base(work: UnitOfWork, dependent: StoredTable, table: Table, base: St
 def _spec(table: TableRef, values: Sequence[str]) -> Spec:
     if len(values) > len(table.keys):
         raise InvalidInputError(
-            f"{_named_ref(table)} has {len(table.keys)} partition columns, but {len(values)} values are given"
+            f"{table.name} has {len(table.keys)} partition columns, but {len(values)} values are given"
         )
     if any(value is None for value in values):
         raise InvalidInputError("Partition value cannot be null.")
@@ -223,7 +216,3 @@ def _partition_dependency(edge: PartitionEdge, *, base_partitions: bool) -> Part
         fresh=edge.fresh,
         version=edge.version,
     )
-
-
-def _named_ref(table: TableRef) -> str:
-    return str(table.name)

@@ -8,8 +8,8 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.skew_places import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
 from metastore.services.files.emptied import with_folders
+from metastore.services.files.journal import FileService
 from metastore.services.files.retired import is_visible
-from metastore.services.files.service import FileService
 from metastore.services.files.uses import unused
 from metastore.services.rules.locations import places_of
 from metastore.services.rules.lookup import ids_within

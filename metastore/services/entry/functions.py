@@ -6,12 +6,7 @@ from metastore.domain import events
 from metastore.domain.names import DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.encoding.json import encode_json
-from metastore.errors import (
-    AlreadyExistsError,
-    InvalidObjectError,
-    NotFoundError,
-    NullError,
-)
+from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError, NullError
 from metastore.services.rules.lookup import required, taken
 from metastore.services.service import ClockedService
 from metastore.storage.repositories.functions import StoredFunction

@@ -8,9 +8,9 @@ from metastore.encoding.binary import EncodedList
 from metastore.encoding.json import encode_json
 from metastore.encoding.redaction import kept_secrets
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
-from metastore.services.cascade.changing import ChangingService
-from metastore.services.cascade.dropping import drop_with_files
+from metastore.services.cascade.dropping import ChangingService, drop_with_files
 from metastore.services.rules.indexes import holder_of_index, of_index, timed
+from metastore.services.rules.lookup import required
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import copied
 from thrift_idl.gen.hive_metastore.ttypes import Index
@@ -22,7 +22,7 @@ class IndexService(ChangingService):
     def get(self, table: TableName, name: str) -> Index:
         """Reads an index. Raises NotFoundError."""
         with self._store.read() as work:
-            return _get(work, table, name)
+            return required(next(iter(work.indexes.select(table, name).decode()), None), _missing(table, name))
 
     def select(self, table: TableName) -> EncodedList[Index]:
         """Lists the indexes of a table; none of one that is not there (as Hive does)."""
@@ -68,13 +68,6 @@ class IndexService(ChangingService):
             return drop_with_files(
                 work, holder, self._keeping, self._warehouse, delete_data=delete_data, with_its_index=True
             )
-
-
-def _get(work: UnitOfWork, table: TableName, name: str) -> Index:
-    found = work.indexes.select(table, name).decode()
-    if not found:
-        raise _missing(table, name)
-    return found[0]
 
 
 def _missing(table: TableName, name: str) -> NotFoundError:

@@ -63,10 +63,7 @@ class NotificationService:
         return count if limit is None else min(count, limit)
 
     def fire(
-        self,
-        table: TableName,
-        places: Sequence[Sequence[str] | None],
-        data: FireEventRequestData | None,
+        self, table: TableName, places: Sequence[Sequence[str] | None], data: FireEventRequestData | None
     ) -> list[int]:
         """Logs what a client has written, or wants others to read again; returns the numbers of the events.
 
@@ -83,10 +80,8 @@ class NotificationService:
                 events = [table_events.reload(whole, partition, refresh=refresh) for partition in partitions]
             else:
                 partitions = _partitions(work, stored, [place for place, _ in inserts])
-                events = [
-                    _insert(whole, partition, insert)
-                    for partition, (_, insert) in zip(partitions, inserts, strict=True)
-                ]
+                written = zip(partitions, [insert for _, insert in inserts], strict=True)
+                events = [_insert(whole, *one) for one in written]
             return work.notifications.append(*events)
 
     def add_writes(self, table: TableName, requests: Sequence[WriteNotificationLogRequest]) -> None:
@@ -149,9 +144,7 @@ def _partitions(
     keys = table.ref.key_names
     names = [checked_name(keys, values) if values else None for values in places]
     stored = work.partitions.select_stored(table.ref, named([name for name in names if name]))
-    texts: dict[str | None, PartitionText | None] = {
-        partition.name: partition_text(partition.partition) for partition in stored
-    }
+    texts: dict[str | None, PartitionText | None] = {one.name: partition_text(one.partition) for one in stored}
     texts[None] = None
     missing = next((name for name in names if name not in texts), None)
     if missing is not None:

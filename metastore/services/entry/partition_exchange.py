@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from metastore.domain import table_events
 from metastore.domain.names import TableName, fold
 from metastore.errors import InvalidInputError
-from metastore.services.cascade.dependencies import check_writable
+from metastore.services.cascade.dependencies import check_writable, columns_of
 from metastore.services.files.decisions import Looked, decide_moves
+from metastore.services.files.journal import FileService
 from metastore.services.files.moves import Move, relocate
-from metastore.services.files.service import FileService
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.lookup import lock_tables, required, taken
 from metastore.services.rules.table_data import check_unprotected
@@ -21,7 +21,7 @@ from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, Table
+from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
 
 class PartitionExchangeService(FileService):
@@ -79,10 +79,9 @@ class PartitionExchangeService(FileService):
             condition = _condition(table, values) if table else None
             found = work.partitions.select_stored(table.ref, condition) if table and condition else []
         for partition in found:
-            if partition.partition.sd.location and self._warehouse.is_missing(partition.partition.sd.location):
-                raise InvalidInputError(
-                    f"The directory of partition {partition.name} is missing: {partition.partition.sd.location}"
-                )
+            place = partition.partition.sd.location
+            if place and self._warehouse.is_missing(place):
+                raise InvalidInputError(f"The directory of partition {partition.name} is missing: {place}")
 
 
 def _tables(work: UnitOfWork, source: TableName, target: TableName) -> tuple[StoredTable, StoredTable]:
@@ -118,14 +117,9 @@ def _chosen(work: UnitOfWork, table: StoredTable, values: Mapping[str, str]) -> 
 
 
 def _check_columns(source: Table, target: Table) -> None:
-    if _columns(source.sd.cols) != _columns(target.sd.cols) or _columns(source.partitionKeys) != _columns(
-        target.partitionKeys
-    ):
+    own, others = ((columns_of(one.sd.cols), columns_of(one.partitionKeys)) for one in (source, target))
+    if own != others:
         raise InvalidInputError("The tables have different schemas. Their partitions cannot be exchanged.")
-
-
-def _columns(columns: Sequence[FieldSchema]) -> list[tuple[str, str]]:
-    return [(column.name, column.type) for column in columns]
 
 
 def _successor(stored: StoredPartition, source: Table, target: Table) -> Partition:

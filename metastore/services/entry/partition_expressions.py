@@ -15,8 +15,7 @@ from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.lookup import get_table, get_table_ref, required
-from metastore.services.rules.partition_budget import check_partition_budget
-from metastore.services.rules.partition_conditions import by_filter
+from metastore.services.rules.partition_conditions import by_filter, select_affordable
 from metastore.services.service import Service
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import filter_condition
@@ -50,8 +49,7 @@ class PartitionExpressionService(Service):
             except InvalidInputError:
                 judged = _Judged(None, is_exact=False)
             within = limit if judged.is_exact else None
-            check_partition_budget(work, stored.ref, judged.condition, within)
-            chosen = work.partitions.select(stored.ref, judged.condition, within)
+            chosen = select_affordable(work, stored.ref, judged.condition, within)
         return Selected(stored.encoded.decode(), chosen, not judged.is_exact)
 
     def names(self, table: TableName, expression: bytes | None, order: str | None, limit: int | None) -> list[str]:

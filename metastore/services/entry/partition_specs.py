@@ -9,8 +9,7 @@ from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList, decode
 from metastore.errors import InvalidInputError
 from metastore.services.rules.lookup import get_table
-from metastore.services.rules.partition_budget import check_partition_budget
-from metastore.services.rules.partition_conditions import by_filter, by_values
+from metastore.services.rules.partition_conditions import by_filter, by_values, select_affordable
 from metastore.services.rules.partition_grouping import as_list, grouped
 from metastore.services.rules.projections import Tree, like, projected, tree_of
 from metastore.services.rules.tables import is_true
@@ -43,10 +42,7 @@ class PartitionSpecService(Service):
         return as_list(struct, chosen)
 
     def select_parts(
-        self,
-        table: TableName,
-        projection: GetProjectionsSpec | None,
-        filters: GetPartitionsFilterSpec | None,
+        self, table: TableName, projection: GetProjectionsSpec | None, filters: GetPartitionsFilterSpec | None
     ) -> list[PartitionSpec]:
         """Returns only some fields and parameters of the partitions that the filters want. Raises InvalidInputError."""
         part = _Projection(projection)
@@ -54,16 +50,11 @@ class PartitionSpecService(Service):
         return grouped(struct, [(part.shape(shape), part.of(partition)) for shape, partition in shaped(chosen)])
 
     def _read(
-        self,
-        table: TableName,
-        condition: Callable[[TableRef], Condition | None],
-        limit: int | None,
+        self, table: TableName, condition: Callable[[TableRef], Condition | None], limit: int | None
     ) -> tuple[Table, EncodedList[Partition]]:
         with self._store.read() as work:
             stored = get_table(work, table)
-            wanted = condition(stored.ref)
-            check_partition_budget(work, stored.ref, wanted, limit)
-            chosen = work.partitions.select(stored.ref, wanted, limit)
+            chosen = select_affordable(work, stored.ref, condition(stored.ref), limit)
         return stored.encoded.decode(), chosen
 
 

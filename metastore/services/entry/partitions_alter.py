@@ -8,9 +8,9 @@ from metastore.domain.names import TableName
 from metastore.encoding.redaction import kept_secrets
 from metastore.errors import InvalidOperationError
 from metastore.services.cascade.buckets import keep_partition_buckets
-from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.columns import forget_columns_of_partitions
 from metastore.services.cascade.dependencies import follow_renamed
+from metastore.services.cascade.dropping import ChangingService
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
 from metastore.services.files.decisions import Looked, UnseenError, decide_moves, refer
@@ -42,12 +42,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 class PartitionAlterService(ChangingService):
     """Rules of ALTER PARTITION (Hive's HMSHandler). Names of their table come folded."""
 
-    def alter(
-        self,
-        table: TableName,
-        new: Sequence[Partition],
-        context: Mapping[str, str] | None = None,
-    ) -> None:
+    def alter(self, table: TableName, new: Sequence[Partition], context: Mapping[str, str] | None = None) -> None:
         """Replaces all of the partitions, found by their values, or none. `context` holds the client's properties.
 
         Raises InvalidOperationError when one is missing, InvalidInputError for wrong values or one partition twice.
@@ -75,9 +70,7 @@ class PartitionAlterService(ChangingService):
             for partition in new:
                 check_belongs(rules.table, partition)
             names = [rules.name(partition.values) for partition in new]
-            there = {
-                before.name: before for before in work.partitions.select_stored(stored.ref, named(names), lock=True)
-            }
+            there = {one.name: one for one in work.partitions.select_stored(stored.ref, named(names), lock=True)}
             missing = sorted(set(names) - there.keys())
             if missing:
                 raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")

@@ -9,8 +9,7 @@ from metastore.domain.partition_names import checked_name, partition_name, value
 from metastore.encoding.binary import EncodedList, EncodedStruct, EncodedTexts
 from metastore.errors import InvalidObjectError, NotFoundError
 from metastore.services.rules.lookup import get_table_ref, missing_table
-from metastore.services.rules.partition_budget import check_partition_budget
-from metastore.services.rules.partition_conditions import by_filter, by_values
+from metastore.services.rules.partition_conditions import by_filter, by_values, select_affordable
 from metastore.services.rules.privileges import Viewer, with_privileges
 from metastore.services.service import Service
 from metastore.storage.references import TableRef
@@ -45,8 +44,7 @@ class PartitionReadService(Service):
     def select(self, table: TableName, limit: int | None, viewer: Viewer | None = None) -> EncodedList[Partition]:
         with self._store.read() as work:
             reference, shown = _seen(work, table, viewer)
-            check_partition_budget(work, reference, None, limit)
-            return shown(work.partitions.select(reference, None, limit))
+            return shown(select_affordable(work, reference, None, limit))
 
     def select_by_names(
         self, table: TableName, names: Sequence[str], viewer: Viewer | None = None
@@ -62,17 +60,13 @@ class PartitionReadService(Service):
         """Reads partitions; `values`: of the first keys, "" for any. Raises InvalidInputError for none or too many."""
         with self._store.read() as work:
             reference, shown = _seen(work, table, viewer)
-            condition = by_values(reference, values)
-            check_partition_budget(work, reference, condition, limit)
-            return shown(work.partitions.select(reference, condition, limit))
+            return shown(select_affordable(work, reference, by_values(reference, values), limit))
 
     def select_by_filter(self, table: TableName, text: str | None, limit: int | None) -> EncodedList[Partition]:
         """Reads partitions; `text` in Hive's filter grammar; none is all. Raises InvalidInputError."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
-            condition = by_filter(reference, text)
-            check_partition_budget(work, reference, condition, limit)
-            return work.partitions.select(reference, condition, limit)
+            return select_affordable(work, reference, by_filter(reference, text), limit)
 
     def count_by_filter(self, table: TableName, text: str | None) -> int:
         """Counts partitions. Raises InvalidInputError."""

@@ -11,8 +11,8 @@ from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
-from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.dependencies import follow_added, follow_dropped, is_dependent
+from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.decisions import InTheWayError, decide_removal
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.retirement import replaced_by
@@ -49,10 +49,7 @@ class PartitionWriteService(ChangingService):
             AlreadyExistsError: one is there, and not `if_not_exists`.
             InvalidInputError: wrong values, or one partition twice.
         """
-        given = [
-            (partition, partition.sd, partition.sd and partition.sd.location, dict(partition.parameters or {}))
-            for partition in new
-        ]
+        given = [(one, one.sd, one.sd and one.sd.location, dict(one.parameters or {})) for one in new]
 
         def action(_: object) -> list[Partition]:
             for partition, sd, location, parameters in given:  # as they came, whatever an attempt has made of them
@@ -98,10 +95,10 @@ class PartitionWriteService(ChangingService):
         struct = stored.encoded.decode()
         rules, now = PartitionRules(struct), self._clock()
         adding = [rules.prepare(partition, now) for partition in new]
-        admit_descriptors(self._warehouse.roots, struct, [named_partition.partition.sd for named_partition in adding])
+        admit_descriptors(self._warehouse.roots, struct, [one.partition.sd for one in adding])
         check_distinct(adding)
         there = _there(work, stored, adding) if if_not_exists else ()
-        return [named_partition for named_partition in adding if named_partition.name not in there]
+        return [one for one in adding if one.name not in there]
 
     def append(self, table: TableName, values: Sequence[str] | None = None, name: str | None = None) -> Partition:
         """Adds the partition of these values, or this name, with all that it has from its table.
@@ -141,13 +138,7 @@ class PartitionWriteService(ChangingService):
         self.drop_by_names(table, [checked_name(keys, values)], delete_data=delete_data, purge=purge)
 
     def drop_by_names(
-        self,
-        table: TableName,
-        names: Sequence[str],
-        *,
-        delete_data: bool,
-        if_exists: bool = False,
-        purge: bool = False,
+        self, table: TableName, names: Sequence[str], *, delete_data: bool, if_exists: bool = False, purge: bool = False
     ) -> EncodedList[Partition]:
         """Drops all of the named partitions, or none; their data goes after the commit.
 
@@ -176,9 +167,7 @@ class PartitionWriteService(ChangingService):
             removing: list[int] = []
             if delete_data and owns_data(struct):
                 partitions = dropped.encoded.decode()
-                doomed = [
-                    place for partition in partitions for place in places_of_partition(partition, struct.sd.location)
-                ]
+                doomed = [place for one in partitions for place in places_of_partition(one, struct.sd.location)]
                 of, root = stored.ref.id, root_of(stored)
                 replaced = replaced_by(work, stored, dropped.names)
                 removing = decide_removal(work, self._warehouse, replaced, table_id=of, root=root)

@@ -8,11 +8,7 @@ from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjec
 from metastore.services.rules.privileges import ObjectName, Wanted, found_targets, grants_of, privilege_set
 from metastore.services.service import ClockedService
 from metastore.storage.repositories.privileges import Grant, Target
-from thrift_idl.gen.hive_metastore.ttypes import (
-    HiveObjectPrivilege,
-    HiveObjectType,
-    PrincipalPrivilegeSet,
-)
+from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalPrivilegeSet
 
 
 class PrivilegeService(ClockedService):

@@ -10,8 +10,8 @@ from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS, is_count
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
-from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.dependencies import check_writable
+from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.decisions import refer
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.retirement import replaced_places, retire
@@ -102,10 +102,7 @@ class PublishingService(ChangingService):
     ) -> tuple[PublishResult, int | None]:
         rules = PartitionRules(table)
         names = [rules.name(entry.values) for entry in entries]
-        there = {
-            partition.name: partition
-            for partition in work.partitions.select_stored(stored.ref, named(names), lock=True)
-        }
+        there = {one.name: one for one in work.partitions.select_stored(stored.ref, named(names), lock=True)}
         before = befores(list(there.values()))
         kept = {place for partition in there.values() for place in places_of(partition.partition.sd)}
         replaced: list[str] = []
@@ -185,9 +182,7 @@ def _check_layout(table: Table, seen: FileLayout | None) -> None:
 def _check_complete(entry: PublishPartition) -> None:
     if None in (entry.values, entry.mode, entry.location, entry.skewedLocations):
         raise InvalidInputError("An entry of publish lacks its values, its mode, its location or its skewed locations")
-    if any(
-        skewed_location.value is None or skewed_location.location is None for skewed_location in entry.skewedLocations
-    ):
+    if any(None in (skewed.value, skewed.location) for skewed in entry.skewedLocations):
         raise InvalidInputError("A skewed location of publish lacks its value or its location")
 
 
@@ -216,10 +211,8 @@ def _appended(old: StoredPartition, entry: PublishPartition) -> Partition:
 def _merge(sd: StorageDescriptor, parameters: dict[str, str], entry: PublishPartition) -> None:
     """Adds what an append brought."""
     info = sd.skewedInfo
-    if entry.skewedColNames is not None and (entry.skewedColNames, entry.skewedColValues) != (
-        info.skewedColNames,
-        info.skewedColValues,
-    ):
+    seen = entry.skewedColNames, entry.skewedColValues
+    if seen[0] is not None and seen != (info.skewedColNames, info.skewedColValues):
         raise ConflictError("the skew of what is appended to is not the one that the files were written by; try again")
     info.skewedColValueLocationMaps |= _locations(entry)
     _forget_counts(parameters)
@@ -253,13 +246,11 @@ def _place(sd: StorageDescriptor, entry: PublishPartition) -> None:
 
 
 def _locations(entry: PublishPartition) -> dict[tuple[str, ...], str]:
-    return {tuple(skewed_location.value): skewed_location.location for skewed_location in entry.skewedLocations}
+    return {tuple(skewed.value): skewed.location for skewed in entry.skewedLocations}
 
 
 def _places(entries: Sequence[PublishPartition]) -> list[str]:
-    return [
-        place for entry in entries for place in (entry.location, *(skew.location for skew in entry.skewedLocations))
-    ]
+    return [place for one in entries for place in (one.location, *(skew.location for skew in one.skewedLocations))]
 
 
 def _sum(old: str, new: str) -> str:

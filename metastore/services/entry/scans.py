@@ -12,7 +12,7 @@ from metastore.domain.skew import Skew, directories_to_read, pruned_prefixes
 from metastore.domain.skew_places import default_place
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.rules.lookup import missing_table, required
-from metastore.services.rules.partition_budget import check_partition_budget
+from metastore.services.rules.partition_conditions import check_partition_budget
 from metastore.services.rules.tables import VIEW
 from metastore.services.service import Service
 from metastore.storage.queries.filters import scan_condition
@@ -25,13 +25,7 @@ from thrift_idl.gen.metastore.ttypes import ScanBuckets, ScanDirectory, ScanPart
 class ScanService(Service):
     """Law: a plan may keep too much, never too little. Names come folded."""
 
-    def plan(
-        self,
-        table: TableName,
-        nodes: Sequence[PostfixNode],
-        *,
-        state: str | None = None,
-    ) -> ScanPlan:
+    def plan(self, table: TableName, nodes: Sequence[PostfixNode], *, state: str | None = None) -> ScanPlan:
         """Returns what must be read. Raises NotFoundError, InvalidInputError for a malformed predicate.
 
         ConflictError where the list of partitions is not in that state any more.

@@ -11,9 +11,8 @@ from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.dependencies import check_unmarked
-from metastore.services.cascade.dropping import Keeping, drop_with_files
+from metastore.services.cascade.dropping import ChangingService, Keeping, drop_with_files
 from metastore.services.files.journal import Journal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text

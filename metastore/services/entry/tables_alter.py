@@ -11,17 +11,12 @@ from metastore.domain.renaming import replaces
 from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
 from metastore.encoding.redaction import REDACTED, is_secret, kept_secrets
-from metastore.errors import (
-    ConflictError,
-    InvalidInputError,
-    InvalidOperationError,
-)
+from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError
 from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.buckets import check_bucketing_columns, keep_table_order
-from metastore.services.cascade.changing import ChangingService
 from metastore.services.cascade.columns import forget_columns_of_table
 from metastore.services.cascade.dependencies import check_alter, follow_altered
-from metastore.services.cascade.dropping import Keeping, drop_with_files
+from metastore.services.cascade.dropping import ChangingService, Keeping, drop_with_files
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.files.decisions import Looked, decide_moves, refer
@@ -37,7 +32,7 @@ from metastore.services.rules.table_data import keep_protected
 from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill_statistics, is_true, is_view, normalise
 from metastore.services.rules.transactional import check_changed
 from metastore.services.service import Clock
-from metastore.storage.references import StoredTable, TableRef
+from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
@@ -193,11 +188,8 @@ def _check_types(old: Table, new: Table) -> None:
         return
     if _merely_drops(old, new):
         return
-    changed = [
-        after.name
-        for before, after in zip(old.sd.cols, new.sd.cols, strict=False)
-        if not can_change(before.type, after.type)
-    ]
+    pairs = zip(old.sd.cols, new.sd.cols, strict=False)
+    changed = [after.name for before, after in pairs if not can_change(before.type, after.type)]
     if changed:
         raise InvalidOperationError(
             "The following columns have types incompatible with the existing columns in their respective positions :\n"

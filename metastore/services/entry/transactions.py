@@ -7,15 +7,7 @@ from typing import Final
 
 from metastore.domain import events
 from metastore.domain.names import TableName
-from metastore.domain.transactions import (
-    ABORTED,
-    COMMITTED,
-    LARGEST_SEED,
-    OPEN,
-    Operation,
-    TransactionType,
-    bit_set,
-)
+from metastore.domain.transactions import ABORTED, COMMITTED, LARGEST_SEED, OPEN, Operation, TransactionType, bit_set
 from metastore.errors import InvalidInputError, InvalidOperationError, TransactionAbortedError
 from metastore.services.rules.lock_requests import check_named, operation_of
 from metastore.services.rules.transactions import abort, not_open, open_ones
@@ -36,11 +28,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 _BATCH: Final = 1000  # Hive's hive.txn.max.open.batch: who asks for more gets so many
 _RANGE: Final = 100_000
-_COMPACTIONS: Final = (
-    TransactionType.COMPACTION,
-    TransactionType.REBALANCE_COMPACTION,
-    TransactionType.SOFT_DELETE,
-)
+_COMPACTIONS: Final = (TransactionType.COMPACTION, TransactionType.REBALANCE_COMPACTION, TransactionType.SOFT_DELETE)
 _STATES: Final = {OPEN: TxnState.OPEN, ABORTED: TxnState.ABORTED, COMMITTED: TxnState.COMMITTED}
 
 
@@ -130,11 +118,7 @@ class TransactionService(LeasingService):
         return HeartbeatTxnRangeResponse(aborted, set(range(first, last + 1)) - standing)
 
     def add_partitions(
-        self,
-        table: TableName,
-        transaction: int,
-        partitions: Iterable[str],
-        operation: int | None,
+        self, table: TableName, transaction: int, partitions: Iterable[str], operation: int | None
     ) -> None:
         """Tells which partitions the transaction writes. Raises InvalidInputError, TransactionNotFoundError,
         TransactionAbortedError."""

@@ -9,8 +9,8 @@ from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE, COUNTS
 from metastore.domain.events import Event
 from metastore.domain.names import TableName
-from metastore.errors import InvalidOperationError, UnavailableError
-from metastore.services.cascade.changing import ChangingService
+from metastore.errors import InvalidOperationError
+from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.decisions import UnseenError, decide_truncation
 from metastore.services.files.emptied import OWN_DIRECTORIES
 from metastore.services.rules.events import alter_partitions, befores, table_text
@@ -49,9 +49,7 @@ class TruncationService(ChangingService):
             inside.update({place: self._inside(place) for place in places})
 
         action = partial(self._truncate, name, partitions, inside if delete_data else None, purge)
-        removing = self._journal.attempt(action, look)
-        if failed := self._journal.carry_out(removing):
-            raise UnavailableError(next(iter(failed.values())).error)
+        self._finish(self._journal.attempt(action, look))
 
     def _truncate(
         self,
@@ -87,7 +85,8 @@ class TruncationService(ChangingService):
     def _inside(self, place: str) -> list[str]:
         """Lists what lies in there, but for what writers have: they publish, or fail, as if they came later."""
         files, folders = self._warehouse.children(place)
-        return [paths.canonical(text) for text in [*(file.location for file in files), *folders] if not _is_own(text)]
+        there = [*(file.location for file in files), *folders]
+        return [paths.canonical(text) for text in there if paths.name(text) not in OWN_DIRECTORIES]
 
     def _check_alone(
         self, work: UnitOfWork, stored: StoredTable, places: Sequence[str], partition_ids: Sequence[int] | None
@@ -122,10 +121,6 @@ class TruncationService(ChangingService):
 def _chosen(work: UnitOfWork, stored: StoredTable, names: Sequence[str] | None) -> list[StoredPartition]:
     """Returns the named partitions (None: all). As in Hive, those that are not there are passed over."""
     return work.partitions.select_stored(stored.ref, None if names is None else named(names), lock=True)
-
-
-def _is_own(location: str) -> bool:
-    return paths.name(location) in OWN_DIRECTORIES
 
 
 def _empty(owner: Table | Partition) -> None:

@@ -9,20 +9,14 @@ from typing import NamedTuple
 from metastore.domain import events, table_events
 from metastore.domain.names import DatabaseName, TableName, check_object_name
 from metastore.domain.replaced_mark import REPLACED
-from metastore.errors import (
-    AlreadyExistsError,
-    InvalidInputError,
-    InvalidOperationError,
-    MetastoreError,
-    NotFoundError,
-)
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError, MetastoreError, NotFoundError
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import follow_return, forget_hidden
 from metastore.services.files.decisions import Looked, check_not_given, decide_return
+from metastore.services.files.journal import FileService
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_move, rewrite_partitions
 from metastore.services.files.put_back import moves_since, only, put_back
-from metastore.services.files.service import FileService
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import required
 from metastore.services.rules.table_data import data_of, places_of_partition

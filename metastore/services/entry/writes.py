@@ -76,11 +76,7 @@ def _granted(work: UnitOfWork, query_id: str, wanted: Sequence[str], root: str) 
     # The table's root, and what that lies in, are above all of its locations.
     above = {text: set(paths.ancestors(text)) - {root, *paths.ancestors(root)} for text in new}
     places = new.union(*above.values())
-    uses = (
-        work.locations.referred(places),
-        work.locations.written(places, query_id),
-        work.locations.retired(places),
-    )
+    uses = (work.locations.referred(places), work.locations.written(places, query_id), work.locations.retired(places))
     free = {
         text
         for text in new

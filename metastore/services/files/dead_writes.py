@@ -13,8 +13,8 @@ from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidOperationError, MetastoreError
 from metastore.services.files.decisions import decide_cleaning
 from metastore.services.files.emptied import OWN_DIRECTORIES, cleaned, with_empty_parents, with_folders
+from metastore.services.files.journal import FileService
 from metastore.services.files.operations import DROPPED
-from metastore.services.files.service import FileService
 from metastore.storage.repositories.dead_writes import DeadWrite
 from metastore.storage.repositories.file_operations import NewOperation
 from metastore.warehouse import paths
@@ -99,7 +99,7 @@ class DeadWriteCleaning(FileService):
         files = {}
         for place in dict.fromkeys(shared):
             found = self._warehouse.files(place)
-            files[place] = [found_file for found_file in found if holds(paths.name(found_file.location), dead.query_id)]
+            files[place] = [file for file in found if holds(paths.name(file.location), dead.query_id)]
             target = dict(away).get(place)
             if target and len(files[place]) < len(found):
                 raise InvalidOperationError(
@@ -145,11 +145,8 @@ def _told(dead: DeadWrite, remains: Remains) -> list[CleanedLocation]:
 
 def _renamed_away(dead: DeadWrite) -> list[tuple[str, str]]:
     """Renames of what was others', to where only this write has something."""
-    return [
-        rename
-        for rename in dead.renames
-        if names_write(rename[1], dead.query_id) and not names_write(rename[0], dead.query_id)
-    ]
+    own = {text for rename in dead.renames for text in rename if names_write(text, dead.query_id)}
+    return [(source, target) for source, target in dead.renames if target in own and source not in own]
 
 
 def _shared(dead: DeadWrite) -> list[str]:

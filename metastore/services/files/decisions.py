@@ -113,21 +113,15 @@ def decide_return(
     away = work.file_operations.of_drop(drop_id)
     if late := [operation.id for operation in away if operation.origin is None]:
         raise InTheWayError(late)
-    origins = {operation.id: operation.origin or "" for operation in away}
-    back = {
-        operation.id: Move(operation.location, to)
-        for operation in away
-        if (to := place(origins[operation.id])) is not None
-    }
+    origins = {one.id: one.origin or "" for one in away}
+    back = {one.id: Move(one.location, to) for one in away if (to := place(origins[one.id])) is not None}
     places = [move.target for move in back.values()]
     work.file_operations.alone()
     if table_id is not None:
         check_not_given(work.locations.others(places, table_id, None))
     if work.file_operations.being_made(places):
         raise InTheWayError
-    looked.require(
-        [move for operation in away if operation.id in back for move in _moves(operation, back[operation.id])]
-    )
+    looked.require([move for one in away if one.id in back for move in _moves(one, back[one.id])])
     refer(work, places)
     work.file_operations.release(drop_id, [origins[number] for number in back])
     return work.file_operations.take_back({number: move.target for number, move in back.items()})

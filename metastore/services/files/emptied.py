@@ -27,12 +27,6 @@ def with_folders(warehouse: Warehouse, place: str) -> list[str]:
 
 def with_empty_parents(places: Iterable[str], root: str) -> list[str]:
     """Returns the places and what lies over them, below `root`, where the table lies."""
-    staying = {
-        paths.canonical(text) for text in (root, *(paths.join(root, directory) for directory in OWN_DIRECTORIES))
-    }
-    found = (above for place in places for above in (place, *paths.ancestors(place)))
-    return [
-        place
-        for place in dict.fromkeys(map(paths.canonical, found))
-        if place not in staying and paths.is_below(place, root)
-    ]
+    staying = {paths.canonical(text) for text in (root, *(paths.join(root, name) for name in OWN_DIRECTORIES))}
+    found = (paths.canonical(above) for place in places for above in (place, *paths.ancestors(place)))
+    return [text for text in dict.fromkeys(found) if text not in staying and paths.is_below(text, root)]

@@ -20,10 +20,12 @@ from metastore.errors import (
     InvalidInputError,
     InvalidOperationError,
     MetastoreError,
+    UnavailableError,
 )
 from metastore.services.files.decisions import InTheWayError, Looked, UnseenError
 from metastore.services.files.moves import Move, follow
 from metastore.services.files.operations import TRUNCATED, UNDONE, Performer
+from metastore.services.service import Service
 from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -280,9 +282,8 @@ class Journal:
             work.file_operations.alone()
             work.file_operations.end([number], {})
             moves = work.file_operations.moves_of(made)
-            places = list(
-                dict.fromkeys(paths.canonical(text) for place in made for text in (place, follow(place, moves)))
-            )
+            followed = (text for place in made for text in (place, follow(place, moves)))
+            places = list(dict.fromkeys(map(paths.canonical, followed)))
             others = (work.locations.referred, work.locations.written, work.file_operations.being_made)
             waiting = [place for place, use in work.locations.retired(places).items() if use.itself]
             used = {*waiting, *(place for of in others for place in of(places))}
@@ -338,3 +339,17 @@ def _mend(operation: FileOperation, error: object) -> str:
         f"{operation.kind} of {operation.location} ({operation.reason}) cannot be done: {error}; mend that, and run  "
         "metastore check --repair"
     )
+
+
+class FileService(Service):
+    """What decides, and has the journal do, something with files."""
+
+    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
+        super().__init__(store)
+        self._journal = journal
+        self._warehouse = warehouse
+
+    def _finish(self, ids: Sequence[int]) -> None:
+        """Carries out what was decided. Raises UnavailableError where something fails, which stays in the journal."""
+        if failed := self._journal.carry_out(ids):
+            raise UnavailableError(next(iter(failed.values())).error)

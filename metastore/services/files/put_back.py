@@ -88,14 +88,8 @@ def _partitions(
         state.append((copied(partition.partition.sd), old.partition.sd))
         if partition.version == old.version + 1:
             exact.append(partition.id)
-        _restore(
-            partition.partition,
-            old.partition,
-            drop,
-            f"{live.ref.name} partition {partition.name}",
-            moves,
-            exact=partition.id in exact,
-        )
+        name, is_exact = f"{live.ref.name} partition {partition.name}", partition.id in exact
+        _restore(partition.partition, old.partition, drop, name, moves, exact=is_exact)
     changed = as_changed(there)
     work.partitions_write.update(live.ref, changed)
     work.column_statistics.delete(live.ref.id, list(was), None, None)

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from metastore.domain.query_ids import holds_token, token_of
 from metastore.errors import MetastoreError
 from metastore.services.files.emptied import cleaned, with_empty_parents
+from metastore.services.files.journal import FileService
 from metastore.services.files.operations import DROPPED, TRUNCATED
-from metastore.services.files.service import FileService
 from metastore.services.files.uses import unused
 from metastore.storage.repositories.locations import UNUSED, Use
 from metastore.storage.repositories.retired_locations import Doom, RetiredLocation
@@ -75,7 +75,7 @@ class RetiredCleaning(FileService):
     def _settle(self, some: Sequence[RetiredLocation]) -> None:
         """Forgets what others refer to again: it is theirs."""
         with self._store.transaction(of_call=False) as work:
-            uses = work.locations.referred([retired_location.location for retired_location in some])
+            uses = work.locations.referred([one.location for one in some])
             work.retired_locations.forget([location for location, use in uses.items() if use.itself])
 
     def _remove(self, looked: Sequence[tuple[RetiredLocation, Doomed]]) -> list[CleanedLocation]:
@@ -91,11 +91,7 @@ class RetiredCleaning(FileService):
             places = [retired.location for retired, _ in gone if retired.root == root]
             self._journal.remove_empty(with_empty_parents(places, root))
         cleaned = [entry for row in gone for entry in _entry(*row)]
-        return cleaned + [
-            _failure(retired_location, errors[retired_location.location])
-            for retired_location, _ in free
-            if retired_location.location in errors
-        ]
+        return cleaned + [_failure(one, errors[one.location]) for one, _ in free if one.location in errors]
 
     def _doomed(self, retired: RetiredLocation, use: Use, partitioned: bool) -> Doomed:
         place = retired.location
@@ -103,19 +99,17 @@ class RetiredCleaning(FileService):
         if not paths.is_within(place, retired.root):
             files = inside if use.below else self._warehouse.files(place)
             token = token_of(retired.query_id)
-            own = [found_file for found_file in files if token and holds_token(paths.name(found_file.location), token)]
-            return Doomed(
-                whole=False, places=[found_file.location for found_file in own], files=own, left=len(files) - len(own)
-            )
+            own = [file for file in files if token and holds_token(paths.name(file.location), token)]
+            return Doomed(whole=False, places=[file.location for file in own], files=own, left=len(files) - len(own))
         if not use.below and not paths.same(place, retired.root):
             there = bool(inside or below or self._warehouse.exists(place))
             return Doomed(whole=True, places=[], files=self._warehouse.files(place), there=there)
         # Others lie in it, too: of a table without partitions, all that engines would read there was the table's.
-        visible = [found_file for found_file in inside if is_visible(found_file.location)]
+        visible = [file for file in inside if is_visible(file.location)]
         with self._store.read() as work:
             folders = [] if partitioned else unused(work, [text for text in below if is_visible(text)])
         files = [*visible, *(file for folder in folders for file in self._warehouse.files(folder))]
-        return Doomed(whole=False, places=[*(found_file.location for found_file in visible), *folders], files=files)
+        return Doomed(whole=False, places=[*(file.location for file in visible), *folders], files=files)
 
 
 def is_visible(location: str) -> bool:

@@ -22,11 +22,7 @@ def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]
     candidates = places_of(old)
     if not any(paths.is_below(text, old.location) for text in current if old.location):
         # The whole directory goes, with all that is in it.
-        candidates = [
-            candidate
-            for candidate in candidates
-            if candidate == old.location or not paths.is_below(candidate, old.location)
-        ]
+        candidates = [text for text in candidates if text == old.location or not paths.is_below(text, old.location)]
     else:
         candidates += _default_place(old)
     return [text for text in dict.fromkeys(candidates) if not any(paths.same(text, place) for place in current)]

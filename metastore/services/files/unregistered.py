@@ -10,7 +10,7 @@ from metastore.domain.query_ids import is_registered_form
 from metastore.errors import MetastoreError
 from metastore.services.files.decisions import decide_removal
 from metastore.services.files.emptied import STAGING, cleaned, with_empty_parents
-from metastore.services.files.service import FileService
+from metastore.services.files.journal import FileService
 from metastore.services.files.uses import unused, uses
 from metastore.services.rules.tables import is_view
 from metastore.warehouse import paths

@@ -14,10 +14,7 @@ def uses(work: UnitOfWork, places: Iterable[str]) -> dict[str, Use]:
     keys = {place: paths.canonical(place) for place in places}
     found = [of(keys.values()) for of in (work.locations.referred, work.locations.written, work.locations.retired)]
     return {
-        place: Use(
-            any(of.get(key, UNUSED).itself for of in found),
-            any(of.get(key, UNUSED).below for of in found),
-        )
+        place: Use(any(of.get(key, UNUSED).itself for of in found), any(of.get(key, UNUSED).below for of in found))
         for place, key in keys.items()
     }
 

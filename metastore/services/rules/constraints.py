@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, split_database
@@ -130,5 +130,4 @@ def _parent_of(constraint: Constraint, catalog: str) -> TableName | None:
 
 
 def _columns(table: Table) -> set[str]:
-    columns: Iterable[Any] = [*table.sd.cols, *table.partitionKeys]
-    return {column.name for column in columns}
+    return {column.name for column in (*table.sd.cols, *table.partitionKeys)}

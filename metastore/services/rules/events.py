@@ -22,9 +22,8 @@ def database_text(database: Database) -> DatabaseText:
 
 def table_text(table: Table) -> TableText:
     keys = tuple(key.name for key in table.partitionKeys)
-    return TableText(
-        TableName.of(table), table.tableType, keys, -1 if table.writeId is None else table.writeId, encode_json(table)
-    )
+    write_id = -1 if table.writeId is None else table.writeId
+    return TableText(TableName.of(table), table.tableType, keys, write_id, encode_json(table))
 
 
 def partition_text(partition: Partition) -> PartitionText:
@@ -69,17 +68,11 @@ Befores = Mapping[int | None, PartitionText] | None
 
 def befores(stored: Sequence[StoredPartition]) -> Befores:
     """Returns what partitions are before they change, by id; None for more than have events of their own."""
-    return (
-        {partition.id: partition_text(partition.partition) for partition in stored} if len(stored) <= SINGLE else None
-    )
+    return {one.id: partition_text(one.partition) for one in stored} if len(stored) <= SINGLE else None
 
 
 def alter_partitions(
-    table: TableText,
-    before: Befores,
-    after: Sequence[NamedPartition],
-    *,
-    truncated: bool = False,
+    table: TableText, before: Befores, after: Sequence[NamedPartition], *, truncated: bool = False
 ) -> Iterator[Event]:
     """Yields the events of partitions that have changed, as `befores` saw them and as they are now."""
     if before is None:

@@ -58,14 +58,9 @@ def _check(referenced: _Columns, keys: set[_Columns], parent: Table) -> None:
 
 def _keys(work: UnitOfWork, parent: Table, new: Sequence[NamedConstraint]) -> set[_Columns]:
     """Returns the primary and unique keys of a table: those stored, and new ones."""
-    stored = work.constraints.select(
-        parent.catName, of_table(parent.dbName, parent.tableName), SQLPrimaryKey, SQLUniqueConstraint
-    )
-    given = [
-        constraint.constraint
-        for constraint in new
-        if isinstance(constraint.constraint, SQLPrimaryKey | SQLUniqueConstraint)
-    ]
+    own = of_table(parent.dbName, parent.tableName)
+    stored = work.constraints.select(parent.catName, own, SQLPrimaryKey, SQLUniqueConstraint)
+    given = [one.constraint for one in new if isinstance(one.constraint, SQLPrimaryKey | SQLUniqueConstraint)]
     types, found = _types(parent), defaultdict[str, list[str]](list)
     for key in [*(constraint for some in stored for constraint in some.decode()), *given]:
         name = f"pk {key.pk_name}" if isinstance(key, SQLPrimaryKey) else f"uk {key.uk_name}"

@@ -24,12 +24,8 @@ def sources(metadata: CreationMetadata | None) -> list[TableName]:
     """Lists what the view is made of, each once."""
     if metadata is None:
         return []
-    tables = [
-        source_table.table
-        for source_table in metadata.sourceTables or []
-        if source_table is not None and source_table.table is not None
-    ]
-    named = [(table.catName or metadata.catName, table.dbName, table.tableName) for table in tables]
+    tables = [source.table for source in metadata.sourceTables or [] if source is not None]
+    named = [(table.catName or metadata.catName, table.dbName, table.tableName) for table in tables if table]
     return sorted({_folded(row) for row in [*named, *_split(metadata.tablesUsed or (), metadata)]})
 
 
@@ -45,8 +41,7 @@ def check_no_views(work: UnitOfWork, table: TableRef) -> None:
     views = work.materialized_views.of_source(table.id)
     if views:
         raise InvalidOperationError(
-            f"Cannot drop table as it is used in the following materialized views [{', '.join(views)}]\n",
-            others=views,
+            f"Cannot drop table as it is used in the following materialized views [{', '.join(views)}]\n", others=views
         )
 
 

@@ -1,14 +1,18 @@
-"""Which partitions a call means: by their first values, or by the text of a filter."""
+"""Which partitions a call means, by their first values or the text of a filter, and whether it may read so many."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metastore.context import caller
 from metastore.domain.filters import check_columns, parse_filter
-from metastore.errors import InvalidInputError
+from metastore.encoding.binary import EncodedList
+from metastore.errors import BudgetError, InvalidInputError
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import filter_condition, values_condition
 from metastore.storage.references import TableRef
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 
 def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
@@ -29,3 +33,28 @@ def by_filter(table: TableRef, text: str | None) -> Condition | None:
         return None
     check_columns(expression, table.key_names)
     return filter_condition(expression, table.keys)
+
+
+def select_affordable(
+    work: UnitOfWork, table: TableRef, condition: Condition | None, limit: int | None
+) -> EncodedList[Partition]:
+    """Reads the partitions. Raises BudgetError as `check_partition_budget`."""
+    check_partition_budget(work, table, condition, limit)
+    return work.partitions.select(table, condition, limit)
+
+
+def check_partition_budget(
+    work: UnitOfWork, table: TableRef, condition: Condition | None, limit: int | None = None
+) -> None:
+    """Raises BudgetError where the caller has a budget, and the condition finds more within the limit."""
+    current = caller.get()
+    most = current.most_partitions if current else None
+    if most is None or (limit is not None and limit <= most):
+        return
+    count = work.partitions.count(table, condition)
+    if count > most:
+        newest = work.partition_values.newest(table, condition, most)
+        fits = f"narrow the filter with  {newest[0]}  ({newest[1]} partitions)" if newest else "name them one by one"
+        raise BudgetError(
+            f"{table.name}: {count} partitions are asked for, one call may read {most} (METASTORE_BUDGETS): {fits}"
+        )

@@ -25,12 +25,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Table,
 )
 
-DATABASE, TABLE, PARTITION, COLUMN = (
-    HiveObjectType.DATABASE,
-    HiveObjectType.TABLE,
-    HiveObjectType.PARTITION,
-    HiveObjectType.COLUMN,
-)
+DATABASE, TABLE = HiveObjectType.DATABASE, HiveObjectType.TABLE
+PARTITION, COLUMN = HiveObjectType.PARTITION, HiveObjectType.COLUMN
 
 
 _KINDS = (PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE)  # in the order of PrincipalPrivilegeSet
@@ -104,12 +100,8 @@ def with_privileges(
     granted: dict[tuple[str, ...], list[HiveObjectPrivilege]] = defaultdict(list)
     for partition in work.privileges.of_partitions(table_id, viewer.user, viewer.groups, roles):
         granted[tuple(partition.hiveObject.partValues)].append(partition)
-    own = [
-        all_fields(
-            Partition(privileges=privilege_set(granted[tuple(partition.values)], viewer.user, viewer.groups, roles))
-        )
-        for partition in found.decode()
-    ]
+    sets = (privilege_set(granted[tuple(one.values)], *viewer, roles) for one in found.decode())
+    own = [all_fields(Partition(privileges=privileges)) for privileges in sets]
     return EncodedList(Partition, [fields + head for fields, head in zip(own, found.heads, strict=True)], found.tails)
 
 
@@ -120,9 +112,7 @@ def found_targets(work: UnitOfWork, names: Sequence[ObjectName]) -> list[Target 
     """
     if not names:
         return []
-    tables = work.privileges.tables(
-        [(object_name.catalog, object_name.database, object_name.table) for object_name in names]
-    )
+    tables = work.privileges.tables([(name.catalog, name.database, name.table) for name in names])
     wanted = [_partition(name, ids) for name, ids in zip(names, tables, strict=True)]
     partitions = work.privileges.partitions([row for row in wanted if row]) if any(wanted) else {}
     return [
@@ -195,10 +185,8 @@ def _grants(wanted: HiveObjectPrivilege, target: Target, now: int) -> Iterator[G
 
 
 def _check_roles(work: UnitOfWork, wanted: Sequence[Wanted]) -> None:
-    privileges = [request.privilege for request in wanted]
-    roles = {privilege.principalName for privilege in privileges if privilege.principalType == PrincipalType.ROLE} - {
-        None
-    }
+    named = [request.privilege for request in wanted if request.privilege.principalType == PrincipalType.ROLE]
+    roles = {privilege.principalName for privilege in named} - {None}
     missing = sorted(roles - work.roles.exist(sorted(roles))) if roles else []
     if missing:
         raise NotFoundError(f"Role {missing[0]} does not exist")

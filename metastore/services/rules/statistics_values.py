@@ -43,9 +43,8 @@ def complete_column(column: ColumnStatisticsObj) -> ColumnStatisticsObj:
 
 def kind_of(column: ColumnStatisticsObj) -> str:
     """Tells which member of the union is set, such as `longStats`. Raises InvalidObjectError unless it is one."""
-    members: list[str] = [
-        name for name in ColumnStatisticsData.__slots__ if getattr(column.statsData, name) is not None
-    ]
+    names: Sequence[str] = ColumnStatisticsData.__slots__
+    members = [name for name in names if getattr(column.statsData, name) is not None]
     if len(members) != 1:
         raise InvalidObjectError(f"Statistics of column {column.colName} must be of one kind, they are of {members}")
     return members[0]

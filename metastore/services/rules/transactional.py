@@ -11,10 +11,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 
 _TRANSACTIONAL, _PROPERTIES = "transactional", "transactional_properties"
 _FULL, _INSERT_ONLY = "default", "insert_only"
-_ACID_FORMATS = (
-    "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
-    "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
-)
+_ACID_FORMATS = ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat")
 """Of the formats that Hive ships, the only ones that are AcidInputFormat and AcidOutputFormat."""
 
 
