@@ -61,46 +61,44 @@ class ChangingService(FileService):
         self._clock = clock
         self._keeping = keeping
 
+    def _drop_with_files(
+        self,
+        work: UnitOfWork,
+        stored: StoredTable,
+        *,
+        delete_data: bool = True,
+        cascade: bool = False,
+        purge: bool = False,
+        with_its_index: bool = False,
+    ) -> list[int]:
+        """Drops a table, after its indexes, each as a drop of its own; `cascade`: with its dependents. Returns the ids
+        of what is to be carried out.
 
-def drop_with_files(
-    work: UnitOfWork,
-    stored: StoredTable,
-    keeping: Keeping,
-    warehouse: Warehouse,
-    *,
-    delete_data: bool = True,
-    cascade: bool = False,
-    purge: bool = False,
-    with_its_index: bool = False,
-) -> list[int]:
-    """Drops a table, after its indexes, each as a drop of its own; `cascade`: with its dependents. Returns the file
-    operations to be carried out.
-
-    Raises InvalidOperationError for one that is protected, or that a materialized view or dependent table is made of;
-    InvalidInputError for one that holds an index, unless that is dropped `with_its_index`.
-    """
-    purge = purge or auto_purged(stored.encoded.decode())
-    removing: list[int] = []
-    indexes: list[IndexRef] = []
-    dependents: list[StoredTable] = []
-    if work.dependencies.is_used(stored.ref.id):
-        indexes = work.indexes.about(stored.ref.id)
-        check_no_views(work, stored.ref)
-        dependents = droppable(work, stored.ref, cascade=cascade)
-    held = [index for index in indexes if index.held_in_id == stored.ref.id]
-    if not with_its_index:
-        check_no_index(held)
-    for holder in work.tables.find_ids([index.held_in_id for index in indexes if index not in held], lock=True):
-        removing += drop_with_files(work, holder, keeping, warehouse, cascade=cascade, purge=purge, with_its_index=True)
-    doomed = data_of(work, stored) if delete_data else []
-    drop_id = keeping.begin(work, TABLE, stored.ref.name, purge=purge)
-    for dropped in [*dependents, stored]:
-        table = dropped.encoded.decode()
-        check_unprotected(table)
-        drop_table(work, dropped, drop_id)
-        work.record(table_events.drop_table(table_text(table)))
-    work.record(*(events.drop_index(index.of, index.name, index.held_in.name) for index in held))
-    return [*removing, *decide_removal(work, warehouse, doomed, drop_id=drop_id)]
+        Raises InvalidOperationError for one that is protected, or used by a materialized view or dependent table;
+        InvalidInputError for one that holds an index, unless that is dropped `with_its_index`.
+        """
+        purge = purge or auto_purged(stored.encoded.decode())
+        removing: list[int] = []
+        indexes: list[IndexRef] = []
+        dependents: list[StoredTable] = []
+        if work.dependencies.is_used(stored.ref.id):
+            indexes = work.indexes.about(stored.ref.id)
+            check_no_views(work, stored.ref)
+            dependents = droppable(work, stored.ref, cascade=cascade)
+        held = [index for index in indexes if index.held_in_id == stored.ref.id]
+        if not with_its_index:
+            check_no_index(held)
+        for holder in work.tables.find_ids([index.held_in_id for index in indexes if index not in held], lock=True):
+            removing += self._drop_with_files(work, holder, cascade=cascade, purge=purge, with_its_index=True)
+        doomed = data_of(work, stored) if delete_data else []
+        drop_id = self._keeping.begin(work, TABLE, stored.ref.name, purge=purge)
+        for dropped in [*dependents, stored]:
+            table = dropped.encoded.decode()
+            check_unprotected(table)
+            drop_table(work, dropped, drop_id)
+            work.record(table_events.drop_table(table_text(table)))
+        work.record(*(events.drop_index(index.of, index.name, index.held_in.name) for index in held))
+        return [*removing, *decide_removal(work, self._warehouse, doomed, drop_id=drop_id)]
 
 
 def drop_table(work: UnitOfWork, stored: StoredTable, drop_id: int | None) -> None:

@@ -8,7 +8,7 @@ from metastore.encoding.binary import EncodedList
 from metastore.encoding.json import encode_json
 from metastore.encoding.redaction import kept_secrets
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
-from metastore.services.cascade.dropping import ChangingService, drop_with_files
+from metastore.services.cascade.dropping import ChangingService
 from metastore.services.rules.indexes import holder_of_index, of_index, timed
 from metastore.services.rules.lookup import required
 from metastore.storage.unit_of_work import UnitOfWork
@@ -65,9 +65,7 @@ class IndexService(ChangingService):
             if not holders:
                 raise _missing(table, name)
             (holder,) = work.tables.find_ids(holders, lock=True)
-            return drop_with_files(
-                work, holder, self._keeping, self._warehouse, delete_data=delete_data, with_its_index=True
-            )
+            return self._drop_with_files(work, holder, delete_data=delete_data, with_its_index=True)
 
 
 def _missing(table: TableName, name: str) -> NotFoundError:

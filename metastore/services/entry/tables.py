@@ -12,7 +12,7 @@ from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dependencies import check_unmarked
-from metastore.services.cascade.dropping import ChangingService, Keeping, drop_with_files
+from metastore.services.cascade.dropping import ChangingService, Keeping
 from metastore.services.files.journal import Journal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
@@ -180,15 +180,8 @@ class TableService(ChangingService):
 
         def action(_: object) -> list[int]:
             with self._store.transaction() as work:
-                return drop_with_files(
-                    work,
-                    get_table(work, table, lock="change"),
-                    self._keeping,
-                    self._warehouse,
-                    delete_data=delete_data,
-                    cascade=cascade,
-                    purge=purge,
-                )
+                stored = get_table(work, table, lock="change")
+                return self._drop_with_files(work, stored, delete_data=delete_data, cascade=cascade, purge=purge)
 
         self._journal.carry_out(self._journal.attempt(action))
 

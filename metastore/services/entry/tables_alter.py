@@ -16,7 +16,7 @@ from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.buckets import check_bucketing_columns, keep_table_order
 from metastore.services.cascade.columns import forget_columns_of_table
 from metastore.services.cascade.dependencies import check_alter, follow_altered
-from metastore.services.cascade.dropping import ChangingService, Keeping, drop_with_files
+from metastore.services.cascade.dropping import ChangingService, Keeping
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.files.decisions import Looked, decide_moves, refer
@@ -110,7 +110,7 @@ class TableAlterService(ChangingService):
             check_alter(work, stored, old, new, propagate=self._propagate)
             replacing = renamed and replaces(context)
             there = work.tables.find(database.table(new.tableName), lock="change") if replacing else None
-            removing = drop_with_files(work, there, self._keeping, self._warehouse) if there else []
+            removing = self._drop_with_files(work, there) if there else []
             move = None if replacing else _move(work, old, new)
             forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
             work.tables.update(stored.ref.id, target, new)
