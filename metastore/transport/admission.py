@@ -50,8 +50,10 @@ class Admission:
     def expect(self, connection: Connection) -> bool:
         """Looks at the call that the connection has. Tells whether it is large: it may have to wait for memory."""
         called = connection.called = connection.method
-        copies = _copies(connection)
-        expected = self._replies.get(called, _UNKNOWN) * copies
+        copies, known = _copies(connection), self._replies.pop(called, None)
+        if known is not None:
+            self._replies[called] = known  # names that nobody serves, however many, push out none that is called
+        expected = (_UNKNOWN if known is None else known) * copies
         connection.asked = b""
         if expected <= _SMALL and not connection.needs:
             connection.expected = 0

@@ -231,6 +231,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
     def peek(self, count: int) -> bytes:
         """Returns the next `count` bytes of what has arrived, fewer if there are no more; they stay unread."""
         at = self._store.tell()
+        self._store.seek(self.position)  # of a large message, a piece is shown: the store is read beyond it
         data = self._store.read(count)
         self._store.seek(at)
         return data

@@ -185,11 +185,6 @@ class _Skipping(TTransportBase, CReadableTransport):  # type: ignore[misc]
     def cstringio_refill(self, _partialread: bytes, _reqlen: int) -> BytesIO:
         raise IncompleteError(TTransportException.END_OF_FILE, "closed by the peer inside a message")
 
-    def mark(self) -> None:
-        """Nothing is read again."""
-
-    rewind = mark
-
 
 class _Binary:
     """Heads of values in the binary protocol; None where one has not arrived as a whole."""

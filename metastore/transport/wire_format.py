@@ -141,8 +141,8 @@ def _forgiving(decode: _Decode) -> _Decode:
     return decode_or_read_over
 
 
-_decode_binary: Final = _forgiving(_sound(fastbinary.decode_binary))
-_decode_compact: Final = _forgiving(_sound(fastbinary.decode_compact))
+_decode_binary: Final = _sound(fastbinary.decode_binary)
+_decode_compact: Final = _sound(fastbinary.decode_compact)
 
 
 class _Guarded(TProtocolBase):  # type: ignore[misc]
@@ -165,7 +165,7 @@ class _Guarded(TProtocolBase):  # type: ignore[misc]
     def skip(self, ttype: int, max_depth: int = 64) -> None:
         """Reads over a value. A struct (the arguments of a method that is not served) at the C decoder's speed."""
         if ttype == TType.STRUCT:
-            self._fast_decode(Nothing(), self, [Nothing, ()])
+            self._read_over(Nothing(), self, [Nothing, ()])
         else:
             super().skip(ttype, max_depth)
 
@@ -175,7 +175,7 @@ class BinaryProtocol(_Guarded, TBinaryProtocolAccelerated):  # type: ignore[misc
 
     def __init__(self, transport: TTransportBase, **options: Any) -> None:
         super().__init__(transport, fallback=False, **options)
-        self._fast_decode = _decode_binary
+        self._read_over, self._fast_decode = _decode_binary, _forgiving(_decode_binary)
 
     def _read_head(self) -> tuple[str, int, int]:
         """Reads the head of a message in two pieces: Thrift's Python takes a dozen calls for it."""
@@ -202,4 +202,4 @@ class CompactProtocol(_Guarded, TCompactProtocolAccelerated):  # type: ignore[mi
 
     def __init__(self, transport: TTransportBase, **options: Any) -> None:
         super().__init__(transport, fallback=False, **options)
-        self._fast_decode = _decode_compact
+        self._read_over, self._fast_decode = _decode_compact, _forgiving(_decode_compact)

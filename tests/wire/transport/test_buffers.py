@@ -20,7 +20,10 @@ from metastore.transport.address import Address
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
 from metastore.transport.memory import Growth, Memory, OverBudgetError
+from metastore.transport.message_end import method_name
 from metastore.transport.options import TransportOptions
+
+from .messages import strict
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -162,6 +165,21 @@ def test_what_has_not_arrived_is_no_error_but_said(pair: Pair) -> None:
     assert reader.readAll(50) == b"x" * 50
 
 
+@pytest.mark.parametrize("head", [0, FRAME_HEADER.size])
+def test_of_a_large_message_the_begin_is_seen_without_reading_it(pair: Pair, head: int) -> None:
+    message = strict("add_partitions", b"x" * 2**20)
+    reader = MessageReader(pair[0], limit=2**30, memory=Memory(2**40))
+    reader.replace(FRAME_HEADER.pack(len(message))[:head] + message)
+    if head:
+        assert reader.frame()
+    else:
+        reader.complete(len(message))
+    assert method_name(reader.peek(64)) == b"add_partitions"
+    assert reader.readAll(100) == message[:100]
+    assert reader.peek(2**16) == message[100:][: 2**16]
+    assert reader.readAll(len(message) - 100) == message[100:]
+
+
 class Resident(Memory):
     """So many bytes, whatever the tests before gave back."""
 
@@ -283,6 +301,20 @@ def test_who_asks_for_little_does_not_pay_for_others_who_ask_the_same_method_for
     assert is_large(b"small", 1000), "nor that"
     assert not is_large(b"small", 1000)
     assert is_large(b"large", 10_000_000)
+
+
+def test_names_of_no_method_do_not_push_out_what_is_known_of_methods_that_are_called() -> None:
+    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
+
+    def is_large(method: bytes) -> bool:
+        large = admission.expect(call := cast(Any, Calling(method, replied=1000)))
+        admission.begin(address, call)
+        admission.end(address, call)
+        return large
+
+    assert is_large(b"get_table"), "nobody knows the method"
+    assert all(is_large(b"none%d" % number) and not is_large(b"get_table") for number in range(3000))
+    assert is_large(b"none0"), "of these, it is forgotten"
 
 
 def test_more_is_kept_for_replies_of_which_objects_are_made() -> None:

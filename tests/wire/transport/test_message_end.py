@@ -113,6 +113,15 @@ def test_a_depth_without_end_is_refused() -> None:
         end.find(BytesIO(data), len(data))
 
 
+@pytest.mark.parametrize(("wire_format", "field"), [(FORMATS[0], b"\x01\x00\x01"), (FORMATS[2], b"\x1f")])
+def test_a_type_that_is_none_is_refused_though_what_follows_could_be_read(
+    wire_format: WireFormat, field: bytes
+) -> None:
+    data = message(wire_format, [])[:-1] + field + bytes(200)
+    with pytest.raises(TProtocolException, match=r"malformed message: .*[Tt]ype"):
+        MessageEnd(wire_format, 0).find(BytesIO(data), len(data))
+
+
 @pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize("wire_format", [FORMATS[0], FORMATS[2]], ids=lambda each: each.name)
 def test_what_is_called_is_seen_without_decoding(wire_format: WireFormat, framed: bool) -> None:
