@@ -48,6 +48,7 @@ class Memory:
         self._idle = self.resident()
         self._claimed = 0  # bytes that will be taken by what is worked on
         self._claiming = threading.Lock()
+        self._short = False
         self._trimmed = 0.0
         self._collected = 0.0
         self._trim = None
@@ -64,7 +65,14 @@ class Memory:
         if self.resident() + more <= self._most:
             return True
         self.give_back()
-        return self.resident() + more <= self._most
+        there_is = self.resident() + more <= self._most
+        self._short |= not there_is
+        return there_is
+
+    def was_short(self) -> bool:
+        """Tells whether there was not enough for something since this was last asked."""
+        short, self._short = self._short, False
+        return short
 
     def claim(self, change: int) -> None:
         """Keeps so many bytes for what will take them; negative: they are open to others again."""

@@ -203,6 +203,15 @@ def test_a_large_text_is_refused_before_it_is_copied(pair: Pair) -> None:
     assert reader.readAll(10_000_000) == b"x" * 10_000_000
 
 
+def test_that_memory_was_short_is_told_once() -> None:
+    memory = Resident(100_000_000)
+    memory._most = 160_000_000
+    assert memory.allows(50_000_000)
+    assert not memory.was_short()
+    assert not memory.allows(70_000_000)
+    assert [memory.was_short(), memory.was_short()] == [True, False]
+
+
 def test_threads_take_shorter_turns_beside_large_calls() -> None:
     admission, before = Admission(TransportOptions(), Memory(2**40)), sys.getswitchinterval()
     try:
