@@ -6,6 +6,7 @@ import logging
 import resource
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -42,17 +43,22 @@ def serve(
         doors = options.doors or (Door(host=options.host, port=options.port),)
         listeners = [(stack.enter_context(listen(door.host, door.port)), door) for door in doors]
         addresses = [listener.getsockname()[:2] for listener, _ in listeners]
-        _allow_open_files(options.max_connections)
+        options = replace(options, max_connections=_affordable(options.max_connections))
         all_ready = partial(ready, addresses) if ready else lambda: None
         return Supervisor(options, listeners, make_application, all_ready, companions).run()
 
 
-def _allow_open_files(connections: int) -> None:
-    """Raises the limit of open files for `connections` in one process, as far as an ordinary user may."""
+def _affordable(connections: int) -> int:
+    """Raises the limit of open files for `connections` in one process, as far as an ordinary user may. Returns for how
+    many it is enough: clients are not to take what the database and files need.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = connections + _OTHER_FILES
     if hard != resource.RLIM_INFINITY and hard < needed:
-        logger.warning("max_connections=%d needs %d open files; ulimit -n allows %d", connections, needed, hard)
-        needed = hard
+        fitting = max(hard - _OTHER_FILES, hard // 2)
+        text = "max_connections=%d needs %d open files, and ulimit -n allows %d: it is %d"
+        logger.warning(text, connections, needed, hard, fitting)
+        connections, needed = fitting, hard
     if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    return connections

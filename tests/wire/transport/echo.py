@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import resource
 import signal
 import sys
 import threading
@@ -95,11 +96,14 @@ class BrokenApplication(EchoApplication):
 
 
 def main() -> int:
-    """Serves with the options given as JSON; `broken` lists how often in a row a worker cannot start."""
+    """Serves with the options given as JSON; `broken` is a file: while it is there, no worker can start; `files`: how
+    many may be open."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     given = json.loads(sys.argv[1])
     broken = given.pop("broken", None)
+    if files := given.pop("files", None):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 
     def make_application(_worker: int) -> EchoApplication:
         if broken and Path(broken).exists():

@@ -211,6 +211,16 @@ def test_a_client_that_does_not_take_its_reply_is_left(serve_echo: ServeEcho) ->
     assert server.client().getOption("echo well") == "well"
 
 
+def test_connections_take_no_files_that_the_rest_needs(serve_echo: ServeEcho) -> None:
+    server = serve_echo(workers=1, max_connections=100, files=64)
+    server.wait_for_log("max_connections=100 needs 356 open files, and ulimit -n allows 64: it is 32")
+    clients = [server.client() for _ in range(32)]
+    assert [client.getOption("echo") for client in clients] == [""] * 32
+    with pytest.raises(TApplicationException, match="max_connections=32"):
+        server.client().getOption("echo")
+    assert clients[0].getOption("echo well") == "well"
+
+
 def test_connections_beyond_the_limit_are_closed_with_one_line(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1, max_connections=3)
     clients = [server.client() for _ in range(3)]
