@@ -12,7 +12,7 @@ from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.statistics_values import combined, complete_column, kind_of
 from metastore.services.service import ClockedService
-from metastore.storage.references import StoredPartition, StoredTable, TableRef
+from metastore.storage.references import StoredPartition, TableRef
 from metastore.storage.repositories.column_statistics import Analyzed
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import as_changed
@@ -93,36 +93,21 @@ class ColumnStatisticsWriteService(ClockedService):
         columns = None if columns is None else [fold(column) for column in columns]
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="change")
-            keys = stored.ref.key_names
-            if of_table or not (keys or partitions):
-                _delete_of_table(work, stored, columns, engine)
-            else:
-                names = None if partitions is None else [canonical_name(keys, name) for name in partitions]
-                _delete_of_partitions(work, stored.ref, names, columns, engine)
-
-
-def _delete_of_table(work: UnitOfWork, stored: StoredTable, columns: Sequence[str] | None, engine: str | None) -> None:
-    _delete(work, stored.ref, [TABLE_ITSELF], columns, engine)
-    struct = stored.encoded.decode()
-    if _changed(struct, without_accurate(struct.parameters, columns)):
-        work.tables.update(stored.ref.id, stored.ref.database_id, struct)
-
-
-def _delete_of_partitions(
-    work: UnitOfWork, table: TableRef, names: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None
-) -> None:
-    there = _locked(work, table, names)
-    _delete(work, table, [partition.id for partition in there.values()], columns, engine)
-    states = {name: without_accurate(partition.partition.parameters, columns) for name, partition in there.items()}
-    _update(work, table, there, states)
-
-
-def _delete(
-    work: UnitOfWork, table: TableRef, owners: Sequence[int], columns: Sequence[str] | None, engine: str | None
-) -> None:
-    if not work.column_statistics.delete(table.id, owners, columns, engine) and columns is not None:
-        of = f"db={table.name.database} table={table.name.name} col={','.join(columns)}"
-        raise NotFoundError(f"Column stats doesn't exist for {of}")
+            itself = of_table or not (stored.ref.keys or partitions)
+            there = {}
+            if not itself:
+                keys = stored.ref.key_names
+                wanted = None if partitions is None else [canonical_name(keys, name) for name in partitions]
+                there = _locked(work, stored.ref, wanted)
+            owners = [TABLE_ITSELF] if itself else [one.id for one in there.values()]
+            if not work.column_statistics.delete(stored.ref.id, owners, columns, engine) and columns is not None:
+                of = f"db={table.database} table={table.name} col={','.join(columns)}"
+                raise NotFoundError(f"Column stats doesn't exist for {of}")
+            struct = stored.encoded.decode()
+            if itself and _changed(struct, without_accurate(struct.parameters, columns)):
+                work.tables.update(stored.ref.id, stored.ref.database_id, struct)
+            states = {name: without_accurate(one.partition.parameters, columns) for name, one in there.items()}
+            _update(work, stored.ref, there, states)
 
 
 def _joined(statistics: Sequence[ColumnStatisticsObj], before: Columns | None = None) -> Columns:

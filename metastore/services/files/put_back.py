@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
 
-from metastore.domain import table_events
 from metastore.domain.column_statistics import is_count
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.decisions import Looked, decide_return, refer
 from metastore.services.files.moves import Move, follow, relocate
+from metastore.services.files.owners import Owner, Owners
 from metastore.services.files.retirement import replaced_places, retire
-from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import places_of
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS, TRUNCATED, Drop
 from metastore.storage.repositories.partitions import identified
-from metastore.storage.repositories.partitions_write import as_changed
 from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import copied
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
-from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
-
-Owner = TypeVar("Owner", Table, Partition)
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 
 def only(places: Iterable[str] | None, moves: Sequence[Move] = ()) -> Callable[[str], str | None]:
@@ -56,7 +51,7 @@ def put_back(
     partitions that are gone, InvalidOperationError where the files are gone or what came later is in the way.
     """
     moves = moves_since(work, drop, live)
-    state = _partitions(work, drop, live, names, moves) if live.ref.keys else _table(work, drop, live, moves)
+    state = _restored(work, drop, live, names, moves)
     moving = []
     if drop.kind == TRUNCATED:
         places = [place for _, new in state for place in places_of(new)]
@@ -68,50 +63,30 @@ def put_back(
     return moving, [was.location for _, was in state if was.location]
 
 
-def _partitions(
+def _restored(
     work: UnitOfWork, drop: Drop, live: StoredTable, names: Sequence[str] | None, moves: Sequence[Move]
 ) -> list[tuple[StorageDescriptor, StorageDescriptor]]:
-    """Returns what was, and what is now, of each. `moves`: of their directories since."""
-    was = {
-        partition.id: partition
-        for partition in work.partitions.select_dropped(live.ref, drop.id)
-        if names is None or partition.name in names
-    }
-    there = work.partitions.select_stored(live.ref, identified(was), lock=True)
-    gone = sorted(was[number].name for number in was.keys() - {partition.id for partition in there})
-    if gone:
-        raise NotFoundError(f"partition {gone[0]} of {live.ref.name} is gone: undrop it first")
-    before = befores(there)
-    state, exact = [], []
-    for partition in there:
-        old = was[partition.id]
-        state.append((copied(partition.partition.sd), old.partition.sd))
-        if partition.version == old.version + 1:
-            exact.append(partition.id)
-        name, is_exact = f"{live.ref.name} partition {partition.name}", partition.id in exact
-        _restore(partition.partition, old.partition, drop, name, moves, exact=is_exact)
-    changed = as_changed(there)
-    work.partitions_write.update(live.ref, changed)
-    work.column_statistics.delete(live.ref.id, list(was), None, None)
-    work.record(*alter_partitions(table_text(live.encoded.decode()), before, changed))
-    work.drops.restore_statistics(drop.id, exact, list(was))
+    """Returns what is now, and what was, of each. `moves`: of their directories since."""
+    if live.ref.keys:
+        before = {one.id: one for one in work.partitions.select_dropped(live.ref, drop.id)}
+        before = {number: one for number, one in before.items() if names is None or one.name in names}
+        there = work.partitions.select_stored(live.ref, identified(before), lock=True)
+        if gone := sorted(before[number].name for number in before.keys() - {one.id for one in there}):
+            raise NotFoundError(f"partition {gone[0]} of {live.ref.name} is gone: undrop it first")
+        owners = Owners(work, live, there)
+        was: list[Owner] = [before[one.id].partition for one in there]
+        exact = {one.id: one.version == before[one.id].version + 1 for one in there}
+        called = [f"{live.ref.name} partition {one.name}" for one in there]
+    else:
+        owners = Owners(work, live, None)
+        version, table = work.tables.before(drop.id)
+        was, exact, called = [table], {TABLE_ITSELF: live.ref.version == version + 1}, [str(live.ref.name)]
+    state = [(copied(now.sd), old.sd) for now, old in zip(owners.structs, was, strict=True)]
+    for now, old, name, is_exact in zip(owners.structs, was, called, exact.values(), strict=True):
+        _restore(now, old, drop, name, moves, exact=is_exact)
+    owners.write()
+    work.drops.restore_statistics(drop.id, [number for number in exact if exact[number]], owners.partition_ids or ())
     return state
-
-
-def _table(
-    work: UnitOfWork, drop: Drop, live: StoredTable, moves: Sequence[Move]
-) -> list[tuple[StorageDescriptor, StorageDescriptor]]:
-    """Puts back, as `_partitions`, a table."""
-    version, was = work.tables.before(drop.id)
-    table = live.encoded.decode()
-    before, current = table_text(table), live.encoded.decode().sd
-    exact = live.ref.version == version + 1
-    _restore(table, was, drop, str(live.ref.name), moves, exact=exact)
-    work.tables.update(live.ref.id, live.ref.database_id, table)
-    work.column_statistics.delete(live.ref.id, [TABLE_ITSELF], None, None)
-    work.drops.restore_statistics(drop.id, [TABLE_ITSELF] if exact else [], [])
-    work.record(table_events.alter_table(before, table_text(table)))
-    return [(current, table.sd)]
 
 
 def _restore(owner: Owner, was: Owner, drop: Drop, name: str, moves: Iterable[Move], *, exact: bool) -> None:

@@ -1,0 +1,43 @@
+"""A table or some of its partitions, which are emptied, or put back, in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metastore.domain import table_events
+from metastore.services.rules.events import alter_partitions, befores, table_text
+from metastore.storage.references import StoredPartition, StoredTable
+from metastore.storage.repositories.partitions_write import as_changed
+from metastore.storage.schema import TABLE_ITSELF
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
+
+Owner = Table | Partition
+
+
+class Owners:
+    """What has files: the table itself, or (`partitions`, locked) these of its partitions. `structs` may be changed."""
+
+    def __init__(self, work: UnitOfWork, stored: StoredTable, partitions: Sequence[StoredPartition] | None) -> None:
+        self._work = work
+        self._stored = stored
+        self._partitions = partitions
+        self._table: Table = stored.encoded.decode()
+        self._befores = befores(partitions or ())
+        self._before = table_text(self._table)
+        self.partition_ids = None if partitions is None else [partition.id for partition in partitions]
+        self.structs: list[Owner] = [self._table] if partitions is None else [one.partition for one in partitions]
+
+    def write(self, *, truncated: bool = False) -> None:
+        """Stores what has become of them, with its events; their column statistics go."""
+        work, stored = self._work, self._stored
+        if self._partitions is None:
+            work.tables.update(stored.ref.id, stored.ref.database_id, self._table)
+            after = table_text(self._table)
+            work.record(table_events.alter_table(self._before, after, truncated=truncated))
+        else:
+            changed = as_changed(self._partitions)
+            work.partitions_write.update(stored.ref, changed)
+            work.record(*alter_partitions(self._before, self._befores, changed, truncated=truncated))
+        gone = [TABLE_ITSELF] if self.partition_ids is None else self.partition_ids
+        work.column_statistics.delete(stored.ref.id, gone, None, None)
