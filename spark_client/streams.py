@@ -20,6 +20,7 @@ from spark_client.jvm.catalog import refresh
 from spark_client.jvm.files import Files
 from spark_client.jvm.streams import stream_settings
 from spark_client.statements.run.clauses import resolve_table
+from spark_client.table.dependent import is_dependent
 from spark_client.table.own_kind import as_spark_declares, own_provider
 from spark_client.table.settings import PROVIDER
 from spark_client.write.insert import Insert, insert_all
@@ -58,6 +59,8 @@ def _own_table(context: Context, name: str) -> Table | None:
         table = context.metastore.get_table(*resolve_table(context, name))
     except NoSuchTableError:
         return None
+    if is_dependent(table):
+        return table  # to be refused in our words
     if own_provider(table) is None:
         is_foreign = PROVIDER in table.parameters or table.parameters.get("table_type", "").upper() == "ICEBERG"
         return None if is_foreign or table.table_type.endswith("VIEW") else table

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
 from spark_client.jvm.plans import elements, kind, nodes_and_subqueries, scala_sequence
+from spark_client.table.dependent import MARK
 
-MARK = "dependent.table"
 _SHOWN = 10  # partitions on one line
 _END = "\x01"  # behind each value; no value of a partition is likely to hold it
 _NULL = "null"

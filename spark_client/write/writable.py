@@ -6,6 +6,7 @@ from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
 from spark_client.table.column_defaults import identity_column
+from spark_client.table.dependent import has_no_data, is_dependent
 from spark_client.table.directory_names import FUNCTION, has_own_names
 from spark_client.table.own_kind import as_spark_declares
 from spark_client.table.properties import problem_of
@@ -28,6 +29,8 @@ def writable_table(context: Context, name: str) -> Table:
 def check_writable(table: Table) -> None:
     """Raises InvalidInsertError for views, transactional tables, and what cannot be laid out or encoded."""
     name, parameters = table.full_name, {key.lower(): value.lower() for key, value in table.parameters.items()}
+    if is_dependent(table):
+        raise InvalidInsertError(has_no_data(table))
     if table.table_type == "VIRTUAL_VIEW" or not table.location:
         raise InvalidInsertError(f"{name} is a view; insert into the table below it")
     if parameters.get("transactional") == "true":

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, QueryExecutionException
 
 from spark_client import Session, scan_report
+from spark_client import write as write_rows
 from spark_client.errors import (
+    InvalidInsertError,
     InvalidStatementError,
     MetastoreRefusedError,
     NoSuchPartitionError,
@@ -20,6 +23,7 @@ from spark_client.errors import (
     TableExistsError,
 )
 from spark_client.scan.lineage import DependentScan
+from tests.spark.since import since
 
 HOURS = range(1, 25)
 
@@ -309,6 +313,8 @@ def test_values_of_all_types(spark: Session, database: str, values: list[str], k
         ("load data local inpath '/tmp/x' into table Tdep partition (ds='1')", InvalidStatementError, "no data"),
         ("truncate table Tdep", InvalidStatementError, "no data of its own"),
         ("delete from Tdep", InvalidStatementError, "no data of its own"),
+        ("create or replace view Tdep as select 1", InvalidStatementError, "DEPENDS ON TABLE, or DROP TABLE it first"),
+        ("alter view Tdep as select 1", InvalidStatementError, "is a dependent table, whose text is that"),
         ("describe extended Tdep partition (ds='9')", NoSuchPartitionError, r"no partition \(ds=9\)"),
     ],
 )
@@ -317,6 +323,27 @@ def test_what_is_refused(spark: Session, refusing: str, statement: str, error: t
         with pytest.raises(error, match=text):
             spark.sql(statement)
         assert partitions(spark, "Tdep") == []
+
+
+@since("4.0", "a place for rules that come before tables are looked up, which these refusals need,")
+def test_rows_of_frames_and_streams_are_refused(spark: Session, refusing: str, tmp_path: Path) -> None:
+    """Where SQL is refused as it is parsed, in the same words."""
+    rows = spark.createDataFrame([("a", "b", "1")], "key string, value string, ds string")
+    stream = spark.readStream.format("rate").load().selectExpr("'a' as key", "'b' as value", "'1' as ds").writeStream
+    no_data = rf"{refusing}.tdep is a dependent table and has no data of its own; write to {refusing}.t"
+    with current(spark, refusing):
+        for write in (
+            lambda: rows.write.insertInto("Tdep"),
+            lambda: rows.write.mode("append").saveAsTable("Tdep"),
+            lambda: rows.writeTo("Tdep").append(),
+            lambda: rows.writeTo("Tdep").overwritePartitions(),
+            lambda: write_rows(rows).into("Tdep").append(),
+            lambda: stream.toTable("Tdep", checkpointLocation=str(tmp_path)),
+        ):
+            with pytest.raises((QueryExecutionException, InvalidInsertError), match=no_data):
+                write()
+        with pytest.raises(QueryExecutionException, match=r"no source of dependent tables: .* in foreachBatch"):
+            spark.readStream.table("Tdep")
 
 
 def test_twice(spark: Session, empty_seed: str) -> None:

@@ -14,7 +14,7 @@ from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 
 _SUSPICIOUS = re.compile(
-    r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|delete|update|merge|drop|alter|show)\b",
+    r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|delete|update|merge|drop|alter|show|view)\b",
     re.IGNORECASE,
 )
 
@@ -55,7 +55,8 @@ class OfTable:
     """A statement that every table has: Spark's parser knows it."""
 
     table: str
-    # ADD, DROP, RENAME (of partitions), ALTER, SHOW, SHOW CREATE, DESCRIBE, DROP TABLE, or WRITE, which is refused
+    # ADD, DROP, RENAME (of partitions), ALTER, SHOW, SHOW CREATE, DESCRIBE, DROP TABLE; WRITE and VIEW (another text)
+    # are refused
     kind: str
     statement: str
     partition: str | None = None
@@ -80,6 +81,8 @@ def parse(text: str) -> Statement | None:
     reader = Reader(text)
     if reader.take("CREATE", "DEPENDENT", "TABLE"):
         return _create(reader)
+    if reader.take("CREATE", "OR", "REPLACE", "VIEW"):
+        return _of_table(text, "VIEW", reader.multipart_name())
     if reader.take("ALTER", "TABLE") or reader.take("ALTER", "VIEW"):
         return _alter(text, reader)
     if reader.take("SHOW", "CREATE", "TABLE"):
@@ -189,6 +192,8 @@ def _alter(text: str, reader: Reader) -> Statement | None:
     if any(reader.take(*words) for words in (("RENAME", "TO"), ("SET", "TBLPROPERTIES"), ("UNSET", "TBLPROPERTIES"))):
         return OfTable(table, "ALTER", text, behind=behind)
     following = reader.peek()
+    if following is not None and following.says("AS"):
+        return OfTable(table, "VIEW", text)
     if following is None or not following.says("DEPENDS"):
         return None
     base = _base(reader)

@@ -34,20 +34,24 @@ from spark_client.statements.run.dependent_rows import (
     show_create,
     show_partitions,
 )
+from spark_client.table.dependent import BASES, has_no_data, is_dependent
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 
-MARK = "dependent.table"
-BASES = "dependent.on"
+_REFUSED = ("WRITE", "VIEW")
 
 
 def check(context: Context, statement: Statement) -> bool:
-    """Tells whether it may be ours. Raises InvalidStatementError where it writes to a dependent table."""
-    if not isinstance(statement, OfTable) or statement.kind != "WRITE":
+    """Tells whether it may be ours. Raises InvalidStatementError where it writes to a dependent table, or makes it a
+    view of something else."""
+    if not isinstance(statement, OfTable) or statement.kind not in _REFUSED:
         return True
     if table := _dependent(context, statement.table):
         raise InvalidStatementError(
-            f"{table.full_name} is a dependent table and has no data of its own; write to {table.parameters[BASES]}"
+            has_no_data(table)
+            if statement.kind == "WRITE"
+            else f"{table.full_name} is a dependent table, whose text is that of its partitions: point them at other "
+            "tables with ALTER TABLE … DEPENDS ON TABLE, or DROP TABLE it first"
         )
     return False
 
@@ -56,7 +60,7 @@ def columns(context: Context, statement: Statement) -> str | None:
     """Returns the columns of its rows, or None where it is about a table that is not dependent, and so Spark's."""
     if not isinstance(statement, OfTable):
         return ""
-    if statement.kind == "WRITE" or _dependent(context, statement.table) is None:
+    if statement.kind in _REFUSED or _dependent(context, statement.table) is None:
         return None
     return {"SHOW": NAMES, "SHOW CREATE": STATEMENT, "DESCRIBE": DESCRIPTION}.get(statement.kind, "")
 
@@ -133,7 +137,7 @@ def _dependent(context: Context, name: str) -> Table | None:
         table = context.metastore.get_table(*resolve(context, name))
     except NoSuchTableError:
         return None
-    return table if table.parameters.get(MARK) == "true" else None
+    return table if is_dependent(table) else None
 
 
 def _of_table(context: Context, statement: OfTable) -> DataFrame:

@@ -67,6 +67,8 @@ def test_what_is_claimed(text: str, expected: object) -> None:
         ("delete from a.d where ds=1", "a.d", "WRITE", None),
         ("UPDATE d SET k='x'", "d", "WRITE", None),
         ("merge into d using t on true when matched then delete", "d", "WRITE", None),
+        ("create or replace view a.d (x) as select 1", "a.d", "VIEW", None),
+        ("ALTER VIEW d AS SELECT 1", "d", "VIEW", None),
     ],
 )
 def test_what_may_be_a_dependent_table_s(text: str, table: str, kind: str, partition: str | None) -> None:
@@ -97,6 +99,8 @@ def test_what_is_behind_the_kind() -> None:
         "show tables",
         "drop database d cascade",
         "drop view if exists d",
+        "create view d as select 1",
+        "create or replace temporary view d as select 1",
         "show create table",
         "show create table d e",
         "drop view d",

@@ -28,10 +28,9 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.QueryExecutionException;
+import org.apache.spark.sql.execution.datasources.CreateTable;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.Product;
 import scala.collection.immutable.Map$;
@@ -45,6 +44,8 @@ import scala.runtime.AbstractFunction1;
 public final class ResolveV2Writes extends Rule {
   /** A property of a table that is made, by which CREATE TABLE AS SELECT knows that it may replace one. */
   private static final String REPLACES = "spark_client.replaces";
+  /** Properties of a dependent table: that it is one, and on which tables it depends. */
+  private static final String DEPENDENT = "dependent.table", BASES = "dependent.on";
 
   private final SparkSession session;
 
@@ -57,6 +58,7 @@ public final class ResolveV2Writes extends Rule {
     if (plan instanceof ParameterizedQuery) { // whose values Spark 4.0 binds later
       return plan.withNewChildren(Scala.seq(apply((TreeNode) ((ParameterizedQuery) plan).child())));
     }
+    refuseDependent(plan);
     if (plan instanceof ReplaceTableAsSelect) return created((ReplaceTableAsSelect) plan);
     if (plan instanceof InsertIntoStatement) return replaced((InsertIntoStatement) plan);
     if (!(plan instanceof V2WriteCommand)) return plan;
@@ -71,6 +73,23 @@ public final class ResolveV2Writes extends Rule {
     return replaced(target, table, write.query(), write.isByName(), ((OverwriteByExpression) plan).deleteExpr());
   }
 
+  /** Refuses what DataFrames would bring to a dependent table, a view to Spark; SQL is refused before. */
+  private void refuseDependent(TreeNode plan) {
+    Object target = null;
+    if (plan instanceof InsertIntoStatement) target = ((InsertIntoStatement) plan).table();
+    if (plan instanceof V2WriteCommand) target = ((V2WriteCommand) plan).table();
+    TableIdentifier name = null;
+    if (target instanceof UnresolvedRelation) name = identifier(((UnresolvedRelation) target).multipartIdentifier());
+    if (plan instanceof CreateTable && ((CreateTable) plan).mode().name().equals("Append")) {
+      name = ((CreateTable) plan).tableDesc().identifier();
+    }
+    CatalogTable table = found(name);
+    if (table == null || !table.properties().contains(DEPENDENT)) return;
+    RowChanges.refuse(
+        RowChanges.name(table.identifier()) + " is a dependent table and has no data of its own; write to "
+            + table.properties().apply(BASES));
+  }
+
   /** Refuses a stream of the rows of a table of Hive's, which Spark refuses in words about files. */
   private static final class Streamed extends AbstractFunction1 {
     private final ResolveV2Writes rule;
@@ -81,11 +100,15 @@ public final class ResolveV2Writes extends Rule {
 
     public Object apply(Object node) {
       if (!(node instanceof UnresolvedRelation) || !((UnresolvedRelation) node).isStreaming()) return false;
-      CatalogTable table = rule.table(((UnresolvedRelation) node).multipartIdentifier());
-      if (table == null || !table.provider().equals(Option.apply("hive"))) return false;
-      Platform.throwException(new QueryExecutionException(
-          table.identifier().unquotedString() + " cannot be read as a stream, for Spark has no source of Hive's tables: read "
-              + "it with spark.table(…) in foreachBatch of another stream, as one of format('rate')", null));
+      CatalogTable table = rule.found(rule.identifier(((UnresolvedRelation) node).multipartIdentifier()));
+      if (table == null) return false;
+      boolean dependent = table.properties().contains(DEPENDENT);
+      boolean hives = SparkTables.isOfFiles(table) && table.provider().equals(Option.apply("hive"));
+      if (!dependent && !hives) return false;
+      RowChanges.refuse(
+          RowChanges.name(table.identifier()) + " cannot be read as a stream, for Spark has no source of "
+              + (dependent ? "dependent" : "Hive's") + " tables: read it with spark.table(…) in foreachBatch of another "
+              + "stream, as one of format('rate')");
       return true;
     }
   }
@@ -152,16 +175,18 @@ public final class ResolveV2Writes extends Rule {
 
   /** The table of that name, if its rows are files; other libraries take care of theirs. */
   private CatalogTable table(Seq parts) {
-    TableIdentifier name = identifier(parts);
+    CatalogTable table = found(identifier(parts));
+    return table != null && SparkTables.isOfFiles(table) ? table : null;
+  }
+
+  /** The table or view of that name in the catalog, or null. */
+  private CatalogTable found(TableIdentifier name) {
     if (name == null || session.sessionState().catalog().isTempView(name)) return null;
-    if (!session.sessionState().catalog().tableExists(name)) return null;
-    CatalogTable table = null;
     try {
-      table = session.sessionState().catalog().getTableMetadata(name);
+      return session.sessionState().catalog().getTableMetadata(name);
     } catch (Exception gone) {
       return null; // Spark says so in its own words.
     }
-    return SparkTables.isOfFiles(table) ? table : null;
   }
 
   /** Null for a name of another catalog. */

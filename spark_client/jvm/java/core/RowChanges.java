@@ -63,7 +63,7 @@ final class RowChanges {
     return null;
   }
 
-  private static String name(TableIdentifier name) {
+  static String name(TableIdentifier name) {
     return (name.database().isDefined() ? name.database().get() + "." : "") + name.table();
   }
 
