@@ -37,6 +37,22 @@ def test_columns_with_capitals_survive_a_session_that_minds_case(
     assert spark.sql(f"SELECT * FROM {table_name} ORDER BY Id").collect() == [(1, "one", "x"), (2, "two", "x")]
 
 
+def test_columns_with_capitals_are_not_taken_for_null(minding_case: SparkSession, table_name: str) -> None:
+    """By Spark's reader that goes row by row, which minds their case."""
+    spark, batches = minding_case, "spark.sql.parquet.enableVectorizedReader"
+    spark.sql(f"CREATE TABLE {table_name} (Id INT, note STRING) STORED AS PARQUET")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 'one')")
+    spark.conf.set(batches, "false")
+    try:
+        assert spark.sql(f"SELECT note FROM {table_name}").collect() == [("one",)]
+        with pytest.raises(QueryExecutionException, match=f"^Id has capitals, .* or {batches} to true"):
+            spark.sql(f"SELECT Id FROM {table_name}").collect()
+        spark.conf.set("spark.sql.caseSensitive", "false")
+        assert spark.sql(f"SELECT Id FROM {table_name}").collect() == [(1,)]
+    finally:
+        spark.conf.unset(batches)
+
+
 @pytest.mark.parametrize("type_", ["DOUBLE", "FLOAT"])
 @pytest.mark.parametrize("stored_as", FORMATS)
 def test_both_zeros_are_found(spark: SparkSession, table_name: str, stored_as: str, type_: str) -> None:

@@ -56,7 +56,8 @@ public final class ResolveHiveTables extends Rule {
 
     private final SparkSession session;
     private final Python python;
-    private final FileFormat parquet = new HiveFiles.Parquet();
+    private final FileFormat parquet = new HiveFiles.Parquet(false);
+    private final FileFormat sparksParquet = new HiveFiles.Parquet(true);
     private final FileFormat orc = new HiveFiles.Orc();
 
     Replacement(SparkSession session, Python python) {
@@ -213,7 +214,7 @@ public final class ResolveHiveTables extends Rule {
     private LogicalPlan scan(LogicalRelation plan, CatalogTable table) {
       HadoopFsRelation own = (HadoopFsRelation) plan.relation();
       HiveTableIndex index = new HiveTableIndex(session, table, python, own.location());
-      FileFormat format = own.fileFormat() instanceof ParquetFileFormat ? parquet : orc;
+      FileFormat format = own.fileFormat() instanceof ParquetFileFormat ? sparksParquet : orc;
       return scan(table, index, own.partitionSchema(), own.dataSchema(), format, own.options(), plan);
     }
 
