@@ -36,15 +36,18 @@ class Choice:
 
     def directory_number(self, table: Table, otherwise: SparkColumn | None) -> SparkColumn | None:
         """Returns the directory of a row; `otherwise` is that in the partitions that are not new."""
-        if not any(self.numbers.values()):
-            return otherwise
+        number = self._number_in_new(table) if any(self.numbers.values()) else None
+        if otherwise is None or not self.skews:
+            return otherwise if number is None else number
+        # Where nothing is heavy, nor are the values by which the table is skewed.
+        number = F.lit(0) if number is None else number
+        return F.when(is_in(list(self.skews), table), number).otherwise(otherwise)
+
+    def _number_in_new(self, table: Table) -> SparkColumn:
         known = {_text(values): numbers for values, numbers in self.numbers.items()}
         numbers = F.from_json(F.lit(json.dumps(known)), _NUMBERS)
         of_partition = F.try_element_at(numbers, partition_key(partition_columns(table)))
-        number = F.coalesce(F.try_element_at(of_partition, key_of(self.fields)), F.lit(0))
-        if otherwise is None:
-            return number
-        return F.when(is_in(list(self.skews), table), number).otherwise(otherwise)
+        return F.coalesce(F.try_element_at(of_partition, key_of(self.fields)), F.lit(0))
 
 
 def is_auto(table: Table) -> bool:

@@ -118,3 +118,17 @@ def test_a_heavy_value_is_written_by_several_tasks(spark: Session, table_name: s
     assert files["x=1"] >= 3
     assert files["x=2"] == files[DEFAULT] == 1
     assert spark.table(table_name).groupBy("x").count().orderBy("x").collect() == [(1, 36_000), (2, 2_000), (3, 2_000)]
+
+
+def test_where_nothing_is_heavy_nothing_lies_apart(spark: Session, table_name: str) -> None:
+    """Neither the values by which the table is skewed."""
+    spark.sql(
+        f"CREATE TABLE {table_name} (id BIGINT, x STRING) PARTITIONED BY (day INT) SKEWED BY (x) ON ('r1') "
+        "STORED AS DIRECTORIES STORED AS PARQUET TBLPROPERTIES ('skew.auto'='true', 'skew.auto.share'='0.5')"
+    )
+    rows(spark, "concat('r', id)", 1, count=4)
+    for how in ("INTO", "OVERWRITE"):
+        spark.sql(f"INSERT {how} {table_name} SELECT * FROM loaded")
+        found = partitions(spark, table_name)
+        assert (found["1"].skew.values, set(layout(found["1"].location))) == ((), {""})
+        assert spark.table(table_name).count() == 4
