@@ -13,11 +13,13 @@ from spark_client.table.skew_layout import LAYOUT, layout_problem
 AUTO, AUTO_COLUMNS, AUTO_SHARE = "skew.auto", "skew.auto.columns", "skew.auto.share"
 # Names that columns have had which were dropped, with commas between: files may still have them.
 DROPPED = "columns.dropped"
-_CODECS = ("plain", "none", "uncompressed", "snappy", "lz4", "lzo", "brotli", "zstd")
+_CODECS = ("plain", "none", "uncompressed", "snappy", "gzip", "zlib", "lzo", "brotli", "lz4", "lz4_raw", "zstd")
+_COMPRESSION = "compression"
 # In any case of letters.
 _VALUES: Mapping[str, tuple[str, ...]] = {
     MODE: (VERSIONS, IN_PLACE),
     AUTO: ("true", "false"),
+    _COMPRESSION: _CODECS,
     "parquet.compression": (
         "plain",
         "none",
@@ -34,6 +36,8 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
 }
 # What these must be is said where they are read.
 _KNOWN = (*_VALUES, LAYOUT, AUTO_COLUMNS, AUTO_SHARE, MAX_VALUES, LEASE, MAX_FILE_SIZE, FUNCTION, DROPPED)
+# `csv.compression` is no slip.
+_NAMES = [name for name in _KNOWN if name != _COMPRESSION]
 _LIKENESS = 0.8
 
 
@@ -53,5 +57,5 @@ def _problem(name: str, value: str) -> str:
         choices = _VALUES[name]
         listed = f"{', '.join(choices[:-1])} or {choices[-1]}"
         return "" if value.lower() in choices else f"{name} is {value!r}; it can be {listed}"
-    nearest = [] if name in _KNOWN else get_close_matches(name.lower(), _KNOWN, n=1, cutoff=_LIKENESS)
+    nearest = [] if name in _KNOWN else get_close_matches(name.lower(), _NAMES, n=1, cutoff=_LIKENESS)
     return f"there is no property {name!r}; is it {nearest[0]!r}?" if nearest else ""

@@ -37,7 +37,13 @@ def test_a_name_that_is_nearly_ours_is_a_slip(name: str) -> None:
     [
         {"skew.layout": "flat", "skew.auto": "TRUE", "write.mode": "in-place", "parquet.compression": "ZSTD"},
         {"write.format.default": "orc", "comment": "skew", "orc.bloom.filter.columns": "a", "write.lease.seconds": "5"},
+        {"compression": "Zlib", "csv.compression": "deflate"},
     ],
 )
 def test_what_is_right_or_others_is_left_alone(properties: dict[str, str]) -> None:
     assert problem_of(properties) == ""
+
+
+@pytest.mark.parametrize("name", ["compression", "orc.compress", "parquet.compression"])
+def test_a_codec_that_there_is_not_is_refused(name: str) -> None:
+    assert problem_of({name: "lzx"}).startswith(f"{name} is 'lzx'; it can be plain, ")
