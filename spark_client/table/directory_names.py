@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 from metastore.client.structs import Table
-from metastore.domain.partition_names import DEFAULT_PARTITION, escape, value_path
+from metastore.domain.partition_names import DEFAULT_PARTITION, escape
 from spark_client.errors import InvalidInsertError
 
 FUNCTION = "partition.directory.function"
@@ -66,19 +66,22 @@ def has_own_names(table: Table) -> bool:
     return _function_name(table) != HIVE
 
 
-def directory_path(table: Table, values: Sequence[str]) -> str:
+def directory_path(table: Table, values: Sequence[str], names: Sequence[str] = ()) -> str:
     """`c1=v1/c2=v2`, below the table's directory, for the values of its first partition columns.
+
+    `names`: of the partition columns, where directories have others than the catalog.
 
     Raises InvalidInsertError for an unknown function, and for a name that is too long.
     """
     function = _FUNCTIONS[_function_name(table)]
     parts = []
-    for column, value in zip(table.partition_columns, values, strict=False):
+    keys = names or [column.name.lower() for column in table.partition_columns]
+    for key, value in zip(keys, values, strict=False):
         shown = value if value == DEFAULT_PARTITION else str(function(value))
-        part = value_path([column.name], [shown])
+        part = f"{escape(key)}={escape(shown)}"
         if len(part.encode()) > MAX_NAME:
             raise InvalidInsertError(
-                f"{table.full_name}: the directory of {column.name} = '{value[:40]}…' would have a name of "
+                f"{table.full_name}: the directory of {key} = '{value[:40]}…' would have a name of "
                 f"{len(part.encode())} bytes, and file systems take {MAX_NAME}; give the table the property "
                 f"'{FUNCTION}' = 'short'"
             )

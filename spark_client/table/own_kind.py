@@ -45,6 +45,15 @@ def as_spark_declares(table: Table) -> Table:
     return replace(table, columns=tuple(columns) or table.columns, storage=storage)
 
 
+def declared_keys(table: Table) -> Sequence[str]:
+    """Returns the names of the partition columns as their directories have them: Spark's with their case, Hive's in
+    small letters."""
+    declared = (
+        {str(field["name"]).lower(): str(field["name"]) for field in fields_of(table)} if own_provider(table) else {}
+    )
+    return [declared.get(column.name, column.name) for column in table.partition_columns]
+
+
 def _columns(table: Table) -> Iterator[Column]:
     keys = {column.name for column in table.partition_columns}
     for sent in fields_of(table):

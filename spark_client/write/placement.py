@@ -82,7 +82,8 @@ class Placer:
     """Plans one write; `required` are the partitions that the statement is about even if they receive no rows.
 
     `in_place`: what is overwritten keeps its directory, as tools expect that know `ds=1` only. `skews`: of partitions
-    that are brought and do not have the table's. `note`: parameters for all of them.
+    that are brought and do not have the table's. `note`: parameters for all of them. `keys`: names of the partition
+    columns in the directories of new partitions, if they are not the catalog's.
     """
 
     table: Table
@@ -93,6 +94,7 @@ class Placer:
     in_place: bool = False
     skews: Mapping[Values, Skew] = field(default_factory=dict)
     note: Mapping[str, str] = field(default_factory=dict)
+    keys: Sequence[str] = ()
 
     def wishes(self, staged: Iterable[StagedFile]) -> list[str]:
         """Returns the directories in Hive's layout, `ds=1`, that new partitions would like to be in."""
@@ -238,18 +240,15 @@ class Placer:
         below = any(directory != location for directory in directories)
         return (location,) if below and self.table.partition_columns else ()
 
-    def _name(self, values: Values) -> str:
-        return directory_path(self.table, values)
-
     @property
     def _root(self) -> str:
         return table_root(self.table.location or "")
 
     def _plain(self, values: Values) -> str:
-        return f"{self._root}/{self._name(values)}".rstrip("/")
+        return f"{self._root}/{directory_path(self.table, values, self.keys)}".rstrip("/")
 
     def _own(self, values: Values) -> str:
-        return f"{own_directory(self.table, self.query_id)}/{self._name(values)}".rstrip("/")
+        return f"{own_directory(self.table, self.query_id)}/{directory_path(self.table, values)}".rstrip("/")
 
     def _published(self, skew: Skew) -> Skew | None:
         """Returns the skew as it lies on the disk; one without directories is only a remark, which follows the

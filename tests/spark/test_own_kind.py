@@ -86,6 +86,22 @@ def test_readers_by_path_and_by_name_see_the_same(
     assert spark.read.parquet(location).columns[0] == "Aa"
 
 
+def test_directories_have_the_names_that_spark_gives_them(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str, setting: object
+) -> None:
+    """A reader by path that minds case would take other names for other columns."""
+    spark.sql(f"CREATE TABLE {table_name} (a INT, Day INT) USING parquet PARTITIONED BY (Day)")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 2)")
+    spark.sql(f"INSERT OVERWRITE {table_name} VALUES (3, 1)")
+    spark.sql(f"UPDATE {table_name} SET Day = 3 WHERE a = 2")
+    location = metastore.get_table("default", table_name).location or ""
+    assert {path.name for path in folder(location).glob("*=*")} == {"Day=1", "Day=2", "Day=3"}
+    assert callable(setting)
+    setting("spark.sql.caseSensitive", "true")
+    by_path = spark.read.schema("a INT, Day INT").parquet(location)
+    assert sorted(tuple(row) for row in by_path.collect()) == rows(spark, table_name) == [(2, 3), (3, 1)]
+
+
 def test_partitions_are_pruned_by_the_metastore(spark: SparkSession, table: str) -> None:
     (scan,) = scan_report(spark.table(table).where("hr = 'b'")).scans
     assert (scan.kept.partitions, scan.total.partitions) == (1, 2)
