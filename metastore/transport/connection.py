@@ -316,9 +316,7 @@ class Connection:
         if dialogue is None:
             self._opening.answer()
             return self._collect()
-        length = reader.known_length
-        most = self._options.max_container_length
-        dialogue.iprot.container_length_limit = most if length is None else min(most, length)
+        dialogue.bound(self._options.max_container_length, reader.known_length)
         dialogue.writer.begin()
         try:
             dialogue.session.handle(dialogue.iprot, dialogue.oprot, self._opening.refusal)
@@ -366,6 +364,7 @@ class Connection:
 
     def _answer_refusal(self, dialogue: Dialogue, reason: str) -> Step:
         """Reads over the message, or what stands in its place, and answers it so."""
+        dialogue.bound(self._options.max_container_length, self._reader.known_length)
         dialogue.writer.begin()
         dialogue.session.handle(dialogue.iprot, dialogue.oprot, reason)
         dialogue.writer.flush()

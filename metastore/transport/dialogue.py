@@ -32,6 +32,10 @@ class Dialogue:
     iprot: TProtocolBase
     oprot: TProtocolBase
 
+    def bound(self, most: int, length: int | None) -> None:
+        """Allows each container of the next message `most` elements, and no more than the message has bytes."""
+        self.iprot.container_length_limit = most if length is None else min(most, length)
+
 
 def begin_dialogue(
     wire_format: WireFormat,

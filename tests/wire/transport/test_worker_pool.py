@@ -14,7 +14,7 @@ from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
 from .conftest import WIRE_FORMATS, BlockedCall, EchoServer, blocking, eventually
-from .messages import call, strict
+from .messages import call, compact, strict
 
 pytestmark = pytest.mark.slow
 
@@ -179,6 +179,25 @@ def test_addresses_come_in_turn_and_who_waits_too_long_is_told_the_limit(serve_e
     for blocked_call in blocked:
         assert blocked_call.release()
     assert third.getOption("echo now") == "now"
+
+
+@pytest.mark.parametrize("wire_format", ["framed binary", "framed compact"])
+def test_a_large_call_that_waits_too_long_after_a_small_one_is_told_the_limit(
+    serve_echo: ServeEcho, tmp_path: Path, wire_format: str
+) -> None:
+    server = serve_echo(workers=1, max_threads=1, max_wait=0.5)
+    client = server.client(wire_format)
+    assert client.getOption("echo small") == "small"
+    blocked = BlockedCall(server, tmp_path)
+    structs = {  # 20,000 of them, in a list
+        "framed binary": strict("add_partitions_req", b"\x0c\x00\x01\x0f\x00\x03\x0c\x00\x00\x4e\x20" + bytes(20_002)),
+        "framed compact": compact("add_partitions_req", b"\x1c\x39\xfc\xa0\x9c\x01" + bytes(20_002)),
+    }
+    message = structs[wire_format]
+    client.socket.sendall(len(message).to_bytes(4, "big") + message)
+    assert b"max_threads=1 calls are in flight" in client.socket.recv(4096)
+    assert blocked.release()
+    assert client.getOption("echo well") == "well"
 
 
 def test_an_address_has_its_share_of_connections(serve_echo: ServeEcho) -> None:
