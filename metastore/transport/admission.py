@@ -133,11 +133,12 @@ class Admission:
         return f"The call was not begun within {options.max_wait:g} s: {limit} in this worker ({setting}); try again"
 
     def _has_room(self, address: Address, expected: int) -> bool:
+        alone = not self._large  # else what waits for memory, and holds some, might keep all from going on
         of_address = address.held + address.reserved
         others = max(0, self.sharing - address.is_sharing)
-        if of_address and of_address + expected > self._memory.share(others):
+        if not alone and of_address and of_address + expected > self._memory.share(others):
             return False
-        room = self._memory.allows(self._reserved + expected)
+        room = self._memory.allows(self._reserved + expected, alone=alone)
         self.starved |= not room
         return room
 
