@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,9 +52,8 @@ def catalog_name(context: Context) -> str:
     return str(context.spark.conf.get(CATALOG_NAME, "hive")).lower()
 
 
-def is_temporary(context: Context, name: str) -> bool:
-    """Tells whether a name as written is that of a temporary view."""
-    words = identifier(context, name)
+def is_temporary(context: Context, words: Sequence[str]) -> bool:
+    """Tells whether a name of these parts is that of a temporary view."""
     return len(words) == 1 and bool(_state(context).catalog().getTempView(words[0]).isDefined())
 
 

@@ -64,7 +64,10 @@ def running_batch(spark: SparkSession) -> RunningBatch | None:
 
 def _batch_of_session(spark: SparkSession) -> RunningBatch | None:
     """Returns the batch of a function that came by Spark Connect: its statements run in threads of their own."""
-    for execution in _executions(spark).values():
+    running = _executions(spark)
+    if running.isEmpty():  # To learn so from an iterator takes dozens of calls (see `members`).
+        return None
+    for execution in running.values():
         if execution.sparkSessionForStream().equals(spark._jsparkSession):  # noqa: SLF001 - PySpark has no name for it
             number = int(execution.getLatestExecutionContext().batchId())
             return RunningBatch(str(execution.id()), str(execution.runId()), number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -73,8 +73,12 @@ class Commit:
     Only where that is not known (WriteUncertainError), or what there is cannot be removed, is it left to cleaning.
     """
 
-    def __init__(self, context: Context, write: Write) -> None:
-        """Registers. Raises NoSuchTableError, InvalidInsertError, MetastoreUnavailableError."""
+    def __init__(self, context: Context, write: Write, places: Iterable[str] = ()) -> None:
+        """Registers. `places`: others' directories to which its files will go, as far as is known before they are
+        written: the metastore is told of them in a call that is made anyway.
+
+        Raises NoSuchTableError, InvalidInsertError, MetastoreUnavailableError.
+        """
         self._context = context
         self.write = write
         self._in_place = is_in_place(context.spark, write.table)
@@ -85,6 +89,7 @@ class Commit:
         self._skews: Mapping[Values, Skew] = {}
         self._placed: Placement | None = None
         self._is_closed = False
+        self._places = places
         # Set by who publishes it.
         self.may_be_visible = False
         self.published: Placement | None = None
@@ -94,7 +99,7 @@ class Commit:
 
     def __enter__(self) -> Self:
         try:
-            self._lease.claim_own(self.directory)
+            self._lease.claim_own(self.directory, self._places)
         except BaseException:
             self._lease.end()
             raise

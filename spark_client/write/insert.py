@@ -141,7 +141,7 @@ class _Running:
         self.overwrites = insert.overwrite
         self.staged: Sequence[StagedFile] = ()
         self._choice = Choice()
-        self.commit = Commit(context, self._write)
+        self.commit = Commit(context, self._write, self._places())
 
     def __enter__(self) -> _Running:
         self.commit.__enter__()
@@ -184,6 +184,13 @@ class _Running:
         """Returns the table and the partitions that it changes."""
         required = self._write.required(self._snapshot) if self._write.overwrite else ()
         return {(self._write.table.full_name, values) for values in (*required, *(file.values for file in self.staged))}
+
+    def _places(self) -> Sequence[str]:
+        """Returns the directories to which an append brings its rows, where the statement names one partition."""
+        static = self._write.static_partition
+        if self._write.overwrite or static is None or not (existing := self._snapshot.get(static)):
+            return ()
+        return (existing.location, *existing.skew.locations.values())
 
     def _most_directories(self, exceptions: Sequence[tuple[Skew, object]]) -> int | None:
         """Returns to how many directories rows can come; None where they alone tell."""

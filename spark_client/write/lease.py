@@ -31,6 +31,7 @@ class Lease:
         self._interval = granted.seconds / _SIGNS_PER_LEASE
         self._stopped = threading.Event()
         self._lost: NoSuchWriteError | None = None
+        self._shared: set[str] = set()
 
     def __enter__(self) -> Self:
         # A daemon: the sign of life of a writer that has died is worth nothing.
@@ -52,15 +53,22 @@ class Lease:
         granted = self._metastore.renew_write(self.query_id, locations=locations) if locations else ()
         return {location for location, mine in zip(locations, granted, strict=True) if mine}
 
-    def claim_own(self, location: str) -> None:
-        """Claims, as `claim`, a directory with the write's name. Raises PublishConflictError if it is another's."""
-        if not self.claim([location]):
+    def claim_own(self, location: str, shared: Iterable[str] = ()) -> None:
+        """Claims, as `claim`, a directory with the write's name, and in the same call shares, as `share`, others.
+
+        Raises PublishConflictError if it is another's.
+        """
+        told = sorted(set(shared))
+        (mine,) = self._metastore.renew_write(self.query_id, locations=[location], shared=told)
+        if not mine:
             raise PublishConflictError(f"{location} belongs to another write or object; run the INSERT again")
+        self._shared.update(told)
 
     def share(self, directories: Iterable[str]) -> None:
-        """Says that files come into directories that others use as well."""
-        if shared := sorted(set(directories)):
+        """Says that files come into directories that others use as well; of which it has been said, nothing is."""
+        if shared := sorted(set(directories) - self._shared):
             self._metastore.renew_write(self.query_id, shared=shared)
+            self._shared.update(shared)
 
     def rename(self, renames: Sequence[Rename]) -> None:
         """Says what is about to be renamed. Raises PublishConflictError if another write renames it."""

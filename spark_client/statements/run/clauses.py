@@ -15,12 +15,13 @@ from spark_client.write.rows import normalise_static
 
 def resolve(context: Context, name: str) -> tuple[str, str]:
     """Database and table of a name as written. Raises NoSuchTableError for a name of another catalog."""
+    return _table_of(context, name, identifier(context, name))
+
+
+def resolve_unless_temporary(context: Context, name: str) -> tuple[str, str] | None:
+    """Resolves, as `resolve`; None where a temporary view has the name."""
     words = identifier(context, name)
-    if len(words) == 3 and words[0] in ("spark_catalog", catalog_name(context)):
-        words = words[1:]
-    if len(words) > 2:
-        raise NoSuchTableError(f"{name}: this works on tables of the session's own catalog only")
-    return (words[0] if len(words) == 2 else context.spark.catalog.currentDatabase()), words[-1]
+    return None if is_temporary(context, words) else _table_of(context, name, words)
 
 
 def resolve_table(context: Context, name: str) -> tuple[str, str]:
@@ -28,9 +29,18 @@ def resolve_table(context: Context, name: str) -> tuple[str, str]:
 
     For Spark takes a name for the view then; the table can be named with its database.
     """
-    if is_temporary(context, name):
+    found = resolve_unless_temporary(context, name)
+    if found is None:
         raise NoSuchTableError(f"{name} is a temporary view here; name the table with its database")
-    return resolve(context, name)
+    return found
+
+
+def _table_of(context: Context, name: str, words: Sequence[str]) -> tuple[str, str]:
+    if len(words) == 3 and words[0] in ("spark_catalog", catalog_name(context)):
+        words = words[1:]
+    if len(words) > 2:
+        raise NoSuchTableError(f"{name}: this works on tables of the session's own catalog only")
+    return (words[0] if len(words) == 2 else context.spark.catalog.currentDatabase()), words[-1]
 
 
 def partition_values(context: Context, table: Table, spec: GivenValues) -> list[str]:

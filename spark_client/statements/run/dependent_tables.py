@@ -12,7 +12,6 @@ from spark_client.jvm.parser import (
     add_partitions,
     clause,
     drop_partitions,
-    is_temporary,
     literal_value,
     rename_partition,
     spark_sql,
@@ -25,7 +24,13 @@ from spark_client.statements.grammar.dependent_tables import (
     OfTable,
     Statement,
 )
-from spark_client.statements.run.clauses import no_such_partition, partition_values, resolve, whole_values
+from spark_client.statements.run.clauses import (
+    no_such_partition,
+    partition_values,
+    resolve,
+    resolve_unless_temporary,
+    whole_values,
+)
 from spark_client.statements.run.dependent_rows import (
     DESCRIPTION,
     NAMES,
@@ -110,10 +115,12 @@ def _depend(context: Context, statement: DependsOn) -> None:
 
 def _drop_cascade(context: Context, statement: DropCascade) -> None:
     """Drops a table and all that depends on it, in one transaction of the metastore."""
-    if is_temporary(context, statement.table):
-        raise InvalidStatementError(f"nothing depends on the temporary view {statement.table}: drop it without CASCADE")
     try:
-        table = resolve(context, statement.table)
+        table = resolve_unless_temporary(context, statement.table)
+        if table is None:
+            raise InvalidStatementError(
+                f"nothing depends on the temporary view {statement.table}: drop it without CASCADE"
+            )
         found = context.metastore.get_dependents(*table)
     except NoSuchTableError:
         if statement.if_exists:
@@ -131,13 +138,12 @@ def _drop_cascade(context: Context, statement: DropCascade) -> None:
 
 def _dependent(context: Context, name: str) -> Table | None:
     """Returns the table of a name as written, if it is dependent."""
-    if is_temporary(context, name):
-        return None
     try:
-        table = context.metastore.get_table(*resolve(context, name))
+        known = resolve_unless_temporary(context, name)
+        table = context.metastore.get_table(*known) if known else None
     except NoSuchTableError:
         return None
-    return table if is_dependent(table) else None
+    return table if table and is_dependent(table) else None
 
 
 def _of_table(context: Context, statement: OfTable) -> DataFrame:
