@@ -196,8 +196,11 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
 def _makes_few_files(rows: DataFrame, most: int | None) -> bool:
     if most is None or most == 1:
         return most == 1
-    files, size = (tasks_of(rows) or _FEW_FILES) * most, estimated_size(rows)
-    return files <= _FEW_FILES and size is not None and size >= files * _SMALL_FILE
+    size = estimated_size(rows)
+    if size is None or size < most * _SMALL_FILE:  # Too little even for one task: the tasks need not be planned.
+        return False
+    files = (tasks_of(rows) or _FEW_FILES) * most
+    return files <= _FEW_FILES and size >= files * _SMALL_FILE
 
 
 def _is_arranged(rows: DataFrame) -> bool:
