@@ -14,14 +14,13 @@ from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 
 _SUSPICIOUS = re.compile(
-    r"\b(?:dependent|depends|partitions?|extended|formatted|insert|load|truncate|delete|update|merge|drop|alter|show|view)\b",
+    r"\b(?:dependent|depends|partitions?|extended|formatted|load|truncate|delete|update|merge|drop|alter|show|view)\b",
     re.IGNORECASE,
 )
 
 
+# But INSERT, of which ResolveV2Writes.java knows the table.
 _WRITING = (
-    ("INSERT", "INTO"),
-    ("INSERT", "OVERWRITE"),
     ("TRUNCATE",),
     ("DELETE", "FROM"),
     ("UPDATE",),
@@ -214,7 +213,7 @@ def _describe(text: str, reader: Reader) -> OfTable | None:
 
 
 def _write(text: str, reader: Reader) -> OfTable | None:
-    """INSERT, LOAD, TRUNCATE and such: what they write to."""
+    """LOAD, TRUNCATE and such: what they write to."""
     if any(reader.take(*words) for words in _WRITING):
         reader.take("TABLE")
         return _of_table(text, "WRITE", reader.multipart_name())

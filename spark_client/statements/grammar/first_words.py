@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-# In scripts, too; INSERT and the like are looked at only where they stand alone.
+# In scripts, too; DELETE and the like are looked at only where they stand alone.
 IN_SCRIPTS: Final = ("ALTER", "CREATE", "DESC", "DESCRIBE", "DROP", "SHOW", "UNDROP")
 # Each is a pattern.
 FIRST_WORDS: Final = (
     *IN_SCRIPTS,
     "BEGIN",
     "DELETE",
-    "INSERT",
     "LOAD",
     "MERGE",
     r"SET\s+GLOBAL",

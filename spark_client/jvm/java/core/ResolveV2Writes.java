@@ -73,7 +73,7 @@ public final class ResolveV2Writes extends Rule {
     return replaced(target, table, write.query(), write.isByName(), ((OverwriteByExpression) plan).deleteExpr());
   }
 
-  /** Refuses what DataFrames would bring to a dependent table, a view to Spark; SQL is refused before. */
+  /** Refuses rows for a dependent table, a view to Spark. */
   private void refuseDependent(TreeNode plan) {
     Object target = null;
     if (plan instanceof InsertIntoStatement) target = ((InsertIntoStatement) plan).table();
