@@ -112,7 +112,7 @@ class PartitionWriteHandlers:
         return DropPartitionsResult(partitions=dropped if request.needResult is not False else None)
 
     def alter_partition(self, database: str, table: str, new: Partition) -> None:
-        self._alter.alter(given_table_name(database, table), [new])
+        self._alter.alter(given_table_name(database, table), [new], {})
 
     def alter_partition_with_environment_context(
         self, database: str, table: str, new: Partition, context: Context
@@ -120,7 +120,7 @@ class PartitionWriteHandlers:
         self._alter.alter(given_table_name(database, table), [new], properties(context))
 
     def alter_partitions(self, database: str, table: str, new: list[Partition]) -> None:
-        self._alter.alter(given_table_name(database, table), required("new_parts", new))
+        self._alter.alter(given_table_name(database, table), required("new_parts", new), {})
 
     def alter_partitions_with_environment_context(
         self, database: str, table: str, new: list[Partition], context: Context

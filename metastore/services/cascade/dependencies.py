@@ -149,9 +149,9 @@ def _columns_after(
     above = _used(work.dependencies.upwards(ids, transitive=True))
     edges = [edge for edge in above if edge.dependent_id in ids]
     known = {
-        stored.ref.id: stored.encoded.decode() for stored in work.tables.find_ids(sorted({e.base_id for e in edges}))
+        stored.ref.id: stored.encoded.decode()
+        for stored in work.tables.find_ids(sorted({*ids, *(edge.base_id for edge in edges)}))
     }
-    own = {stored.ref.id: stored.encoded.decode() for stored in work.tables.find_ids(sorted(ids))}
     columns = {table.id: list(new.sd.cols)}
     for id_ in ids:
         bases = [edge for edge in edges if edge.dependent_id == id_]
@@ -160,12 +160,12 @@ def _columns_after(
         for edge in bases:
             others = columns.get(edge.base_id) or known[edge.base_id].sd.cols
             there, here = columns_of(others), columns_of(found)
-            if lost := [column for column in columns_of(own[id_].sd.cols) if column in there and column not in here]:
+            if lost := [column for column in columns_of(known[id_].sd.cols) if column in there and column not in here]:
                 raise InvalidOperationError(
-                    f"{TableName.of(new)} cannot change its columns: {TableName.of(own[id_])} depends on "
+                    f"{TableName.of(new)} cannot change its columns: {TableName.of(known[id_])} depends on "
                     f"{TableName.of(known[edge.base_id])} as well, which has {lost[0].name} {lost[0].type}; "
                     "all that it depends on must have its columns",
-                    others=[str(TableName.of(own[id_])), str(TableName.of(known[edge.base_id]))],
+                    others=[str(TableName.of(known[id_])), str(TableName.of(known[edge.base_id]))],
                 )
             found = [column for column in found if columns_of([column])[0] in there]
         columns[id_] = found

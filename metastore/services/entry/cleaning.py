@@ -34,12 +34,11 @@ class CleaningService(FileService):
 
     def run(self) -> None:
         """Does the background's share, on each server. What was dropped is the journal's."""
-        for location in self._clean(None, self._grace, dry_run=False, kept=False):
-            if location.error:
-                log.warning("%s (%s) is left: %s", location.location, location.reason, location.error)
+        for one in self._clean(None, self._grace, dry_run=False, kept=False):
+            if one.error:
+                log.warning("%s (%s) is left: %s", one.location, one.reason, one.error)
             else:
-                gone = location.location, location.reason, location.files, location.bytes
-                log.info("%s (%s): %s files, %s bytes removed", *gone)
+                log.info("%s (%s): %s files, %s bytes removed", one.location, one.reason, one.files, one.bytes)
 
     def clean(
         self, table: TableName, *, dry_run: bool, grace: timedelta | None = None, unregistered: bool = False

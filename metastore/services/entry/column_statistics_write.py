@@ -129,8 +129,7 @@ def _together(old: ColumnStatisticsObj | None, new: ColumnStatisticsObj) -> Colu
 
 
 def _check_columns(table: Table, columns: Iterable[str]) -> None:
-    missing = set(columns) - {column.name for column in [*table.sd.cols, *table.partitionKeys]}
-    if missing:
+    if missing := set(columns) - {column.name for column in [*table.sd.cols, *table.partitionKeys]}:
         raise InvalidInputError(
             f"Column {min(missing)} doesn't exist in table {table.tableName} in database {table.dbName}"
         )
@@ -144,8 +143,7 @@ def _locked(work: UnitOfWork, table: TableRef, names: Iterable[str] | None) -> d
     wanted = list(names or ())
     chosen = None if names is None else named(wanted)
     there = {partition.name: partition for partition in work.partitions.select_stored(table, chosen, lock=True)}
-    missing = [name for name in wanted if name not in there]
-    if missing:
+    if missing := [name for name in wanted if name not in there]:
         raise NotFoundError(f"partition {missing[0]} of {table.name} not found")
     return there
 

@@ -117,10 +117,12 @@ class DatabaseService(ChangingService):
             if not cascade and (tables or work.functions.names(name)):
                 raise InvalidOperationError(NOT_EMPTY.format(name, "tables" if tables else "functions"))
             rewrite(work, work.dependencies.remove_unused_bases([table.ref.id for table in tables]))
-            outside = work.dependencies.outside(stored.id)
-            if outside:
-                text = f"tables of other databases depend on its tables: {', '.join(outside)}"
-                raise InvalidOperationError(f"Cannot drop database {name}: {text}", others=outside)
+            if outside := work.dependencies.outside(stored.id):
+                raise InvalidOperationError(
+                    f"Cannot drop database {name}: tables of other databases depend on its tables: "
+                    f"{', '.join(outside)}",
+                    others=outside,
+                )
             if views := work.materialized_views.outside(stored.id):
                 raise InvalidOperationError(
                     f"Cannot drop database {name}: its tables are used in materialized views: {', '.join(views)}",

@@ -97,8 +97,7 @@ class DependencyService(ClockedService):
         rules = PartitionRules(table)
         names = [rules.name(values) for values in partitions]
         there = work.partitions.select_stored(stored.ref, named(names), lock=True)
-        missing = sorted(set(names) - {partition.name for partition in there})
-        if missing:
+        if missing := sorted(set(names) - {partition.name for partition in there}):
             raise InvalidOperationError(f"{stored.ref.name} has no partition {missing[0]}: add it first")
         bases = work.dependencies.bases_of([partition.id for partition in there])
         known = {of.ref.id: str(of.ref.name) for of in work.tables.find_ids(sorted(set(bases.values())))}

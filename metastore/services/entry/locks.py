@@ -8,6 +8,7 @@ from metastore.domain.lock_rules import Blocker, Component, LockType, blocker, l
 from metastore.domain.names import fold, split_database
 from metastore.errors import LockNotFoundError, TransactionOpenError
 from metastore.services.rules.lock_requests import requested, written
+from metastore.services.rules.lookup import required
 from metastore.services.rules.transactions import open_ones, reap, renew
 from metastore.services.service import LeasingService
 from metastore.storage.postgres.clock import milliseconds
@@ -54,9 +55,7 @@ class LockService(LeasingService):
         Raises LockNotFoundError, TransactionNotFoundError, TransactionAbortedError.
         """
         with self._store.transaction() as work:
-            standing = work.locks.find(lock, self._timeout)
-            if standing is None:
-                raise _missing(lock)
+            standing = required(work.locks.find(lock, self._timeout), _missing(lock))
             found = None
             if not standing.granted:
                 work.locks.one_at_a_time(standing.components)

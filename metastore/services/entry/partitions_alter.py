@@ -42,20 +42,19 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 class PartitionAlterService(ChangingService):
     """Rules of ALTER PARTITION (Hive's HMSHandler). Names of their table come folded."""
 
-    def alter(self, table: TableName, new: Sequence[Partition], context: Mapping[str, str] | None = None) -> None:
+    def alter(self, table: TableName, new: Sequence[Partition], context: Mapping[str, str]) -> None:
         """Replaces all of the partitions, found by their values, or none. `context` holds the client's properties.
 
         Raises InvalidOperationError when one is missing, InvalidInputError for wrong values or one partition twice.
         """
-        properties = context or {}
         counted: dict[str, DirectoryStatistics | None] = {}
 
         def count(places: Sequence[str]) -> None:
             counted.update(dict.fromkeys(places) | self._warehouse.statistics(places))
 
-        if updates_statistics(properties):
-            count(_places([partition for partition in new if not _says_statistics(partition)]))
-        self._journal.attempt(lambda _: self._alter(table, new, properties, counted), count)
+        if updates_statistics(context):
+            count(_places([partition for partition in new if not has_statistics(partition.parameters or {})]))
+        self._journal.attempt(lambda _: self._alter(table, new, context, counted), count)
 
     def _alter(
         self,
@@ -71,8 +70,7 @@ class PartitionAlterService(ChangingService):
                 check_belongs(rules.table, partition)
             names = [rules.name(partition.values) for partition in new]
             there = {one.name: one for one in work.partitions.select_stored(stored.ref, named(names), lock=True)}
-            missing = sorted(set(names) - there.keys())
-            if missing:
+            if missing := sorted(set(names) - there.keys()):
                 raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")
             for before in there.values():
                 check_version(f"{table} partition {before.name}", before.version, context)
@@ -84,9 +82,8 @@ class PartitionAlterService(ChangingService):
             changed = [self._successor(rules, there[name], partition, name, moves) for name, partition in pairs]
             check_distinct(changed)
             both = [(there[after.name], after) for after in changed]
-            lying = [(before.partition.sd, after.partition.sd) for before, after in both]
-            anew = [after for before, after in lying if places_of(after) != places_of(before)]
-            staying = {place for before, _ in lying for place in places_of(before)} if anew else set()
+            anew = [now.partition.sd for was, now in both if places_of(now.partition.sd) != places_of(was.partition.sd)]
+            staying = {place for was, _ in both for place in places_of(was.partition.sd)} if anew else set()
             admit_descriptors(self._warehouse.roots, rules.table, anew, staying)
             kept = leaves_data([(before.partition, after.partition) for before, after in both], context)
             if updates_statistics(context):
@@ -106,7 +103,7 @@ class PartitionAlterService(ChangingService):
         Raises InvalidOperationError when it is missing or the new values are taken, InvalidInputError.
         """
         if not values:
-            self.alter(table, [new])
+            self.alter(table, [new], {})
             return
         with taken(InvalidOperationError(f"Partition already exists: {table}{list(new.values or ())}")):
             moving = self._journal.attempt(lambda looked: self._rename(table, values, new, looked))
@@ -213,11 +210,6 @@ def _places(partitions: Sequence[Partition]) -> list[str]:
     return sorted(set(map(paths.normalise, said)))
 
 
-def _says_statistics(partition: Partition) -> bool:
-    return has_statistics(partition.parameters or {})
-
-
 def _differ(new: Partition, old: Partition) -> bool:
-    """Tells whether basic statistics are missing, or others than before (Hive's MetaStoreUtils.requireCalStats)."""
-    said = new.parameters or {}
-    return not has_statistics(said) or [said[key] for key in BASIC] != [old.parameters.get(key) for key in BASIC]
+    said = new.parameters
+    return not has_statistics(said) or any(said[key] != old.parameters.get(key) for key in BASIC)

@@ -18,7 +18,7 @@ from metastore.services.files.open_writes import root_of
 from metastore.services.files.retirement import replaced_by
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
-from metastore.services.rules.lookup import get_table, get_table_ref, missing_table
+from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor, updates_statistics
 from metastore.services.rules.skew_places import find_places, lacks_places
 from metastore.services.rules.table_data import check_unprotected, owns_data, places_of_partition
@@ -49,13 +49,11 @@ class PartitionWriteService(ChangingService):
             AlreadyExistsError: one is there, and not `if_not_exists`.
             InvalidInputError: wrong values, or one partition twice.
         """
-        given = [(one, one.sd, one.sd and one.sd.location, dict(one.parameters or {})) for one in new]
+        given = [(one, one.sd, one.parameters) for one in new]
 
         def action(_: object) -> list[Partition]:
-            for partition, sd, location, parameters in given:  # as they came, whatever an attempt has made of them
-                partition.sd, partition.parameters = sd, dict(parameters)
-                if sd:
-                    sd.location = location
+            for partition, sd, parameters in given:  # as they came, whatever an attempt has made of them
+                partition.sd, partition.parameters = sd, parameters
             return self._add(table, new, if_not_exists=if_not_exists, count_files=updates_statistics(context or {}))
 
         return self._journal.attempt(action)
@@ -111,12 +109,9 @@ class PartitionWriteService(ChangingService):
         if found and is_view(found) and not is_dependent(found):
             raise InvalidInputError(f"{table} is a view: a partition cannot be appended to it")
         if values is None:
-            if stored is None:
-                raise missing_table(table)
-            values = values_of(stored.ref.key_names, name or "")
-        partition = Partition(values=list(values), dbName=table.database, tableName=table.name)
-        partition.sd = inherited_descriptor(found) if found else None
-        return self.add(table, [partition])[0]
+            values = values_of(required(stored, missing_table(table)).ref.key_names, name or "")
+        sd = inherited_descriptor(found) if found else None
+        return self.add(table, [Partition(list(values), table.database, table.name, sd=sd)])[0]
 
     def drop(
         self,
@@ -179,10 +174,8 @@ class PartitionWriteService(ChangingService):
 
 def _found(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None = None) -> StoredTable:
     """Raises InvalidObjectError."""
-    stored = work.tables.find(table, lock=lock)
-    if stored is None:
-        raise InvalidObjectError(f"Unable to add partition because table or database do not exist: {table}")
-    return stored
+    text = f"Unable to add partition because table or database do not exist: {table}"
+    return required(work.tables.find(table, lock=lock), InvalidObjectError(text))
 
 
 def _there(work: UnitOfWork, stored: StoredTable, some: Sequence[NamedPartition]) -> set[str]:

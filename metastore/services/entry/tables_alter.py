@@ -36,7 +36,7 @@ from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
-from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
 
 EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
 
@@ -71,7 +71,7 @@ class TableAlterService(ChangingService):
             raise InvalidOperationError(f"Tables cannot be moved between catalogs: {name} is in {name.catalog}")
         database = DatabaseName(name.catalog, fold(new.dbName) or name.database)
         stays = database.table(fold(new.tableName)) == name
-        counted = self._count(name, new) if stays and updates_statistics(context) else {}
+        counted = self._count(new) if stays and updates_statistics(context) else {}
         text = f"alter is not possible: new table {database}.{fold(new.tableName)} already exists"
         with taken(InvalidOperationError(text)):
             moving = self._journal.attempt(
@@ -125,22 +125,17 @@ class TableAlterService(ChangingService):
                 refer(work, [new.sd.location])
             return [*removing, *decide_moves(work, looked, [move] if move else [], stored.ref.id)]
 
-    def _count(self, name: TableName, new: Table) -> dict[str, DirectoryStatistics]:
-        """Counts the files of a table without partitions: file systems are asked before anything is locked."""
-        if new.partitionKeys or is_view(new):
-            return {}
-        location = new.sd.location if new.sd else None
-        if not location:
-            with self._store.read() as work:
-                reference = work.tables.reference(name)
-            location = reference.location if reference else None
+    def _count(self, new: Table) -> dict[str, DirectoryStatistics]:
+        """Counts the files of a table without partitions: file systems are asked before anything is locked. It must
+        say where it lies (`check_given`).
+        """
+        location = new.sd.location if new.sd and not new.partitionKeys and not is_view(new) else None
         return self._warehouse.statistics([paths.normalise(location)]) if location else {}
 
     def _successor(self, database: DatabaseName, old: Table, new: Table, context: Mapping[str, str]) -> Table:
         new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
         # Where files are counted, Hive must know where they lie.
-        counted = updates_statistics(context) and not old.partitionKeys and not is_view(old)
-        check_given(new, "dbName", "tableName", *(["sd.location"] if counted else []))
+        check_given(new, located=updates_statistics(context) and not old.partitionKeys and not is_view(old))
         new.sd.location = new.sd.location or old.sd.location
         kept_secrets(new.parameters, old.parameters)
         kept_secrets(new.sd.serdeInfo.parameters, old.sd.serdeInfo.parameters)
@@ -183,14 +178,11 @@ def _check_types(old: Table, new: Table) -> None:
     """Refuses what Hive's metastore.disallow.incompatible.col.type.changes does; formats that keep their own schema are
     left alone, and columns that are merely taken away where files know them by their names.
     """
-    own_schema = ("spark.sql.sources.provider", "table_type", "storage_handler")
-    if is_view(new) or any(key in old.parameters or key in new.parameters for key in own_schema):
-        return
-    if _merely_drops(old, new):
+    own_schema = {"spark.sql.sources.provider", "table_type", "storage_handler"}
+    if is_view(new) or own_schema & {*old.parameters, *new.parameters} or _merely_drops(old, new):
         return
     pairs = zip(old.sd.cols, new.sd.cols, strict=False)
-    changed = [after.name for before, after in pairs if not can_change(before.type, after.type)]
-    if changed:
+    if changed := [after.name for before, after in pairs if not can_change(before.type, after.type)]:
         raise InvalidOperationError(
             "The following columns have types incompatible with the existing columns in their respective positions :\n"
             + ",".join(changed)
@@ -242,8 +234,7 @@ def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Mov
 
 
 def _columns(sd: StorageDescriptor) -> list[tuple[str, str, str | None]]:
-    columns: list[FieldSchema] = sd.cols
-    return [(column.name, column.type, column.comment) for column in columns]
+    return [(column.name, column.type, column.comment) for column in sd.cols]
 
 
 def is_truncation(context: Mapping[str, str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metastore.errors import InvalidInputError, NotFoundError
+from metastore.services.rules.lookup import required
 from metastore.services.service import Service
 
 
@@ -33,17 +34,15 @@ class TokenService(Service):
 
     def add_key(self, key: str | None) -> int:
         """Returns the key's number. Raises InvalidInputError without a key."""
-        if key is None:
-            raise InvalidInputError("A master key needs a text")
+        text = required(key, InvalidInputError("A master key needs a text"))
         with self._store.transaction() as work:
-            return work.tokens.insert_key(key)
+            return work.tokens.insert_key(text)
 
     def update_key(self, number: int, key: str | None) -> None:
         """Raises NotFoundError, InvalidInputError without a key."""
-        if key is None:
-            raise InvalidInputError("A master key needs a text")
+        text = required(key, InvalidInputError("A master key needs a text"))
         with self._store.transaction() as work:
-            if not work.tokens.update_key(number, key):
+            if not work.tokens.update_key(number, text):
                 raise NotFoundError(f"No key found with keyId: {number}")
 
     def remove_key(self, number: int) -> bool:

@@ -10,7 +10,7 @@ from metastore.domain.query_ids import names_write
 from metastore.errors import ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.open_writes import ended, root_of
-from metastore.services.rules.lookup import get_table
+from metastore.services.rules.lookup import get_table, required
 from metastore.services.service import Service
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.writes import RenamedPath
@@ -48,9 +48,7 @@ class WriteService(Service):
         wanted, others = ([_place(text) for text in given] for given in (locations, shared))
         renamed = [_rename(query_id, *rename) for rename in renames]
         with self._store.transaction() as work:
-            write = work.writes.renew(query_id)
-            if write is None:
-                raise ended(query_id)
+            write = required(work.writes.renew(query_id), ended(query_id))
             if wanted or renamed:
                 work.writes.one_claim_at_a_time()
             granted = _granted(work, query_id, wanted, write.roots[0])
@@ -90,8 +88,7 @@ def _add_renames(work: UnitOfWork, query_id: str, renames: Sequence[RenamedPath]
     """Raises ConflictError."""
     if not renames:
         return
-    other = work.writes.renamed_by_another(query_id, renames)
-    if other:
+    if other := work.writes.renamed_by_another(query_id, renames):
         raise ConflictError(f"Write {other[0]} renames {other[1]}; try again when it has ended")
     known = set(work.writes.renames(query_id))
     work.writes.add_renames(query_id, [rename for rename in dict.fromkeys(renames) if rename not in known])

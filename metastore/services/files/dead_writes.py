@@ -116,7 +116,10 @@ class DeadWriteCleaning(FileService):
         files = [file.location for found in remains.files.values() for file in found]
         steps = [
             [NewOperation("remove", paths.canonical(text), DROPPED) for text in files],
-            *([_back(source, target)] for source, target in reversed(remains.away)),
+            *(
+                [NewOperation("move", paths.canonical(target), _PUT_BACK, paths.canonical(source))]
+                for source, target in reversed(remains.away)
+            ),
             [NewOperation("remove", paths.canonical(directory), DROPPED) for directory in remains.directories],
         ]
         with self._store.transaction(of_call=False) as work:
@@ -127,14 +130,9 @@ class DeadWriteCleaning(FileService):
     def _remove_emptied(self, dead: DeadWrite, remains: Remains) -> None:
         shared = [*_shared(dead), *(source for source, _ in remains.away)]
         emptied = [folder for place in shared for folder in with_folders(self._warehouse, place)]
-        above = [paths.parent(target) for _, target in remains.away]
-        own = [text for text in above if names_write(text, dead.query_id)]
+        own = [above for _, target in remains.away if names_write(above := paths.parent(target), dead.query_id)]
         parents = [folder for root in dead.roots for folder in with_empty_parents(emptied, root)]
         self._journal.remove_empty([*own, *parents])
-
-
-def _back(source: str, target: str) -> NewOperation:
-    return NewOperation("move", paths.canonical(target), _PUT_BACK, paths.canonical(source))
 
 
 def _told(dead: DeadWrite, remains: Remains) -> list[CleanedLocation]:

@@ -157,10 +157,9 @@ def _entry(retired: RetiredLocation, doomed: Doomed) -> list[CleanedLocation]:
     """None where nothing was there."""
     if not (doomed.files or (doomed.whole and doomed.there) or doomed.left):
         return []
-    error = f"outside of the table's directory, {doomed.left} files that name no write of the table are left"
-    told = cleaned(retired.location, retired.reason, retired.query_id or None, doomed.files)
-    told.error = error if doomed.left else None
-    return [told]
+    left = f"outside of the table's directory, {doomed.left} files that name no write of the table are left"
+    error = left if doomed.left else None
+    return [cleaned(retired.location, retired.reason, retired.query_id or None, doomed.files, error)]
 
 
 def _failure(retired: RetiredLocation, error: str) -> CleanedLocation:

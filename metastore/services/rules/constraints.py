@@ -11,6 +11,7 @@ from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, split_datab
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.rules.events import constraint_events
 from metastore.services.rules.foreign_keys import check_referenced
+from metastore.services.rules.lookup import required
 from metastore.storage.mapping.constraints import KINDS, Constraint, NamedConstraint
 from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
@@ -111,14 +112,13 @@ def _pointing(named: NamedConstraint, catalog: str, parents: Mapping[TableName, 
     name = _parent_of(named.constraint, catalog)
     if name is None or named.kind.parent is None:
         return named
-    if name not in parents:
-        raise NotFoundError(f"Parent table not found: {name}")
+    parent = required(parents.get(name), NotFoundError(f"Parent table not found: {name}"))
     field = named.kind.parent.column
     column = fold(getattr(named.constraint, field))
-    if column not in _columns(parents[name].encoded.decode()):
+    if column not in _columns(parent.encoded.decode()):
         raise InvalidObjectError(f"Constraint {named.name}: parent column '{column}' not found in {name}")
     setattr(named.constraint, field, column)
-    return NamedConstraint(named.constraint, named.position, parents[name].ref.id)
+    return NamedConstraint(named.constraint, named.position, parent.ref.id)
 
 
 def _parent_of(constraint: Constraint, catalog: str) -> TableName | None:

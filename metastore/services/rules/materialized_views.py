@@ -38,8 +38,7 @@ def add_sources(work: UnitOfWork, table_id: int, table: Table) -> None:
 
 def check_no_views(work: UnitOfWork, table: TableRef) -> None:
     """Raises InvalidOperationError, in Hive's words, where a materialized view is made of the table."""
-    views = work.materialized_views.of_source(table.id)
-    if views:
+    if views := work.materialized_views.of_source(table.id):
         raise InvalidOperationError(
             f"Cannot drop table as it is used in the following materialized views [{', '.join(views)}]\n", others=views
         )

@@ -43,7 +43,8 @@ class PartitionRules:
         return checked_name(self.keys, values)
 
     def prepare(self, partition: Partition, now: int) -> NamedPartition:
-        """Completes a new partition. `now` in seconds since 1970.
+        """Completes a new partition; descriptor and parameters that were sent stay as they are. `now` in seconds since
+        1970.
 
         Raises InvalidInputError (values, another table's partition, no descriptor) or InvalidObjectError (shape,
         location).
@@ -51,7 +52,7 @@ class PartitionRules:
         self.check_owner(partition)
         if not is_view(self.table):
             check_descriptor_given(partition)
-        partition.createTime = now
+        partition.createTime, partition.parameters = now, dict(partition.parameters or {})
         named = self.complete(partition)
         partition.parameters.setdefault(DDL_TIME, str(now))
         if is_view(self.table):
@@ -106,10 +107,9 @@ class PartitionRules:
 
     def check_owner(self, partition: Partition) -> None:
         """Raises InvalidInputError for a partition that names no table, or another one."""
-        table = self.table
         if not partition.dbName or not partition.tableName:
             raise InvalidInputError("The database and table name must be set in the partition.")
-        check_belongs(table, partition)
+        check_belongs(self.table, partition)
 
 
 def check_belongs(table: Table, partition: Partition) -> None:
@@ -127,8 +127,10 @@ def check_belongs(table: Table, partition: Partition) -> None:
 def check_descriptor_given(partition: Partition) -> None:
     """Raises InvalidInputError, as Hive, for a partition that does not say how its rows lie."""
     if partition.sd is None or partition.sd.serdeInfo is None:
-        missing = "sd" if partition.sd is None else "sd.serdeInfo"
-        raise InvalidInputError(f"Partition {partition.values} of {partition.tableName} was sent without {missing}")
+        raise InvalidInputError(
+            f"Partition {partition.values} of {partition.tableName} was sent without "
+            f"{'sd' if partition.sd is None else 'sd.serdeInfo'}"
+        )
 
 
 def check_columns_of_partition(columns: Sequence[FieldSchema]) -> None:

@@ -11,6 +11,7 @@ from metastore.domain.partition_names import checked_name
 from metastore.domain.privileges import Right
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidObjectError, NotFoundError
+from metastore.services.rules.lookup import required
 from metastore.storage.mapping.layout import all_fields
 from metastore.storage.repositories.privileges import Grant, TableIds, Target
 from metastore.storage.unit_of_work import UnitOfWork
@@ -69,11 +70,9 @@ def grants_of(work: UnitOfWork, wanted: Sequence[Wanted], now: int) -> list[Gran
     _check_roles(work, wanted)
     names = [request.object for request in wanted]
     targets = found_targets(work, names)
-    grants = []
+    grants: list[Grant] = []
     for request, name, target in zip(wanted, names, targets, strict=True):
-        if target is None:
-            raise NotFoundError(f"{name} not found")
-        grants += list(_grants(request.privilege, target, now))
+        grants += _grants(request.privilege, required(target, NotFoundError(f"{name} not found")), now)
     work.change_privileges()
     return grants
 
@@ -187,8 +186,7 @@ def _grants(wanted: HiveObjectPrivilege, target: Target, now: int) -> Iterator[G
 def _check_roles(work: UnitOfWork, wanted: Sequence[Wanted]) -> None:
     named = [request.privilege for request in wanted if request.privilege.principalType == PrincipalType.ROLE]
     roles = {privilege.principalName for privilege in named} - {None}
-    missing = sorted(roles - work.roles.exist(sorted(roles))) if roles else []
-    if missing:
+    if missing := sorted(roles - work.roles.exist(sorted(roles))) if roles else []:
         raise NotFoundError(f"Role {missing[0]} does not exist")
 
 

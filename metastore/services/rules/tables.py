@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from metastore.domain.names import DatabaseName, check_column_name, check_object_name, fold
 from metastore.domain.skew import Skew, check_skew
@@ -27,7 +27,7 @@ def is_view(table: Table) -> bool:
 
 def prepare(table: Table, database: DatabaseName, now: int) -> Table:
     """Completes a new table. `now` in seconds since 1970. Raises InvalidObjectError, InvalidInputError."""
-    check_given(table, "dbName", "tableName")
+    check_given(table)
     table.createTime = now
     table = normalise(table, database)
     check_count(len(table.sd.skewedInfo.skewedColValues), table.parameters, f"{database}.{table.tableName}")
@@ -35,14 +35,20 @@ def prepare(table: Table, database: DatabaseName, now: int) -> Table:
     return table
 
 
-def check_given(table: Table, *also: str) -> None:
-    """Refuses (InvalidInputError), as Hive, a table without what says how its rows lie, or what must `also` be there:
-    dbName, tableName, sd.location.
+def check_given(table: Table, *, located: bool = False) -> None:
+    """Refuses (InvalidInputError), as Hive, a table without what says how its rows lie, a name or, if it must be
+    `located`, its place.
     """
-    sd = table.sd
-    given = {"sd": sd, "sd.cols": sd and sd.cols, "sd.serdeInfo": sd and sd.serdeInfo}
-    more = {"dbName": table.dbName, "tableName": table.tableName, "sd.location": sd and sd.location}
-    if missing := [name for name, value in (given | {text: more[text] for text in also}).items() if value is None]:
+    sd = table.sd or StorageDescriptor()
+    given = {
+        "sd": table.sd,
+        "sd.cols": sd.cols,
+        "sd.serdeInfo": sd.serdeInfo,
+        "dbName": table.dbName,
+        "tableName": table.tableName,
+        "sd.location": sd.location if located else "",
+    }
+    if missing := [name for name, value in given.items() if value is None]:
         raise InvalidInputError(f"Table {table.tableName} was sent without {', '.join(missing)}")
 
 
@@ -77,13 +83,12 @@ def table_type(table: Table) -> str:
     return EXTERNAL if is_true(table.parameters, "EXTERNAL") else MANAGED
 
 
-def check_columns(columns: Iterable[FieldSchema]) -> None:
+def check_columns(columns: Sequence[FieldSchema]) -> None:
     """Folds the names. Raises InvalidObjectError for a bad name or type, or a name that stands twice; InvalidInputError
     where a type is null.
     """
-    given = list(columns)
-    check_names(given)
-    for column in given:
+    check_names(columns)
+    for column in columns:
         if column.type is None:
             raise InvalidInputError(f"Column {column.name} has no type")
         check_type(column.type)
