@@ -158,10 +158,10 @@ class Growth:
         claim = max(least, (decoded + ahead) * _COPIES)
         memory, more = self._memory, next_made - self._claimed
         alone = memory.is_left_to(self._claimed)
-        if not (memory.allows(more + claim) or (alone and memory.allows(more + least, alone=True))):
-            whole, is_known = decoded + left, bool(text) or self._made >= _SEEN
-            needs = text + int((each if is_known else 1) * (whole - text) * (1 + _WORK))
-            may_come = not is_known or max(needs, text + least) <= memory.room
+        if not (memory.allows(more + claim) or (alone and memory.allows(more + least))):
+            whole = decoded + left
+            needs = text + int(each * (whole - text) * (1 + _WORK))
+            may_come = max(needs, text + least) <= memory.room or (not text and self._made < _SEEN)
             raise OverBudgetError(memory.refusal, max(needs, whole * _COPIES), may_come=may_come)
         self._memory.claim(claim - self._claimed)
         self._claimed = claim
