@@ -309,11 +309,7 @@ def test_values_of_all_types(spark: Session, database: str, values: list[str], k
         ("alter table Tdep partition (ds='9') depends on T", MetastoreRefusedError, "no partition ds=9"),
         ("alter table T depends on Tdep", MetastoreRefusedError, "t is not a dependent table"),
         ("insert into Tdep values ('a', 'b', '1')", QueryExecutionException, r"no data of its own; write to \w+\.t"),
-        (
-            "insert overwrite table Tdep partition (ds='1') select 'a', 'b'",
-            QueryExecutionException,
-            "no data of its own",
-        ),
+        ("insert overwrite Tdep partition (ds='1') select 'a', 'b'", QueryExecutionException, "no data of its own"),
         ("load data local inpath '/tmp/x' into table Tdep partition (ds='1')", InvalidStatementError, "no data"),
         ("truncate table Tdep", InvalidStatementError, "no data of its own"),
         ("delete from Tdep", InvalidStatementError, "no data of its own"),
