@@ -216,19 +216,9 @@ class Application:
         return self._dispatcher.open_session(peer, identity, self._groups.of, wire_format, encrypted=encrypted)
 
     def observe(
-        self,
-        *,
-        connections: int,
-        calls: int,
-        waiting: int,
-        resident: int,
-        short: bool,
-        queued_calls: int,
-        queued_seconds: float,
+        self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
     ) -> None:
-        """Shows on the board what this worker has; where memory is short, gives back what connections keep."""
-        if short:
-            self._store.renew_connections()
+        """Shows on the board what this worker has."""
         if self._place:
             self._place.add(queued_calls=queued_calls, queued_seconds=queued_seconds)
             self._place.set(

@@ -309,10 +309,6 @@ class Store:
         """From now on, nobody gets a connection: UnavailableError with this text is raised instead."""
         self._pool.refuse(reason)
 
-    def renew_connections(self) -> None:
-        """Gives back the memory that connections to the database keep for large statements and rows."""
-        self._pool.renew()
-
     @property
     def connections_used(self) -> int:
         """Connections to the database that calls have at this moment."""

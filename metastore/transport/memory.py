@@ -14,8 +14,6 @@ _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _SHARE: Final = 0.65
 """Of the limit, what requests and replies may fill: the rest is for small calls, and for what is allocated between
 two looks."""
-_ALL: Final = 0.9
-"""Of the limit, what they may fill where one call alone is worked on: what else is there only waits for it."""
 _SECONDS_BETWEEN_TRIMS: Final = 0.05
 _SECONDS_BETWEEN_CLEANINGS: Final = 1.0
 _SECONDS_BETWEEN_COLLECTIONS: Final = 5.0
@@ -28,10 +26,6 @@ _MALLOC: Final = {-8: 1, -3: 2**20}
 
 _WORK: Final = 1.5
 """Of what the objects of a message take, what working on them takes beside: rows, names, what is written of them."""
-_COPIES: Final = 12
-"""Of a text that is stored, how many times its bytes that work takes at most: in statements, in events, in buffers."""
-_LITTLE: Final = 0.1
-"""Of the limit, what others may have claimed beside a call that is worked on though so many copies would not fit."""
 _SEEN: Final = 16 * 2**20  # bytes of objects, before which what all will take is not known: others grow meanwhile
 
 
@@ -54,7 +48,6 @@ class Memory:
         self._idle = self.resident()
         self._claimed = 0  # bytes that will be taken by what is worked on
         self._claiming = threading.Lock()
-        self._short = False
         self._trimmed = 0.0
         self._collected = 0.0
         self._trim = None
@@ -65,31 +58,18 @@ class Memory:
         """Bytes (proc(5), statm)."""
         return int(os.pread(self._statm, 64, 0).split(b" ", 2)[1]) * _PAGE
 
-    def allows(self, more: int = 0, *, alone: bool = False) -> bool:
-        """Tells whether so many bytes more are within what requests and replies may take; `alone`: of one call, beside
-        which no other is worked on that takes much."""
+    def allows(self, more: int = 0) -> bool:
+        """Tells whether so many bytes more are within what requests and replies may take."""
         more += self._claimed
-        most = self._limit * _ALL if alone else self._most
-        if self.resident() + more <= most:
+        if self.resident() + more <= self._most:
             return True
         self.give_back()
-        there_is = self.resident() + more <= most
-        self._short |= not there_is
-        return there_is
-
-    def was_short(self) -> bool:
-        """Tells whether there was not enough for something since this was last asked."""
-        short, self._short = self._short, False
-        return short
+        return self.resident() + more <= self._most
 
     def claim(self, change: int) -> None:
         """Keeps so many bytes for what will take them; negative: they are open to others again."""
         with self._claiming:
             self._claimed += change
-
-    def is_left_to(self, claimed: int) -> bool:
-        """Tells whether whoever has claimed so many bytes is alone, or others have claimed little."""
-        return self._claimed - claimed <= self._limit * _LITTLE
 
     @property
     def refusal(self) -> str:
@@ -154,15 +134,11 @@ class Growth:
         self._made += max(0, self._memory.resident() - self._before)
         each = self._made / max(1, decoded)
         next_made = text or int(each * ahead)
-        least = int((self._made + next_made) * _WORK)
-        claim = max(least, (decoded + ahead) * _COPIES)
-        memory, more = self._memory, next_made - self._claimed
-        alone = memory.is_left_to(self._claimed)
-        if not (memory.allows(more + claim) or (alone and memory.allows(more + least))):
-            whole = decoded + left
-            needs = text + int(each * (whole - text) * (1 + _WORK))
-            may_come = max(needs, text + least) <= memory.room or (not text and self._made < _SEEN)
-            raise OverBudgetError(memory.refusal, max(needs, whole * _COPIES), may_come=may_come)
+        claim = int((self._made + next_made) * _WORK)
+        if not self._memory.allows(next_made + claim - self._claimed):
+            needs = text + int(each * (decoded + left - text) * (1 + _WORK))
+            may_come = max(needs, text + claim) <= self._memory.room or (not text and self._made < _SEEN)
+            raise OverBudgetError(self._memory.refusal, needs, may_come=may_come)
         self._memory.claim(claim - self._claimed)
         self._claimed = claim
 

@@ -42,19 +42,10 @@ class Application(Protocol):
         known who it is, where that is asked. `wire_format`: how its messages come, http or a wire format's name."""
 
     def observe(
-        self,
-        *,
-        connections: int,
-        calls: int,
-        waiting: int,
-        resident: int,
-        short: bool,
-        queued_calls: int,
-        queued_seconds: float,
+        self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
     ) -> None:
         """Is told now and then what the worker has: connections, calls in flight and waiting, bytes of memory; and,
-        since the last time, whether there was no memory for something, so that whatever is kept for speed alone should
-        be given back, how many calls have waited for a thread or memory, and how long."""
+        since the last time, how many calls have waited for a thread or memory, and how long."""
 
     def close(self) -> None:
         """Ends with the worker; no call is in flight any more, unless the time to drain was over."""

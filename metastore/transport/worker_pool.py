@@ -83,7 +83,6 @@ class WorkerPool:
             "calls": self._admission.calls,
             "waiting": self._queued,
             "resident": self._memory.resident(),
-            "short": self._memory.was_short(),
             "queued_calls": len(waited),
             "queued_seconds": sum(waited),
         }

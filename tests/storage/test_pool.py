@@ -13,7 +13,6 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
-from metastore.app import Application
 from metastore.errors import UnavailableError
 from metastore.settings import Settings
 from metastore.settings import database_url as normalised
@@ -98,33 +97,6 @@ def test_a_connection_is_lent_again_until_the_engine_is_new(database_url: str) -
             assert backend() != first
             assert not out.invalidated
         assert backend() != first
-
-
-def test_what_connections_keep_is_given_back(database_url: str) -> None:
-    with engine_of(database_url) as engine:
-        pool = ConnectionPool(engine, 2, timeout=1)
-        with pool.connection() as idle, pool.connection() as at_work:
-            links = [each.connection.dbapi_connection for each in (idle, at_work)]
-        with pool.connection() as at_work:
-            pool.renew()
-            assert at_work.scalar(text("SELECT 1")) == 1
-            assert sorted(link.closed for link in links) == [0, 1]
-        assert [link.closed for link in links] == [1, 1]
-        with pool.connection() as new:
-            link = new.connection.dbapi_connection
-        pool.renew()
-        assert not link.closed, "not again so soon"
-
-
-def test_where_memory_is_short_a_server_gives_that_back(application: Application) -> None:
-    figures = dict.fromkeys(("connections", "calls", "waiting", "resident", "queued_calls"), 0)
-    closed = []
-    for short in (False, True):
-        with application._store.read() as work:
-            link = work._connection.connection.dbapi_connection
-            application.observe(**figures, queued_seconds=0.0, short=short)
-        closed.append(bool(link.closed))
-    assert closed == [False, True]
 
 
 def test_who_waits_in_vain_is_told_what_to_raise(database_url: str) -> None:

@@ -28,7 +28,6 @@ _USED_UP: Final = re.compile(r"too many|connection slots")
 _PAUSE: Final = 0.05  # seconds before one asks again for a connection that PostgreSQL had not
 _FRESH: Final = 1.0  # seconds that it is known whether PostgreSQL answers
 _SECONDS_BETWEEN_ATTEMPTS: Final = 0.2
-_SECONDS_BETWEEN_RENEWALS: Final = 5.0
 _LONG: Final = 1.0  # seconds after which an attempt is not waited for: what it has sent may be lost
 
 
@@ -60,7 +59,6 @@ class ConnectionPool:
         # What calls used last has most prepared, and is taken first; timers take, and give back, at the other end.
         self._idle: list[_Lent] = []
         self._losses = 0
-        self._renewed = float("-inf")
         self._attempts = _Attempts()
         self._attempts.watch(engine)
         event.listen(engine, "invalidate", self._forget)
@@ -126,16 +124,6 @@ class ConnectionPool:
         self._attempts.refused = reason
         self._engine.dispose()
 
-    def renew(self) -> None:
-        """Closes the connections, those at work when they are given back; not more often than makes sense.
-
-        libpq keeps buffers as large as the largest statement and the largest row that a connection has had.
-        """
-        now = time.monotonic()
-        if now - self._renewed > _SECONDS_BETWEEN_RENEWALS:
-            self._renewed = now
-            self._forget()
-
     def _take(self, tokens: SimpleQueue[None]) -> None:
         try:
             tokens.get(timeout=self._timeout)
@@ -155,7 +143,7 @@ class ConnectionPool:
                 lent = self._idle.pop(-1 if caller.get() else 0)
                 if self._is_good(lent):
                     return lent
-                _close(lent.connection)
+                lent.connection.close()
         losses = self._losses  # one that is lost while this is connected may be of the same kind
         return _Lent(self._engine.connect(), time.monotonic() + LIFE, losses)
 
@@ -169,14 +157,14 @@ class ConnectionPool:
         if self._is_good(lent):
             self._idle.insert(len(self._idle) if caller.get() else 0, lent)
         else:
-            _close(connection)
+            connection.close()
 
     def _forget(self, *_: Any) -> None:
         """Has the engine's connections made anew: one was lost, so that others may be, or all are to be closed."""
         self._losses += 1
         while self._idle:
             with suppress(IndexError):  # another thread has taken the last one
-                _close(self._idle.pop().connection)
+                self._idle.pop().connection.close()
 
     def _connected(self) -> _Lent:
         """Waits, where PostgreSQL has no further connection for us, for one that others of this process give back."""
@@ -192,13 +180,6 @@ class ConnectionPool:
                         "PostgreSQL has no connection left: raise its max_connections, or lower METASTORE_POOL_SIZE"
                     ) from error
                 time.sleep(_PAUSE)
-
-
-def _close(connection: Connection) -> None:
-    """Closes it for good: the engine does not lend it again."""
-    if not connection.invalidated:
-        connection.detach()
-    connection.close()
 
 
 def _begin(_connection: Any, cursor: Any, statement: str, *_: Any) -> None:

@@ -19,7 +19,7 @@ from thrift.transport.TTransport import TTransportException
 from metastore.transport.address import Address
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
-from metastore.transport.memory import _SHARE, Growth, Memory, OverBudgetError
+from metastore.transport.memory import Growth, Memory, OverBudgetError
 from metastore.transport.message_end import method_name
 from metastore.transport.options import TransportOptions
 
@@ -181,33 +181,26 @@ def test_of_a_large_message_the_begin_is_seen_without_reading_it(pair: Pair, hea
 
 
 class Resident(Memory):
-    """So many bytes, whatever the tests before gave back; `most`: that requests and replies may take beside."""
+    """So many bytes, whatever the tests before gave back."""
 
-    def __init__(self, held: int, most: int) -> None:
+    def __init__(self, held: int) -> None:
         self._held = held
-        super().__init__(int(most / _SHARE) + 1)
+        super().__init__(2**40)
 
     def resident(self) -> int:
         return self._held
 
 
 def test_a_large_text_is_refused_before_it_is_copied(pair: Pair) -> None:
-    memory = Resident(100_000_000, 160_000_000)
+    memory = Resident(100_000_000)
     reader = MessageReader(pair[0], limit=2**30, memory=memory)
-    reader.replace(b"x" * 60_000_000)
-    reader.complete(60_000_000)
+    reader.replace(b"x" * 30_000_000)
+    reader.complete(30_000_000)
+    memory._most = 160_000_000  # there is room, but not for what becomes of so large a text
     with pytest.raises(OverBudgetError, match="METASTORE_MEMORY"):
-        reader.readAll(60_000_000)  # there is room, but not for what becomes of so large a text
+        reader.readAll(30_000_000)
     reader.rewind()
     assert reader.readAll(10_000_000) == b"x" * 10_000_000
-
-
-def test_that_memory_was_short_is_told_once() -> None:
-    memory = Resident(100_000_000, 160_000_000)
-    assert memory.allows(50_000_000)
-    assert not memory.was_short()
-    assert not memory.allows(70_000_000)
-    assert [memory.was_short(), memory.was_short()] == [True, False]
 
 
 def test_threads_take_shorter_turns_beside_large_calls() -> None:
@@ -338,10 +331,11 @@ def test_more_is_kept_for_replies_of_which_objects_are_made() -> None:
 
 
 def test_what_a_large_message_made_is_claimed_until_it_has_been_worked_on(pair: Pair) -> None:
-    memory = Resident(100_000_000, 200_000_000)
+    memory = Resident(100_000_000)
     reader = MessageReader(pair[0], limit=2**30, memory=memory)
     reader.replace(b"x" * 200_000)
     reader.complete(200_000)
+    memory._most = 200_000_000
     reader.readAll(8192)
     memory._held += 2_000_000  # which the first piece became
     reader.readAll(1)
@@ -352,7 +346,8 @@ def test_what_a_large_message_made_is_claimed_until_it_has_been_worked_on(pair: 
 
 def test_a_message_that_never_fits_is_told_from_one_that_does_not_fit_now() -> None:
     for left, may_come in ((2_000, True), (100_000, False)):
-        memory = Resident(100_000_000, 200_000_000)
+        memory = Resident(100_000_000)
+        memory._most = 200_000_000
         memory.claim(90_000_000)  # by others
         growth = Growth(memory)
         growth.begin()
@@ -360,33 +355,3 @@ def test_a_message_that_never_fits_is_told_from_one_that_does_not_fit_now() -> N
         with pytest.raises(OverBudgetError) as refused:
             growth.end(decoded=10_000, ahead=2_000, left=left, text=0)
         assert refused.value.may_come is may_come
-
-
-def test_a_text_of_which_many_copies_are_made_is_worked_on_alone() -> None:
-    """Storing 10 MB takes some 120 beside the message: there are 100."""
-    memory = Resident(100_000_000, 200_000_000)
-    first, second = Growth(memory), Growth(memory)
-    first.begin()
-    first.end(decoded=0, ahead=10_000_000, left=10_000_000, text=10_000_000)
-    second.begin()
-    with pytest.raises(OverBudgetError) as refused:
-        second.end(decoded=0, ahead=10_000_000, left=10_000_000, text=10_000_000)
-    assert refused.value.may_come
-    assert refused.value.needs == 120_000_000
-    first.forget()
-    second.end(decoded=0, ahead=10_000_000, left=10_000_000, text=10_000_000)
-
-
-def test_large_calls_that_hold_memory_while_they_wait_do_not_keep_each_other_from_going_on() -> None:
-    memory = Resident(100_000_000, 200_000_000)
-    admission, address = Admission(TransportOptions(), memory), Address("host")
-    address.held = 90_000_000  # messages that have arrived
-    memory._held += address.held
-    calls = [cast(Any, Calling(b"alter_table", needs=60_000_000)) for _ in range(2)]
-    for call in calls:
-        assert admission.expect(call)
-    assert admission.admits(address, calls[0])
-    admission.begin(address, calls[0])
-    assert not admission.admits(address, calls[1])
-    admission.end(address, calls[0])
-    assert admission.admits(address, calls[1])
