@@ -323,8 +323,7 @@ def _places(first: bytes) -> tuple[int, int, int]:
     store = BytesIO(first)
     store.seek(start + 2)
     with suppress(TProtocolException):  # which who reads the message will find
-        if (
-            _varint(store) is not None and (size := _varint(store)) is not None
-        ):  # the sequence number, the name's length
+        _varint(store)  # the sequence number; behind one that is not there yet, there is no length either
+        if (size := _varint(store)) is not None:
             return store.tell(), store.tell() + size, store.tell() + size
     return 0, 0, 0

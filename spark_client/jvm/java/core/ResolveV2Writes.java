@@ -58,14 +58,13 @@ public final class ResolveV2Writes extends Rule {
     if (plan instanceof ParameterizedQuery) { // whose values Spark 4.0 binds later
       return plan.withNewChildren(Scala.seq(apply((TreeNode) ((ParameterizedQuery) plan).child())));
     }
-    refuseDependent(plan);
+    CatalogTable table = table(plan);
     if (plan instanceof ReplaceTableAsSelect) return created((ReplaceTableAsSelect) plan);
-    if (plan instanceof InsertIntoStatement) return replaced((InsertIntoStatement) plan);
+    if (plan instanceof InsertIntoStatement) return replaced((InsertIntoStatement) plan, table);
     if (!(plan instanceof V2WriteCommand)) return plan;
     V2WriteCommand write = (V2WriteCommand) plan;
     if (!((Object) write.table() instanceof UnresolvedRelation)) return plan;
     UnresolvedRelation target = (UnresolvedRelation) (Object) write.table();
-    CatalogTable table = table(target.multipartIdentifier());
     if (table == null) return plan;
     if (plan instanceof AppendData) return insert(target, write, false);
     if (plan instanceof OverwritePartitionsDynamic) return insert(dynamic(target), write, true);
@@ -73,8 +72,8 @@ public final class ResolveV2Writes extends Rule {
     return replaced(target, table, write.query(), write.isByName(), ((OverwriteByExpression) plan).deleteExpr());
   }
 
-  /** Refuses rows for a dependent table, a view to Spark. */
-  private void refuseDependent(TreeNode plan) {
+  /** The table that rows go to, if its rows are files; other libraries take care of theirs. Refuses a dependent one. */
+  private CatalogTable table(TreeNode plan) {
     Object target = null;
     if (plan instanceof InsertIntoStatement) target = ((InsertIntoStatement) plan).table();
     if (plan instanceof V2WriteCommand) target = ((V2WriteCommand) plan).table();
@@ -84,10 +83,12 @@ public final class ResolveV2Writes extends Rule {
       name = ((CreateTable) plan).tableDesc().identifier();
     }
     CatalogTable table = found(name);
-    if (table == null || !table.properties().contains(DEPENDENT)) return;
-    RowChanges.refuse(
-        RowChanges.name(table.identifier()) + " is a dependent table and has no data of its own; write to "
-            + table.properties().apply(BASES));
+    if (table != null && table.properties().contains(DEPENDENT)) {
+      RowChanges.refuse(
+          RowChanges.name(table.identifier()) + " is a dependent table and has no data of its own; write to "
+              + table.properties().apply(BASES));
+    }
+    return table != null && SparkTables.isOfFiles(table) ? table : null;
   }
 
   /** Refuses a stream of the rows of a table of Hive's, which Spark refuses in words about files. */
@@ -128,7 +129,7 @@ public final class ResolveV2Writes extends Rule {
   }
 
   /** INSERT … REPLACE WHERE, which has been a write of its own, and a part of INSERT since Spark 4.2. */
-  private LogicalPlan replaced(InsertIntoStatement insert) {
+  private static LogicalPlan replaced(InsertIntoStatement insert, CatalogTable table) {
     Expression condition = null;
     for (int i = 0; i < insert.productArity(); i++) {
       Object each = insert.productElement(i);
@@ -137,10 +138,9 @@ public final class ResolveV2Writes extends Rule {
       condition = (Expression) ((Product) part).productElement(0);
     }
     boolean plain = (Object) insert.table() instanceof UnresolvedRelation && insert.userSpecifiedCols().isEmpty();
-    if (condition == null || !plain) return insert;
+    if (condition == null || !plain || table == null) return insert;
     UnresolvedRelation target = (UnresolvedRelation) (Object) insert.table();
-    CatalogTable table = table(target.multipartIdentifier());
-    return table == null ? insert : replaced(target, table, insert.query(), insert.byName(), condition);
+    return replaced(target, table, insert.query(), insert.byName(), condition);
   }
 
   /** No row matches any: those of the table go where the condition is true, those of the query come. */
@@ -171,12 +171,6 @@ public final class ResolveV2Writes extends Rule {
     return (LogicalPlan) SparkVersions.make(
         CreateTableAsSelect.class, plan.name(), plan.partitioning(), plan.query(), spec.makeCopy(parts),
         plan.writeOptions(), false, false);
-  }
-
-  /** The table of that name, if its rows are files; other libraries take care of theirs. */
-  private CatalogTable table(Seq parts) {
-    CatalogTable table = found(identifier(parts));
-    return table != null && SparkTables.isOfFiles(table) ? table : null;
   }
 
   /** The table or view of that name in the catalog, or null. */
