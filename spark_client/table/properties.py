@@ -38,7 +38,8 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
 _KNOWN = (*_VALUES, LAYOUT, AUTO_COLUMNS, AUTO_SHARE, MAX_VALUES, LEASE, MAX_FILE_SIZE, FUNCTION, DROPPED)
 # `csv.compression` is no slip.
 _NAMES = [name for name in _KNOWN if name != _COMPRESSION]
-_LIKENESS = 0.8
+# Of names, and of their first words: `avro.compression` is no slip of `orc.compress`.
+_LIKENESS, _LIKENESS_OF_FIRST = 0.8, 0.6
 
 
 def problem_of(properties: Mapping[str, str]) -> str:
@@ -50,6 +51,14 @@ def problem_of(properties: Mapping[str, str]) -> str:
     return next(filter(None, found), "")
 
 
+def auto_problem(table: str, *, partitioned: bool, bucketed: bool) -> str:
+    """Returns why loads of such a table cannot pick heavy values (`skew.auto`); nothing where they can."""
+    if partitioned and not bucketed:
+        return ""
+    kind = "CLUSTERED BY" if bucketed else "not partitioned"
+    return f"{table} is {kind}: {AUTO} gives each new partition directories of its own"
+
+
 def _problem(name: str, value: str) -> str:
     if name == LAYOUT:
         return layout_problem({name: value})
@@ -57,5 +66,11 @@ def _problem(name: str, value: str) -> str:
         choices = _VALUES[name]
         listed = f"{', '.join(choices[:-1])} or {choices[-1]}"
         return "" if value.lower() in choices else f"{name} is {value!r}; it can be {listed}"
-    nearest = [] if name in _KNOWN else get_close_matches(name.lower(), _NAMES, n=1, cutoff=_LIKENESS)
-    return f"there is no property {name!r}; is it {nearest[0]!r}?" if nearest else ""
+    nearest = None if name in _KNOWN else _nearest(name.lower())
+    return f"there is no property {name!r}; is it {nearest!r}?" if nearest else ""
+
+
+def _nearest(name: str) -> str | None:
+    first = name.partition(".")[0]
+    like = [known for known in _NAMES if get_close_matches(first, [known.partition(".")[0]], cutoff=_LIKENESS_OF_FIRST)]
+    return next(iter(get_close_matches(name, like, n=1, cutoff=_LIKENESS)), None)

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField
 
 from metastore.client.structs import NOT_SKEWED, Skew, Table
 from spark_client.errors import InvalidInsertError
-from spark_client.table.properties import AUTO
+from spark_client.table.properties import AUTO, auto_problem
 from spark_client.table.properties import AUTO_COLUMNS as COLUMNS  # without it, those that it is skewed by are taken
 from spark_client.table.properties import AUTO_SHARE as SHARE
 from spark_client.table.sketch import DEFAULT_SHARE, Sketch
@@ -54,9 +54,9 @@ def is_auto(table: Table) -> bool:
     """Tells whether its loads pick their own heavy values. Raises InvalidInsertError where they cannot."""
     if table.parameters.get(AUTO, "").lower() != "true":
         return False
-    if not table.partition_columns or table.buckets.count:
-        kind = "CLUSTERED BY" if table.buckets.count else "not partitioned"
-        raise InvalidInsertError(f"{table.full_name} is {kind}: {AUTO} gives each new partition directories of its own")
+    partitioned, bucketed = bool(table.partition_columns), bool(table.buckets.count)
+    if problem := auto_problem(table.full_name, partitioned=partitioned, bucketed=bucketed):
+        raise InvalidInsertError(problem)
     if not _columns(table):
         raise InvalidInsertError(f"{table.full_name} has {AUTO}, but neither {COLUMNS} nor SKEWED BY to say of what")
     return True

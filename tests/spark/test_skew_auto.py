@@ -6,7 +6,7 @@ import pytest
 
 from metastore.client.structs import Partition
 from spark_client import Session, scan_report
-from spark_client.errors import InvalidInsertError
+from spark_client.errors import InvalidInsertError, InvalidStatementError
 from spark_client.joins.skew_join import skew_join
 from tests.spark.tables import DEFAULT, directories, layout
 
@@ -87,7 +87,6 @@ def test_never_more_values_than_the_table_may_have(spark: Session, table_name: s
         ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='nope'", "skew.auto.columns of .*: nope is no data column"),
         ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='b'", "skew.auto.columns of .*: b is of type binary"),
         ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='x', 'skew.auto.share'='much'", "'much', which is no number"),
-        ("", ", 'skew.auto.columns'='x'", "is not partitioned: skew.auto gives each new partition"),
     ],
 )
 def test_what_cannot_be_picked_is_refused(
@@ -96,8 +95,29 @@ def test_what_cannot_be_picked_is_refused(
     properties = f"TBLPROPERTIES ('skew.auto'='true'{properties})"
     spark.sql(f"CREATE TABLE {table_name} (x INT, b BINARY) {partitioned} STORED AS PARQUET {properties}")
     with pytest.raises(Exception, match=message) as error:
-        spark.sql(f"INSERT INTO {table_name} SELECT 1, X'00'{', 1' if partitioned else ''}")
+        spark.sql(f"INSERT INTO {table_name} SELECT 1, X'00', 1")
     assert InvalidInsertError.__name__ in repr(error.value) or "QueryExecutionException" in repr(error.value)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "message"),
+    [
+        ("", "is not partitioned: skew.auto gives each new partition"),
+        ("SKEWED BY (x) ON (1) STORED AS DIRECTORIES", "is not partitioned: skew.auto"),
+        ("PARTITIONED BY (p INT) CLUSTERED BY (x) INTO 2 BUCKETS", "is CLUSTERED BY: skew.auto"),
+    ],
+)
+def test_a_table_without_partitions_to_pick_for_cannot_have_it(
+    spark: Session, table_name: str, clauses: str, message: str
+) -> None:
+    text = f"CREATE TABLE {table_name} (x INT) {clauses} STORED AS PARQUET"
+    with pytest.raises(InvalidStatementError, match=message):
+        spark.sql(f"{text} {AUTO}")
+    assert not spark.catalog.tableExists(table_name)
+    spark.sql(text)
+    with pytest.raises(InvalidStatementError, match=message):
+        spark.sql(f"ALTER TABLE {table_name} SET {AUTO}")
+    spark.sql(f"INSERT INTO {table_name} SELECT 1{', 1' if 'PARTITIONED' in clauses else ''}")
 
 
 def test_a_heavy_value_is_written_by_several_tasks(spark: Session, table_name: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
+from spark_client.statements.grammar.tokens import tokens
 
 _SUSPICIOUS = re.compile(r"\btblproperties\b", re.IGNORECASE)
 _QUOTES = "'\""
@@ -15,10 +16,14 @@ _QUOTES = "'\""
 
 @dataclass(frozen=True, slots=True)
 class TableProperties:
-    """What a statement sets: names and values without their quotes; escapes stay as written."""
+    """What a statement sets: names and values without their quotes; escapes stay as written.
+
+    `clauses`: PARTITIONED and CLUSTERED, as far as a new table has them; None of one that is there, or LIKE another.
+    """
 
     table: str
     properties: Mapping[str, str]
+    clauses: frozenset[str] | None = None
 
 
 def parse(text: str) -> TableProperties | None:
@@ -26,8 +31,9 @@ def parse(text: str) -> TableProperties | None:
     if not _SUSPICIOUS.search(text):
         return None
     reader = Reader(text)
+    creates = reader.take("CREATE")
     try:
-        if reader.take("CREATE"):
+        if creates:
             reader.take("EXTERNAL")
             reader.expect("TABLE")
             reader.take("IF", "NOT", "EXISTS")
@@ -37,7 +43,13 @@ def parse(text: str) -> TableProperties | None:
         properties = _properties(reader)
     except InvalidStatementError:
         return None
-    return TableProperties(table, properties) if table and properties else None
+    return TableProperties(table, properties, _clauses(text) if creates else None) if table and properties else None
+
+
+def _clauses(text: str) -> frozenset[str] | None:
+    words = ("PARTITIONED", "CLUSTERED", "LIKE")
+    found = frozenset(token.text.upper() for token in tokens(text) if token.says(*words) and not token.depth)
+    return None if "LIKE" in found else found
 
 
 def _properties(reader: Reader) -> Mapping[str, str]:

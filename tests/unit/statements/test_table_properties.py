@@ -13,8 +13,13 @@ from spark_client.table.properties import problem_of
     [
         (
             "CREATE EXTERNAL TABLE IF NOT EXISTS a.t (x INT COMMENT 'TBLPROPERTIES') TBLPROPERTIES ('k'='v', a.b=true)",
-            TableProperties("a.t", {"k": "v", "a.b": "true"}),
+            TableProperties("a.t", {"k": "v", "a.b": "true"}, frozenset()),
         ),
+        (
+            "CREATE TABLE t (x INT COMMENT 'like') TBLPROPERTIES ('k'='v') partitioned BY (y INT) CLUSTERED BY (x) …",
+            TableProperties("t", {"k": "v"}, frozenset({"PARTITIONED", "CLUSTERED"})),
+        ),
+        ("CREATE TABLE t LIKE s TBLPROPERTIES ('k'='v')", TableProperties("t", {"k": "v"})),
         ('alter table t set tblproperties ("k" "v");', TableProperties("t", {"k": "v"})),
         ("ALTER TABLE t UNSET TBLPROPERTIES ('k')", None),
         ("CREATE VIEW v TBLPROPERTIES ('k' = 'v') AS SELECT 1", None),
@@ -32,12 +37,17 @@ def test_a_name_that_is_nearly_ours_is_a_slip(name: str) -> None:
     assert "is it '" in problem_of({"a": "b", name: "x"})
 
 
+def test_the_name_that_is_meant_is_of_the_same_format() -> None:
+    assert problem_of({"orc.compression": "x"}).endswith("is it 'orc.compress'?")
+    assert problem_of({"wirte.mode": "x"}).endswith("is it 'write.mode'?")
+
+
 @pytest.mark.parametrize(
     "properties",
     [
         {"skew.layout": "flat", "skew.auto": "TRUE", "write.mode": "in-place", "parquet.compression": "ZSTD"},
         {"write.format.default": "orc", "comment": "skew", "orc.bloom.filter.columns": "a", "write.lease.seconds": "5"},
-        {"compression": "Zlib", "csv.compression": "deflate"},
+        {"compression": "Zlib", "csv.compression": "deflate", "avro.compression": "snappy"},
     ],
 )
 def test_what_is_right_or_others_is_left_alone(properties: dict[str, str]) -> None:
