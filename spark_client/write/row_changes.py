@@ -7,7 +7,7 @@ with a conflict, as an INSERT OVERWRITE. New rows of other partitions are append
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -291,13 +291,14 @@ class _Rows:
         assigns."""
         acted = self._joined(target, "left").withColumn(_ACTION, self._action())
         own = [column.alias(name) for name, column in self._own.items()]
-        # Null where the clause does not act, so that nothing is computed there.
+        # Null where the clause does not act, so that nothing is computed there. Under their columns' names until they
+        # are cast, for errors name those.
         values = {
             f"__{number}_{name.lower()}": (self._target(name), F.when(F.col(_ACTION) == number, value))
             for number, clause in enumerate(self._acting)
             for name, value in (clause.values or {}).items()
         }
-        new = [value.alias(name) for name, (_, value) in values.items()]
+        new = [value.alias(column.name) for column, value in values.values()]
         if not self._joins:
             rows = acted.select(*own, _ACTION, *new)
         else:
@@ -305,8 +306,9 @@ class _Rows:
             order = Window.partitionBy(_ROW).orderBy(F.col(_ACTION).asc_nulls_last())
             numbered = acted.select(*own, _ACTION, *new, F.row_number().over(order).alias(_FIRST))
             rows = numbered.filter(F.col(_FIRST) == 1).drop(_FIRST)
-        types = [*self._targets, TableColumn(_ACTION, "int")]
-        return self._assigned(rows, [*types, *(replace(column, name=name) for name, (column, _) in values.items())])
+        given = [column for column, _ in values.values()]
+        cast = self._assigned(rows, [*self._targets, TableColumn(_ACTION, "int"), *given])
+        return cast.toDF(*self._own, _ACTION, *values)
 
     def _target(self, name: str) -> TableColumn:
         return next(column for column in self._targets if column.name.lower() == name.lower())

@@ -272,3 +272,9 @@ def test_what_fails_fails_clearly_and_inserts_nothing(
     with pytest.raises(kind, match=message):
         spark.sql(statement.format(target))
     assert spark.table(target).count() == 0
+
+
+def test_what_is_assigned_and_does_not_fit_is_told_by_its_column(spark: Session, target: str) -> None:
+    spark.sql(f"INSERT INTO {target} VALUES (1, 'a', 1, 'x')")
+    with pytest.raises(QueryExecutionException, match="column or variable `id` due to an overflow"):
+        spark.sql(f"UPDATE {target} SET id = id + 3000000000L")
