@@ -109,6 +109,12 @@ def _has_parts(table: Table) -> bool:
     return table.skew.is_list_bucketed or bool(table.buckets.count)
 
 
+def _goes_by_clock(table: Table) -> bool:
+    """Tells whether the part of a row depends on the session's time zone, which may not be that of its writer."""
+    types = {column.name.lower(): column.type.lower() for column in table.columns}
+    return any("timestamp" in types.get(name.lower(), "") for name in (*table.buckets.columns, *table.skew.columns))
+
+
 def _moves(table: Table, change: Change) -> bool:
     """Tells whether a clause assigns to partition columns."""
     keys = {column.name.lower() for column in table.partition_columns}
@@ -217,9 +223,11 @@ class _Rows:
         return {values: frozenset(numbers) for values, numbers in found.items()}
 
     def _may_keep_parts(self) -> bool:
-        """Tells whether partitions may have parts that are written alone: they need not keep their place."""
+        """Tells whether partitions may have parts that are written alone: they need not keep their place, and every
+        session finds a row in the same one."""
         table = self._table
-        return _has_parts(table) and not is_auto(table) and not is_in_place(self._context.spark, table)
+        is_placed = _has_parts(table) and not is_auto(table) and not is_in_place(self._context.spark, table)
+        return is_placed and not _goes_by_clock(table)
 
     def _in_parts(self, touched: Collection[Values]) -> list[Values]:
         """Returns the partitions whose parts can be written alone: their files are known."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,15 @@ def _read(spark: SparkSession, table: Table, directory: str) -> list[tuple[Any, 
     kind = "orc" if "orc" in table.storage.input_format.lower() else "parquet"
     reader = spark.read.schema(ddl).format(kind).option("__globPaths__", "false")
     return [tuple(row) for row in reader.load(directory).collect()]
+
+
+@contextmanager
+def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """What SET sets, and RESET puts back."""
+    for name, value in values.items():
+        spark.sql(f"SET {name}={value}")
+    try:
+        yield
+    finally:
+        for name in values:
+            spark.sql(f"RESET {name}")

@@ -6,8 +6,6 @@ The rules are those of Hive's design document "DynamicPartitions" and of its Sem
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -20,7 +18,7 @@ from spark_client import Session
 from spark_client.context import Context
 from spark_client.errors import SparkClientError
 from tests.fixtures.server import Server
-from tests.spark.tables import files_below, layout
+from tests.spark.tables import files_below, layout, settings
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEventRequest
 
 LIMIT = "hive.exec.max.dynamic.partitions"
@@ -31,18 +29,6 @@ def t(spark: Session, table_name: str) -> str:
     """A table (key, value) partitioned by (ds STRING, hr INT), with nothing in it."""
     spark.sql(f"CREATE TABLE {table_name} (key INT, value STRING) PARTITIONED BY (ds STRING, hr INT) STORED AS PARQUET")
     return table_name
-
-
-@contextmanager
-def settings(spark: Session, values: Mapping[str, str]) -> Iterator[None]:
-    """What SET sets, and RESET puts back."""
-    for name, value in values.items():
-        spark.sql(f"SET {name}={value}")
-    try:
-        yield
-    finally:
-        for name in values:
-            spark.sql(f"RESET {name}")
 
 
 def rows(spark: Session, table: str) -> list[tuple[Any, ...]]:

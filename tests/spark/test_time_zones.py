@@ -1,0 +1,30 @@
+"""Where a row lies may depend on the time zone of the session that wrote it; what changes it may run in another one."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.tables import settings
+
+LAYOUTS = {
+    "buckets": "CLUSTERED BY (moment) INTO 4 BUCKETS STORED AS PARQUET TBLPROPERTIES ('bucketing_version'='2')",
+    "heavy values": "SKEWED BY (moment) ON ('2024-07-01 12:00:00', '2024-07-01 08:00:00') STORED AS DIRECTORIES "
+    "STORED AS PARQUET",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_rows_are_changed_in_another_time_zone(spark: SparkSession, table_name: str, layout: str) -> None:
+    def ids() -> list[int]:
+        return sorted(row[0] for row in spark.table(table_name).collect())
+
+    with settings(spark, {"spark.sql.session.timeZone": "UTC"}):
+        spark.sql(f"CREATE TABLE {table_name} (id INT, moment TIMESTAMP) {layout}")
+        moment = "TIMESTAMP'2024-07-01 12:00:00' - make_dt_interval(0, int(id))"
+        spark.sql(f"INSERT INTO {table_name} SELECT id, {moment} FROM range(12)")
+    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        spark.sql(f"DELETE FROM {table_name} WHERE id = 4")
+        assert ids() == [0, 1, 2, 3, *range(5, 12)]
+        spark.sql(f"UPDATE {table_name} SET id = 4 WHERE moment = TIMESTAMP'2024-07-01 12:00:00Z'")
+        assert ids() == list(range(1, 12))
