@@ -6,6 +6,7 @@ directories, and one call publishes them all. What they replace is deleted later
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -92,8 +93,9 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
         running = [
             stack.enter_context(_Running(context, insert, batches.get(insert.table.lower()))) for insert in inserts
         ]
+        chosen: dict[str, dict[Values, Skew]] = defaultdict(dict)
         for part in running:
-            part.stage()
+            part.stage(chosen[part.table])
         _check_disjoint(running)
         return _publish(context, running)
 
@@ -152,16 +154,21 @@ class _Running:
             self._rows.unpersist()
         self.commit.__exit__()
 
-    def stage(self) -> None:
-        """Writes the rows, and refuses what only the rows could tell."""
+    def stage(self, chosen: dict[Values, Skew]) -> None:
+        """Writes the rows, and refuses what only the rows could tell.
+
+        `chosen`: the skew of new partitions that earlier INSERTs of the statement have chosen; it grows.
+        """
         if self.is_there:
             return
         write, context, insert = self._write, self._context, self._insert
         what = "INSERT into" if insert.seen is None else "the change of"
         with failures_as_one_line(f"{what} {write.table.full_name}"):
             context.on_step("planned")
-            self._choose()
-            exceptions = other_skews(self._snapshot, write.table) if not write.overwrite else []
+            known = {} if write.overwrite else self._skews() | chosen
+            self._choose(known)
+            exceptions = other_skews(known, write.table)
+            chosen |= self._choice.skews
             number = directory_number_by_partition(write.table.skew, exceptions, write.table)
             number = self._choice.directory_number(write.table, number)
             place = self.commit.directory, self.commit.query_id
@@ -199,11 +206,14 @@ class _Running:
         skews = [skew for skew in (self._write.table.skew, *(skew for skew, _ in exceptions)) if skew.is_list_bucketed]
         return 1 + max((len(skew.values) for skew in skews), default=0)
 
-    def _choose(self) -> None:
+    def _skews(self) -> dict[Values, Skew]:
+        return {values: existing.skew for values, existing in self._snapshot.items()}
+
+    def _choose(self, kept: Collection[Values]) -> None:
         """Chooses for a table whose loads pick their heavy values; the rows are kept, for they are read twice then."""
         if is_auto(self._write.table):
             self._rows = self._rows.persist()
-            self._choice = choose(self._write.table, self._rows, [] if self._write.overwrite else self._snapshot.keys())
+            self._choice = choose(self._write.table, self._rows, kept)
 
     def _check_formats(self) -> None:
         table = self._write.table

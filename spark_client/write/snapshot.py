@@ -103,12 +103,12 @@ def with_publications(snapshot: Snapshot, table: Table, publications: Iterable[P
     return after
 
 
-def other_skews(snapshot: Snapshot, table: Table) -> list[tuple[Skew, Sequence[Values]]]:
-    """Returns the skew lists that differ from the table's, each with the partitions that have it."""
+def other_skews(skews: Mapping[Values, Skew], table: Table) -> list[tuple[Skew, Sequence[Values]]]:
+    """Returns those of partitions that differ from the table's, each with the partitions that have it."""
     groups: dict[object, tuple[Skew, list[Values]]] = {}
-    for values, existing in snapshot.items():
-        if _layout(existing.skew) != _layout(table.skew):
-            groups.setdefault(_layout(existing.skew), (existing.skew, []))[1].append(values)
+    for values, skew in skews.items():
+        if _layout(skew) != _layout(table.skew):
+            groups.setdefault(_layout(skew), (skew, []))[1].append(values)
     return list(groups.values())
 
 

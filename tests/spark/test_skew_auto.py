@@ -152,3 +152,15 @@ def test_where_nothing_is_heavy_nothing_lies_apart(spark: Session, table_name: s
         found = partitions(spark, table_name)
         assert (found["1"].skew.values, set(layout(found["1"].location))) == ((), {""})
         assert spark.table(table_name).count() == 4
+
+
+def test_inserts_of_one_statement_pick_alike(spark: Session, table_name: str) -> None:
+    """The first one of a new partition does: a row lies where its partition's list says."""
+    spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x STRING) PARTITIONED BY (day INT) STORED AS PARQUET {AUTO}")
+    rows(spark, "'a'", 1)
+    spark.sql(
+        f"FROM loaded INSERT INTO {table_name} SELECT * INSERT INTO {table_name} SELECT id, replace(x, 'a', 'b'), day"
+    )
+    assert [partitions(spark, table_name)["1"].skew.values] == [(("a",),)]
+    for value in "ab":
+        assert spark.table(table_name).where(f"x = '{value}'").count() == 120
