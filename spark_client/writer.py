@@ -17,6 +17,7 @@ from spark_client.table.settings import parse_size
 from spark_client.write.create_as_select import create_as_select
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.result import WriteResult
+from spark_client.write.writable import check_no_file_sink
 
 _NO_METASTORE = "there is no metastore to write to: start a session with spark_client.session(…)"
 
@@ -120,6 +121,7 @@ class Target:
     def _insert(self, **how: Any) -> WriteResult:
         context = context_of(self.data.sparkSession, _NO_METASTORE)
         database, name = resolve(context, self.table)
+        check_no_file_sink(context, database, name)
         insert = Insert(
             f"{database}.{name}",
             self.data,

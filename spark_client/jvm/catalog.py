@@ -138,10 +138,13 @@ def name_of(definition: TableDefinition) -> tuple[str, str]:
 
 
 def is_same(context: Context, definition: TableDefinition, table: Table) -> bool:
-    """Tells whether a table that is there has the kind, the format, the columns and the place of a definition."""
+    """Tells whether a table that is there has the kind, the format, the columns, the properties and the place of a
+    definition."""
     made = definition.spark_table
     said = definition.location
     if table.table_type == "VIRTUAL_VIEW" or (said and said.rstrip("/") != (table.location or "").rstrip("/")):
+        return False
+    if not _texts(made.properties()).items() <= table.parameters.items():
         return False
     rows = context.spark.table(f"{quote(table.database)}.{quote(table.name)}").schema
     schema = StructType.fromJson(json.loads(str(made.schema().json())))
@@ -150,8 +153,10 @@ def is_same(context: Context, definition: TableDefinition, table: Table) -> bool
         for struct_type in (rows, schema)
     )
     keys = [str(name).lower() for name in elements(made.partitionColumnNames())]
-    provider = table.parameters.get(_PROVIDER, "hive").lower()
-    if (names, provider) != (wanted, str(made.provider().get()).lower()):
+    provider, said_provider = table.parameters.get(_PROVIDER, "hive").lower(), str(made.provider().get()).lower()
+    # Who says USING parquet, or nothing, of one of Hive's tables of Parquet does not want another kind of table.
+    is_alike = provider == "hive" and said_provider in table.storage.serde.lower() and not table.buckets.count
+    if names != wanted or not (provider == said_provider or is_alike):
         return False
     if keys != [column.name for column in table.partition_columns]:
         return False

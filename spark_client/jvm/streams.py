@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_client.jvm import versions
+from spark_client.jvm.objects import java_class
 from spark_client.jvm.plans import elements
 
 # Spark's own (StreamExecution, MicroBatchExecution): what the thread of a query knows.
@@ -18,21 +19,24 @@ _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """The output mode (`Append`), the options by their names in lower case, and the columns of `partitionBy`."""
+    """The format, the output mode (`Append`), the options by their names in lower case, the columns of `partitionBy`;
+    whether there is a `clusterBy`; all columns as CREATE TABLE has them.
+    """
 
+    format: str
     mode: str
     options: Mapping[str, str]
     partition_by: list[str]
+    is_clustered: bool
+    columns: str
 
 
 def stream_settings(writer: DataStreamWriter) -> StreamSettings:
     """Returns what was set so far."""
-    java: Any = writer._jwrite  # noqa: SLF001 - PySpark has no name for it
-    fields = {str(field.getName()).lower(): field for field in java.getClass().getDeclaredFields()}
+    fields = _fields(writer)
 
     def value(name: str) -> Any:
-        fields[name].setAccessible(True)
-        return fields[name].get(java)
+        return fields[name].get(writer._jwrite)  # noqa: SLF001 - PySpark has no name for it
 
     options, partitions = value("extraoptions"), value("partitioningcolumns")
     keys, found = options.keysIterator(), {}
@@ -40,7 +44,26 @@ def stream_settings(writer: DataStreamWriter) -> StreamSettings:
         key = keys.next()
         found[str(key).lower()] = str(options.apply(key))
     by = [str(column) for column in elements(partitions.get())] if partitions.isDefined() else []
-    return StreamSettings(str(value("outputmode").toString()), found, by)
+    clustered = "clusteringcolumns" in fields and bool(value("clusteringcolumns").isDefined())
+    columns = str(writer._df._jdf.schema().asNullable().toDDL())  # noqa: SLF001 - as above
+    return StreamSettings(str(value("source")), str(value("outputmode").toString()), found, by, clustered, columns)
+
+
+def without_partitioning(writer: DataStreamWriter) -> DataStreamWriter:
+    """Takes back what `partitionBy` has said, which `foreachBatch` refuses."""
+    java: Any = writer._jwrite  # noqa: SLF001 - PySpark has no name for it
+    nothing = java_class(_jvm(writer._spark), "scala.Option").empty()  # noqa: SLF001 - as above
+    _fields(writer)["partitioningcolumns"].set(java, nothing)
+    return writer
+
+
+def _fields(writer: DataStreamWriter) -> dict[str, Any]:
+    """Returns the private ones of Spark's own writer, by their names in lower case."""
+    java: Any = writer._jwrite  # noqa: SLF001 - PySpark has no name for it
+    found = {str(field.getName()).lower(): field for field in java.getClass().getDeclaredFields()}
+    for field in found.values():
+        field.setAccessible(True)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ _SERDES = {
     "parquet": "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
     "orc": "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
 }
+OWN_KINDS = frozenset(_SERDES)
 
 
 def own_provider(table: Table) -> str | None:

@@ -27,6 +27,7 @@ from spark_client.write.insert import Insert, insert_all
 from spark_client.write.row_changes import Change, Clause, change_rows
 from spark_client.write.rows import normalise_static
 from spark_client.write.truncate import truncate
+from spark_client.write.writable import check_no_file_sink
 
 # A property by which ResolveV2Writes.java says that a table may be there, or must.
 _REPLACES, _OR_CREATES = "spark_client.replaces", "or creates"
@@ -130,6 +131,7 @@ class WriteHandlers:
         database, table_name = name_of(definition)
         name = f"{database}.{table_name}"
         if mode == "Append" and context.spark.catalog.tableExists(name):
+            check_no_file_sink(context, database, table_name)
             insert_all(context, [Insert(name, data)])
             refresh(context.spark, database, table_name)
         else:

@@ -13,6 +13,7 @@ from pyspark.errors import QueryExecutionException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import spark_client
+from metastore.client import MetastoreClient
 from spark_client.context import Context, context_of
 from spark_client.errors import InvalidInsertError, SparkClientError
 from spark_client.write.insert import Insert, insert_all
@@ -205,6 +206,51 @@ def test_a_stream_goes_to_a_table(spark: SparkSession, table_name: str, tmp_path
     (checkpoint / "commits" / "0").unlink()  # as if it had been killed when its rows were there
     (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
     assert run(2) == [(0, "there", 0), (1, "d", 1), (2, "d", 0)]
+
+
+@pytest.mark.parametrize("kind", [{}, {"format": "orc", "partitionBy": "P"}])
+def test_a_stream_makes_its_table(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str, tmp_path: Path, kind: dict[str, str]
+) -> None:
+    """As saveAsTable does: what others bring is read, too, and a batch that runs again comes once."""
+    source, checkpoint = str(tmp_path / "source"), tmp_path / "checkpoint"
+
+    def run(value: int) -> list[Any]:
+        spark.createDataFrame([(value, 1)], "a INT, P INT").write.mode("append").parquet(source)
+        stream = spark.readStream.schema("a INT, P INT").parquet(source).writeStream.trigger(availableNow=True)
+        stream.option("checkpointLocation", str(checkpoint)).toTable(f"default.{table_name}", **kind).awaitTermination()
+        return sorted(row.a for row in spark.table(table_name).collect())
+
+    assert run(1) == [1]
+    table = metastore.get_table("default", table_name)
+    assert table.parameters["spark.sql.sources.provider"] == kind.get("format", "parquet")
+    assert [column.name for column in table.partition_columns] == [name.lower() for name in kind.values()][1:]
+    spark.sql(f"INSERT INTO {table_name} VALUES (2, 1)")
+    (checkpoint / "commits" / "0").unlink()  # as if it had been killed when its rows were there
+    (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
+    assert run(3) == [1, 2, 3]
+    with pytest.raises(InvalidInsertError, match="needs a place that stays"):
+        spark.readStream.format("rate").load().writeStream.toTable(f"{table_name}_2")
+    assert not spark.catalog.tableExists(f"{table_name}_2")
+
+
+def test_no_rows_go_beside_those_of_sparks_file_sink(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    """Its readers would overlook them."""
+    spark.range(1).write.parquet(str(tmp_path / "source"))
+    stream = spark.readStream.schema("id BIGINT").parquet(str(tmp_path / "source")).writeStream
+    java: Any = stream.trigger(availableNow=True).option("checkpointLocation", str(tmp_path / "checkpoint"))._jwrite
+    java.toTable(table_name).awaitTermination()
+    rows, why = spark.range(1), "written by Spark's file sink, and its readers would overlook other rows"
+    writes: list[Callable[[], Any]] = [
+        lambda: spark.sql(f"INSERT INTO {table_name} VALUES (7)"),
+        lambda: rows.write.insertInto(table_name),
+        lambda: rows.write.mode("append").saveAsTable(table_name),
+        lambda: spark_client.write(rows).into(table_name).append(),
+    ]
+    for write in writes:
+        with pytest.raises((QueryExecutionException, InvalidInsertError), match=why):
+            write()
+    assert [row.id for row in spark.table(table_name).collect()] == [0]
 
 
 @since("4.0", "a place for rules that come before tables are looked up, which the refusal to read needs,")

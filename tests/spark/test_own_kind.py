@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import QueryExecutionException
+from pyspark.errors import AnalysisException, QueryExecutionException
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client.scan.report import scan_report
+from tests.spark.since import since
 from tests.spark.tables import files_below, folder
 
 TWO = "(1, '1', 'a'), (2, '1', 'b')"
@@ -169,9 +170,40 @@ def test_overwriting_with_save_as_table_keeps_skew_or_says_so(
     data = spark.range(3).selectExpr("id AS a", "'1' AS ds")
     data.write.format("hive").mode("overwrite").partitionBy("ds").saveAsTable(table_name)
     assert metastore.get_table("default", table_name).skew.columns == ("a",)
+    data.write.mode("overwrite").partitionBy("ds").saveAsTable(table_name)  # of which nothing says the format
+    table = metastore.get_table("default", table_name)
+    assert table.skew.columns == ("a",)
+    assert "spark.sql.sources.provider" not in table.parameters
     with pytest.raises(QueryExecutionException, match="NOT SKEWED first"):
         data.withColumnRenamed("a", "b").write.format("hive").mode("overwrite").saveAsTable(table_name)
     assert len(rows(spark, table_name)) == 3
+
+
+@since("4.0", "a place for rules that come before tables are looked up, which this needs,")
+@pytest.mark.parametrize("kind", ["", "STORED AS ORC", "STORED AS TEXTFILE"])
+def test_appending_with_save_as_table_to_tables_of_hives(spark: SparkSession, table_name: str, kind: str) -> None:
+    """Columns go by their names; where nothing says a format, or the table's is named, it is the table's."""
+    spark.sql(f"CREATE TABLE {table_name} (a BIGINT, b STRING) PARTITIONED BY (ds STRING) {kind}")
+    data = spark.range(2).selectExpr("'1' AS ds", "'x' AS b", "id AS a")
+    data.write.mode("append").partitionBy("ds").saveAsTable(table_name)
+    if "ORC" in kind:
+        data.write.mode("append").format("orc").partitionBy("ds").saveAsTable(table_name)
+    else:
+        with pytest.raises(AnalysisException, match="doesn't match the specified format"):
+            data.write.mode("append").format("orc").partitionBy("ds").saveAsTable(table_name)
+    wanted = [(0, "x", "1"), (1, "x", "1")] * (2 if "ORC" in kind else 1)
+    assert rows(spark, table_name) == sorted(wanted)
+
+
+@since("4.0", "a place for rules that come before tables are looked up, which writeTo needs,")
+def test_properties_that_are_said_are_those_of_the_table(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    data = spark.range(2)
+    data.writeTo(table_name).create()
+    data.writeTo(table_name).tableProperty("x", "y").createOrReplace()
+    assert metastore.get_table("default", table_name).parameters["x"] == "y"
+    assert len(rows(spark, table_name)) == 2
 
 
 def test_truncate_keeps_files_for_those_who_read_them(

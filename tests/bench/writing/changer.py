@@ -24,6 +24,7 @@ import spark_client
 from spark_client import streams
 from spark_client.context import Context
 from spark_client.write import handlers, journal
+from tests.bench.writing.history import ROWS
 from tests.bench.writing.processes import answering
 from tests.bench.writing.writer import DONE, FAILED, KILLED, prepare, rows
 
@@ -108,6 +109,23 @@ def _create_or_replace(spark: SparkSession, table: str, k: int, _: int) -> None:
     rows(spark, k).writeTo(table).partitionedBy(F.col("p")).createOrReplace()
 
 
+def _save_as_table(spark: SparkSession, table: str, k: int, _: int) -> None:
+    """So it has, and is one of Spark's own kind."""
+    rows(spark, k).write.mode("overwrite").partitionBy("p").saveAsTable(table)
+
+
+def _several_inserts(spark: SparkSession, table: str, k: int, _: int) -> None:
+    """Half of the rows come by each, and all at once."""
+    rows(spark, k).createOrReplaceTempView("s")
+    half = f"INSERT INTO TABLE {table} SELECT id, k, p WHERE id"
+    spark.sql(f"FROM s {half} < {ROWS // 2} {half} >= {ROWS // 2}")
+
+
+def _truncate(spark: SparkSession, table: str, *_: int) -> None:
+    """All rows go."""
+    spark.sql(f"TRUNCATE TABLE {table}")
+
+
 def _stream(spark: SparkSession, table: str, k: int, _: int) -> None:
     """One batch of rows; with what is left of an earlier try, it goes on with that."""
     warehouse = Path((spark.conf.get("spark.sql.warehouse.dir") or "").removeprefix("file:"))
@@ -127,7 +145,10 @@ _STATEMENTS: dict[str, Callable[[SparkSession, str, int, int], None]] = {
     "update": _update,
     "merge": _merge,
     "replace where": _replace_where,
+    "several inserts": _several_inserts,
+    "truncate": _truncate,
     "create or replace": _create_or_replace,
+    "save as table": _save_as_table,
     "stream": _stream,
 }
 

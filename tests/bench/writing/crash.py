@@ -37,8 +37,8 @@ STEPS = [
 # of the steps, so that each is killed at each.
 KINDS = ("append", "append", "overwrite")
 CHANGES = (
-    *("append", "update", "overwrite", "delete", "merge", "replace where"),
-    *("stream", "create or replace", "append"),
+    *("append", "update", "overwrite", "delete", "merge", "several inserts", "replace where"),
+    *("stream", "truncate", "create or replace", "save as table"),
 )
 _IN_PLACE: dict[str, Any] = {"write_mode": "in-place", "lease": 0.5}
 _VERSIONS: dict[str, Any] = {"write_mode": "versions", "lease": 3}
@@ -162,10 +162,12 @@ def _end(spark: SparkSession, table: str, history: History) -> None:
 
 def _wanted(kind: str, state: State, number: int, old: int) -> State:
     """Returns what a statement is to make of the table; `old` is a write of which there are rows, -1 for none."""
-    if kind in {"append", "stream"}:
+    if kind in {"append", "stream", "several inserts"}:
         return state | {number}
-    if kind in {"overwrite", "create or replace"}:
+    if kind in {"overwrite", "create or replace", "save as table"}:
         return frozenset({number})
+    if kind == "truncate":
+        return frozenset()
     brings = kind in {"merge", "replace where"} or (kind == "update" and old >= 0)
     new = {number} if brings else set[int]()
     return state - {old} | new

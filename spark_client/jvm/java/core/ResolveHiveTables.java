@@ -189,9 +189,9 @@ public final class ResolveHiveTables extends Rule {
 
     /** Null for what Spark cannot read as plain files: other formats, and Hudi's, which has Parquet's serde. */
     private FileFormat format(CatalogTable table) {
-      String input = table.storage().inputFormat().isDefined() ? (String) table.storage().inputFormat().get() : "";
-      if (input.endsWith(".MapredParquetInputFormat")) return parquet;
-      return input.endsWith(".OrcInputFormat") ? orc : null;
+      String name = SparkTables.format(table);
+      if (name == null) return null;
+      return name.equals("orc") ? orc : parquet;
     }
 
     private static String serde(CatalogTable table) {

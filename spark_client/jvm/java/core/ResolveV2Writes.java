@@ -31,6 +31,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.CreateTable;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.Product;
 import scala.collection.immutable.Map$;
@@ -60,6 +61,7 @@ public final class ResolveV2Writes extends Rule {
     }
     CatalogTable table = table(plan);
     if (plan instanceof ReplaceTableAsSelect) return created((ReplaceTableAsSelect) plan);
+    if (plan instanceof CreateTable) return table == null ? plan : appended((CreateTable) plan, table);
     if (plan instanceof InsertIntoStatement) return replaced((InsertIntoStatement) plan, table);
     if (!(plan instanceof V2WriteCommand)) return plan;
     V2WriteCommand write = (V2WriteCommand) plan;
@@ -171,6 +173,25 @@ public final class ResolveV2Writes extends Rule {
     return (LogicalPlan) SparkVersions.make(
         CreateTableAsSelect.class, plan.name(), plan.partitioning(), plan.query(), spec.makeCopy(parts),
         plan.writeOptions(), false, false);
+  }
+
+  /** saveAsTable in mode append: where nothing else is said, the format is the table's, also one of Hive's. */
+  private TreeNode appended(CreateTable plan, CatalogTable table) {
+    CatalogTable said = plan.tableDesc();
+    boolean usual = said.provider().equals(Option.apply(session.sessionState().conf().defaultDataSourceName()));
+    if (!usual && !said.provider().equals(Option.apply(SparkTables.format(table)))) return plan;
+    Object[] parts = new Object[said.productArity()];
+    for (int i = 0; i < parts.length; i++) {
+      Object part = said.productElement(i);
+      parts[i] = part == said.provider() ? table.provider() : part;
+    }
+    try {
+      Object made = CatalogTable.class.getConstructors()[0].newInstance(parts);
+      return (LogicalPlan) SparkVersions.make(CreateTable.class, made, plan.mode(), plan.query());
+    } catch (ReflectiveOperationException failure) {
+      Platform.throwException(failure);
+      return null;
+    }
   }
 
   /** The table or view of that name in the catalog, or null. */

@@ -54,6 +54,13 @@ final class SparkTables {
     return !table.tableType().name().equals("VIEW") && OF_FILES.contains(provider.toLowerCase());
   }
 
+  /** The format of the files of one of Hive's tables, or null where that is no word of Spark's. */
+  static String format(CatalogTable table) {
+    String input = table.storage().inputFormat().isDefined() ? (String) table.storage().inputFormat().get() : "";
+    if (input.endsWith(".MapredParquetInputFormat")) return "parquet";
+    return input.endsWith(".OrcInputFormat") ? "orc" : null;
+  }
+
   /** As isOurs, of a table that is still to be made. */
   static boolean isNew(CatalogTable table) {
     String provider = table.provider().isDefined() ? (String) table.provider().get() : "";
