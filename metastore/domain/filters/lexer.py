@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from metastore.errors import InvalidInputError
 
@@ -46,6 +47,8 @@ _TOKEN = re.compile(
 )
 _SPACE = re.compile(r"\s*")
 _SHOWN = 20
+MAX_TOKENS: Final = 2**16
+"""Of a filter: 16,000 comparisons, or an IN of 32,000. Each takes memory, and PostgreSQL's time."""
 
 
 def syntax_error(problem: str, token: Token) -> InvalidInputError:
@@ -54,15 +57,15 @@ def syntax_error(problem: str, token: Token) -> InvalidInputError:
     return InvalidInputError(f"Error parsing partition filter: {problem}, found {found}")
 
 
-def tokens_of(text: str) -> list[Token]:
-    """Returns the tokens of a filter, closed by one of kind END. Raises InvalidInputError where none starts.
+def tokens_of(text: str) -> Iterator[Token]:
+    """Yields the tokens of a filter, closed by one of kind END. Raises InvalidInputError where none starts, and where
+    there are more than MAX_TOKENS.
 
     Strings keep their backslashes: `\'` does not end one, but stays two characters (Hive's PartitionFilter.g4).
     """
     if "\0" in text:
         raise syntax_error("a NUL character is not allowed", Token(Kind.SIGN, "\\0", text.index("\0") + 1))
-    tokens: list[Token] = []
-    position = _after_space(text, 0)
+    count, position = 0, _after_space(text, 0)
     while position < len(text):
         found = _TOKEN.match(text, position)
         if found is None or found.lastgroup is None:
@@ -70,10 +73,12 @@ def tokens_of(text: str) -> list[Token]:
             raise syntax_error(problem, Token(Kind.SIGN, text[position:], position + 1))
         kind = Kind(found.lastgroup)
         value = found[found.lastgroup]
-        tokens.append(Token(kind, value.replace("``", "`") if kind is Kind.NAME else value, position + 1))
-        position = _after_space(text, found.end())
-    tokens.append(Token(Kind.END, "", len(text) + 1))
-    return tokens
+        token = Token(kind, value.replace("``", "`") if kind is Kind.NAME else value, position + 1)
+        if count == MAX_TOKENS:
+            raise syntax_error(f"a filter has at most {MAX_TOKENS} words and signs", token)
+        yield token
+        count, position = count + 1, _after_space(text, found.end())
+    yield Token(Kind.END, "", len(text) + 1)
 
 
 def _after_space(text: str, position: int) -> int:

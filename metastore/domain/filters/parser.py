@@ -6,7 +6,8 @@ It takes a little more than Hive does: IN without parentheses around the key, an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from metastore.domain.expression import And, Compare, Expression, In, Like, Not, Operator, Or, columns
@@ -28,6 +29,8 @@ _LITERALS = {
     "date": (KeyKind.DATE, (Kind.STRING, Kind.DATE)),
     "timestamp": (KeyKind.TIMESTAMP, (Kind.STRING, Kind.TIMESTAMP)),
 }
+
+_END = Token(Kind.END, "", 0)  # behind the last one, which says where the filter ends
 
 T = TypeVar("T")
 
@@ -56,16 +59,16 @@ def check_columns(expression: Expression, keys: Iterable[str]) -> None:
 class _Parser:
     """Reads tokens one by one. What an open parenthesis holds so far is an OR of ANDs: a list of lists."""
 
-    def __init__(self, tokens: list[Token], name: Callable[[str], str]) -> None:
+    def __init__(self, tokens: Iterator[Token], name: Callable[[str], str]) -> None:
         self._tokens = tokens
         self._name = name
-        self._index = 0
+        self._ahead: deque[Token] = deque()  # what has been looked at, and not taken
 
     def filter(self) -> Expression:
         open_groups: list[list[list[Expression]]] = [[[]]]
         while True:
             if self._opens_group():
-                self._index += 1
+                self._take()
                 open_groups.append([[]])
                 continue
             open_groups[-1][-1].append(self._condition())
@@ -149,7 +152,7 @@ class _Parser:
         word = token.kind is Kind.WORD and token.keyword not in _RESERVED and not _NUMBER.fullmatch(token.text)
         if not word and token.kind is not Kind.NAME:
             raise syntax_error("expected a key", token)
-        self._index += 1
+        self._take()
         return self._name(token.text)
 
     def _operator(self) -> Operator:
@@ -158,27 +161,23 @@ class _Parser:
             raise syntax_error("Unsupported comparison operator: <=>", token)
         if token.kind is not Kind.SIGN or token.text not in _OPERATORS:
             raise syntax_error("expected a comparison", token)
-        self._index += 1
+        self._take()
         return _OPERATORS[token.text]
 
     def _constant(self) -> str:
         token = self._peek()
         if not self._starts_constant():
             raise syntax_error("expected a constant", token)
-        self._index += 1
+        self._take()
         if token.kind is Kind.STRING:
             return self._string(token)
         if token.kind in (Kind.DATE, Kind.TIMESTAMP):
             return _checked(KeyKind(token.kind.value), token.text, token)
         if token.keyword in _LITERALS:
-            value = self._peek()
-            self._index += 1
+            value = self._take()
             text = value.text[1:-1] if value.kind is Kind.STRING else value.text
             return _checked(_LITERALS[token.keyword][0], text, token)
-        if token.text == "-":
-            self._index += 1
-            return f"-{self._tokens[self._index - 1].text}"
-        return token.text
+        return f"-{self._take().text}" if token.text == "-" else token.text
 
     def _string(self, first: Token) -> str:
         """Reads a string. Adjacent ones are one, of which only the outermost quotes go; a doubled quote so stays
@@ -186,8 +185,7 @@ class _Parser:
         """
         parts = [first.text]
         while self._peek().kind is Kind.STRING:
-            parts.append(self._peek().text)
-            self._index += 1
+            parts.append(self._take().text)
         text = "".join(parts)
         return text[1:-1] if text[0] == text[-1] else text
 
@@ -214,13 +212,19 @@ class _Parser:
         return not (key.kind in (Kind.WORD, Kind.NAME) and closing.text == ")" and word.keyword in ("in", "not"))
 
     def _peek(self, ahead: int = 0) -> Token:
-        return self._tokens[min(self._index + ahead, len(self._tokens) - 1)]
+        while len(self._ahead) <= ahead:
+            self._ahead.append(next(self._tokens, self._ahead[-1] if self._ahead else _END))
+        return self._ahead[ahead]
+
+    def _take(self) -> Token:
+        self._peek()
+        return self._ahead.popleft()
 
     def _accept(self, text: str) -> bool:
         token = self._peek()
         if text != (token.text if token.kind is Kind.SIGN else token.keyword):
             return False
-        self._index += 1
+        self._take()
         return True
 
     def _expect(self, text: str) -> None:

@@ -231,6 +231,12 @@ def test_long_filters() -> None:
     assert len(long_in.values) == 20_000
 
 
+@pytest.mark.parametrize("text", ["(" * 2**17, " or ".join(["a=1"] * 2**15), f"a in ({'1,' * 2**15}1)"])
+def test_a_filter_of_more_tokens_than_memory_is_kept_for_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="a filter has at most 65536 words and signs, found"):
+        parse_filter(text)
+
+
 @pytest.mark.parametrize(
     "text", ["(" * 100_000, "a=" * 50_000, "'" * 99_999, "a='" + "\\" * 99_991 + "'", "." * 100_000, "-" * 100_000]
 )
