@@ -9,16 +9,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import pytest
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from metastore.errors import UnavailableError
 from metastore.settings import Settings
 from metastore.settings import database_url as normalised
+from metastore.storage.postgres.copy import binary_row
+from metastore.storage.postgres.driver import rows_of
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.listener import Listener
 from metastore.storage.postgres.pool import ConnectionPool
+from metastore.storage.postgres.sql import Sql
 from metastore.storage.postgres.watch import Link
 from metastore.storage.unit_of_work import Store
 from tests.fixtures.database import execute
@@ -58,6 +61,28 @@ def test_reads_have_connections_that_writers_cannot_take(database_url: str) -> N
     with store.read() as work:
         assert work._connection.scalar(text("SELECT n FROM rows")) == 22
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("work", "is_kept"),
+    [
+        (lambda connection: connection.execute(text("SELECT length(:t)"), {"t": "x" * 1000}), True),
+        (lambda connection: connection.execute(text("SELECT length(:t)"), {"t": "x" * 3_000_000}), False),
+        (lambda connection: rows_of(connection, Sql("SELECT length(%s)", ("x" * 3_000_000,))), False),
+        (lambda connection: binary_row(connection, Sql("SELECT repeat('x', 3000000)")), False),
+    ],
+)
+def test_a_connection_is_not_kept_whose_messages_were_large(
+    database_url: str, work: Callable[[Connection], object], is_kept: bool
+) -> None:
+    with engine_of(database_url) as engine:
+        pool = ConnectionPool(engine, 1, 10)
+        processes = []
+        for each in (work, lambda _: None):
+            with pool.connection() as connection:
+                processes.append(connection.scalar(text("SELECT pg_backend_pid()")))
+                each(connection)
+        assert (processes[0] == processes[1]) == is_kept
 
 
 def test_where_postgresql_has_no_further_connection_one_that_is_there_is_waited_for(database_url: str) -> None:

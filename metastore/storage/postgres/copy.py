@@ -15,16 +15,15 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from metastore.encoding.binary import EncodedTexts
-from metastore.storage.postgres.driver import driver_cursor
+from metastore.storage.postgres.driver import LARGE, driver_cursor
 from metastore.storage.postgres.sql import Sql
 
 _HEADER: Final = 19  # bytes before the first row: signature, flags, length of an extension that there is not
-_LARGE: Final = 2**22  # bytes
 _FIELDS: Final = struct.Struct("!h")
 _LENGTH: Final = struct.Struct("!i")
 _ARRAY: Final = struct.Struct("!iiI")  # number of dimensions, whether there are NULLs, type of the elements
@@ -34,9 +33,9 @@ _DIMENSION: Final = struct.Struct("!ii")  # number of elements, number of the fi
 def binary_row(connection: Connection, query: Sql) -> list[memoryview | None]:
     """Returns the columns of the one row that a query gives. Raises DBAPIError, as SQLAlchemy does."""
     (row,) = binary_rows(connection, query)
-    if len(row) > _LARGE:
-        # libpq keeps the room of its largest message as long as the connection, which is replaced at its next use.
-        connection.connection.invalidate(soft=True)
+    if len(row) > LARGE:
+        link: Any = connection.connection.dbapi_connection
+        link.is_swollen = True
     return _columns(memoryview(row))
 
 

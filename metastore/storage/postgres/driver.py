@@ -20,6 +20,10 @@ from metastore.storage.postgres.sql import Sql
 _NUMBERED: Final = PGDialect_psycopg2(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
 
+LARGE: Final = 2**21
+"""Bytes of a message, sent or got, after which a connection is not kept (`Link.is_swollen`)."""
+
+
 def begin_statement(cursor: Any, statement: str) -> None:
     """Keeps the text of the statement that is about to be sent for the log of the call that is worked on."""
     current = caller.get()
@@ -35,6 +39,8 @@ def end_statement(cursor: Any) -> None:
     if current is not None:
         current.statements.append(monotonic() - link.begun)
     link.begun = 0.0
+    if len(cursor.query or b"") > LARGE:
+        link.is_swollen = True
 
 
 @contextmanager

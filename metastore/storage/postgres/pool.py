@@ -154,10 +154,15 @@ class ConnectionPool:
         connection = lent.connection
         if connection.in_transaction():
             connection.rollback()
-        if self._is_good(lent):
-            self._idle.insert(len(self._idle) if caller.get() else 0, lent)
-        else:
+        if not self._is_good(lent):
             connection.close()
+            return
+        link: Any = connection.connection.dbapi_connection
+        if link.is_swollen:
+            connection.detach()  # from the engine, which would keep it, too
+            connection.close()
+        else:
+            self._idle.insert(len(self._idle) if caller.get() else 0, lent)
 
     def _forget(self, *_: Any) -> None:
         """Has the engine's connections made anew: one was lost, so that others may be, or all are to be closed."""

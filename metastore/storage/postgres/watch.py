@@ -33,10 +33,12 @@ _links: WeakSet[Link] = WeakSet()  # of this process
 class Link(extensions.connection):  # type: ignore[misc]
     """psycopg2's connection, which knows since when a statement is under way.
 
-    `begun`: as `monotonic` counts; 0: none is, or it ended with an error.
+    `begun`: as `monotonic` counts; 0: none is, or it ended with an error. `is_swollen`: whether it keeps much memory,
+    as libpq does as long as a connection lives: the room of the largest message that it has sent or got.
     """
 
     begun = 0.0
+    is_swollen = False
 
     def __init__(self, *arguments: Any, **parameters: Any) -> None:
         super().__init__(*arguments, **parameters)
