@@ -30,6 +30,7 @@ class TransportOptions:
         write_timeout: seconds for the whole of a reply.
         min_rate: bytes a second that extend both: a large message on a slow line is no fault.
         drain_timeout: seconds that calls in flight have to finish after SIGTERM.
+        hung_after: seconds without a sign of life, after which a worker is killed, and another one started.
         spare_thread_timeout: seconds after which a thread that had nothing to do ends, if another one waits.
     """
 
@@ -49,4 +50,5 @@ class TransportOptions:
     read_timeout: float = 30.0
     write_timeout: float = 60.0
     drain_timeout: float = 20.0
+    hung_after: float = 10.0
     spare_thread_timeout: float = 30.0

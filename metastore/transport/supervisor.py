@@ -19,13 +19,14 @@ from metastore.transport.balance import Balance
 from metastore.transport.door import Door
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
-from metastore.transport.worker import CANNOT_START, run_worker, stop_listening
+from metastore.transport.worker import CANNOT_START, GRACE, run_worker, stop_listening
 
 logger = logging.getLogger("metastore.transport")
 
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _EARLY: Final = 5.0  # seconds; a process that lives no longer, or never gets ready, has died at once
 _FIRST_PAUSE: Final = 0.1  # seconds before the second start after deaths at once; the first start comes at once
+_LOOK: Final = 1.0  # seconds between two looks at who gives no sign of life
 _LONGEST_PAUSE: Final = 1.6  # short, so that all are back soon after what killed them has passed
 
 
@@ -45,9 +46,10 @@ class _Process:
     run: Callable[[int, int], int]  # lifeline, report → exit status
     worker: bool
     pid: int = 0
-    report: int = -1  # reading end of a pipe: a byte says "ready", its end says "dead"; -1: not running
+    report: int = -1  # reading end of a pipe: a byte says "ready", or "alive"; its end "dead"; -1: not running
     born: float = 0.0
     ready: bool = False
+    silent: int = 0  # looks since its last byte, all of them since it was ready
     due: float = 0.0  # when it is to be started; of no meaning while it runs
     deaths: int = 0  # at once, in a row
     bury: Callable[[], object] = lambda: None  # what is to be done when it has died
@@ -59,14 +61,15 @@ class _Process:
         early = not self.ready or now - self.born < _EARLY
         pause = min(_FIRST_PAUSE * 2 ** (self.deaths - 1), _LONGEST_PAUSE) if early and self.deaths else 0.0
         self.deaths = self.deaths + 1 if early else 0
-        self.report, self.ready, self.due = -1, False, now + pause
+        self.report, self.ready, self.silent, self.due = -1, False, 0, now + pause
         return pause
 
 
 class Supervisor:
     """Keeps `options.workers` processes, and the companions, alive until a signal ends them.
 
-    A process that dies is replaced, the later the more often it dies at once, and no other is ended for it. Only where
+    A process that dies is replaced, the later the more often it dies at once, and no other is ended for it. A worker
+    that hangs is killed: its clients would wait for ever. Only where
     no worker has ever been ready and one says that it cannot start, all end: then a setting is wrong.
     The process must have one thread and no database connection when this starts: the workers are forked from it.
     `ready` is called once, when all workers are.
@@ -99,6 +102,9 @@ class Supervisor:
             self._processes.append(_Process(companion.name, _without_report(companion.run), worker=False))
         self._draining = False
         self._status = 0
+        self._most_silent = options.hung_after / _LOOK
+        self._most_silent_draining = self._most_silent + (options.drain_timeout + GRACE) / _LOOK
+        self._looked = time.monotonic()
 
     def run(self) -> int:
         """Runs until the last process has ended; returns the exit status: 0 when no call was cut."""
@@ -111,6 +117,7 @@ class Supervisor:
                             self._stop(signals.recv(1)[0])
                         else:
                             self._hear(next(process for process in self._running() if process.report == key.fd))
+                    self._look()
             finally:
                 self._drain()
                 os.close(self._lifeline)
@@ -130,10 +137,22 @@ class Supervisor:
                 self._start(process)
         return True
 
-    def _patience(self) -> float | None:
-        """Seconds until something is to be started; None: nothing is."""
-        waiting = [process.due for process in self._processes if process.report < 0]
-        return max(0.0, min(waiting) - time.monotonic()) if waiting and not self._draining else None
+    def _patience(self) -> float:
+        """Seconds until something is to be started, or workers are to be looked at."""
+        waiting = [] if self._draining else [process.due for process in self._processes if process.report < 0]
+        return max(0.0, min([*waiting, self._looked + _LOOK]) - time.monotonic())
+
+    def _look(self) -> None:
+        """Kills workers that hang. Looks are counted, not seconds: while all were stopped, nobody looked."""
+        if time.monotonic() < self._looked + _LOOK:
+            return
+        self._looked = time.monotonic()
+        most = self._most_silent_draining if self._draining else self._most_silent
+        for process in self._running():
+            process.silent += process.worker and process.ready
+            if process.silent > most:
+                logger.warning("worker %d gives no sign of life: it is killed", process.pid)
+                self._kill([process])
 
     def _start(self, process: _Process) -> None:
         report, report_end = os.pipe()
@@ -177,7 +196,7 @@ class Supervisor:
         if not os.read(process.report, 1):
             self._bury(process)
             return
-        process.ready = True
+        process.ready, process.silent = True, 0
         if self._ready and not self._draining and all(running.ready for running in self._processes if running.worker):
             self._ready()
             self._ready = None

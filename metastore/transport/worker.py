@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -27,8 +28,9 @@ logger = logging.getLogger("metastore.transport")
 CANNOT_START: Final = 69  # exit status of a worker whose application could not be made (sysexits.h: unavailable)
 CALLS_CUT: Final = 75  # of one that ended while calls were in flight (sysexits.h: try again)
 
-_GRACE: Final = 10  # seconds to close the application after draining, before the kernel ends the process
+GRACE: Final = 10  # seconds to close the application after draining, before the kernel ends the process
 _LOOK: Final = 0.1  # seconds between two looks at what takes too long
+_SIGN: Final = 1.0  # seconds between two signs of life
 _PAUSE: Final = 0.1  # seconds between attempts to accept when the process has no file descriptor left
 
 
@@ -43,7 +45,8 @@ def run_worker(
     """Serves until `lifeline` ends, then drains; returns the exit status.
 
     `lifeline` is the reading end of a pipe whose writing end only the supervisor has: it ends when the supervisor wants
-    the worker to drain, and when it has died. One byte to `report` says that the worker is ready.
+    the worker to drain, and when it has died. A byte to `report` says that the worker is ready; more follow, one a
+    second, until it drains.
     """
     try:
         application = make_application()
@@ -58,16 +61,21 @@ def run_worker(
         through = replace(door, gate=application.gate) if door.authentication else door
         arguments = (listener, through, pool, draining, share)
         threading.Thread(target=_accept, args=arguments, name="accept", daemon=True).start()
-    with contextlib.suppress(BrokenPipeError):  # the supervisor is gone: so is the lifeline
-        os.write(report, b"1")
-
-    while not select.select([lifeline], [], [], _LOOK)[0]:
+    os.set_blocking(report, False)
+    due = 0.0
+    while not select.select([lifeline], [], [], _LOOK if due else 0)[0]:
+        if time.monotonic() >= due:
+            due = time.monotonic() + _SIGN
+            with contextlib.suppress(
+                OSError
+            ):  # nobody reads: the supervisor is stopped; or gone, and so is the lifeline
+                os.write(report, b"1")
         pool.look_after()
         figures = pool.figures()
         share.tell(figures["connections"])
         application.observe(**figures)
     draining.set()
-    signal.alarm(math.ceil(options.drain_timeout) + _GRACE)
+    signal.alarm(math.ceil(options.drain_timeout) + GRACE)
     for listener, _ in listeners:
         stop_listening(listener)
     left = pool.drain(options.drain_timeout)

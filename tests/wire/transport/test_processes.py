@@ -89,6 +89,28 @@ def test_a_killed_worker_is_replaced_and_others_go_on(serve_echo: ServeEcho) -> 
     assert server.wait() == 0
 
 
+def test_a_worker_that_hangs_is_replaced_and_others_go_on(serve_echo: ServeEcho) -> None:
+    server = serve_echo(workers=2, hung_after=2)
+    clients = dict(reversed(ask(server)) for _ in range(8))
+    hung, healthy = clients
+    os.kill(hung, signal.SIGSTOP)
+    server.wait_for_log(f"worker {hung} gives no sign of life: it is killed")
+    server.wait_for_log(f"worker {hung} ended with signal 9; another one starts")
+    assert clients[healthy].getOption("echo there") == "there"
+    assert eventually(lambda: len(workers(server) - {hung}) == 2)
+    terminate(server)
+    assert server.wait() == 0
+
+
+def test_a_worker_that_hangs_while_it_drains_is_not_waited_for_without_end(serve_echo: ServeEcho) -> None:
+    server = serve_echo(workers=1, hung_after=1, drain_timeout=-8)  # with ten seconds' grace, that is two
+    _, hung = ask(server)
+    os.kill(hung, signal.SIGSTOP)
+    terminate(server)
+    assert server.wait() == 1
+    assert f"worker {hung} gives no sign of life: it is killed" in server.log
+
+
 def test_workers_do_not_outlive_their_supervisor(serve_echo: ServeEcho, tmp_path: Path) -> None:
     server = serve_echo(workers=2)
     blocked = BlockedCall(server, tmp_path)
