@@ -83,7 +83,7 @@ class CallRecords:
         if error is not None:
             fields["error"] = one_line(text_of(error))
         if slow:
-            fields["sql"] = one_line(" ".join(peer.statement.split()))
+            fields["sql"] = _shape(peer)
             if self._place:
                 self._place.note_slow(fields | {"at": time.time()})
         log.handle(LineRecord(log, level, CallLine(fields), error if outcome == FAILED else None))
@@ -95,9 +95,9 @@ class CallRecords:
             now = time.perf_counter()
             self._place.note_now(
                 [
-                    self._fields(number, peer, method, subject, now - started)
-                    for number, (peer, method, subject, started) in list(self._now.items())
-                    if now - started > _SHOWN_AFTER
+                    self._fields(number, peer, method, subject, now - started) | {"sql": _shape(peer)}
+                    for number, (peer, method, subject, started) in reversed(list(self._now.items()))
+                    if now - started > _SHOWN_AFTER  # the oldest last: where there is no room for all, they are kept
                 ]
             )
 
@@ -114,6 +114,10 @@ class CallRecords:
             "database": round(peer.database_seconds * 1000, 1),
             "waiting": round(peer.waiting_seconds * 1000, 1),
         }
+
+
+def _shape(peer: Caller) -> str:
+    return one_line(" ".join(peer.statement.split()))
 
 
 def let_go(error: BaseException) -> None:

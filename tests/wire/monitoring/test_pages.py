@@ -198,6 +198,8 @@ def test_who_drains_is_not_ready(database_url: str, start_metastore: Start, prox
         client.send_get_all_databases()
         while "get_all_databases" not in page(f"{found[1]}/calls/now"):
             threading.Event().wait(0.1)
+        (call,) = json.loads(page(f"{found[1]}/calls/now"))
+        assert "SELECT" in call["sql"], "what it waits for"
         server.process.terminate()
         while not is_refused(f"{found[1]}/health/ready"):
             threading.Event().wait(0.1)
