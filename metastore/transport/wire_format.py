@@ -12,7 +12,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
 from thrift.Thrift import TApplicationException, TType
-from thrift.transport.TTransport import TTransportBase
+from thrift.transport.TTransport import TTransportBase, TTransportException
 
 _Decode: TypeAlias = Callable[[Any, Any, Any], Any]  # target, protocol, type arguments
 
@@ -148,6 +148,8 @@ _decode_compact: Final = _sound(fastbinary.decode_compact)
 class _Guarded(TProtocolBase):  # type: ignore[misc]
     """What both protocols add to Thrift's: bounded names, skipping in C, one exception for malformed bytes."""
 
+    string_length_limit: int
+
     def readMessageBegin(self) -> tuple[str, int, int]:  # noqa: N802 - Thrift's name
         """(method's name, TMessageType, sequence number). Raises TProtocolException."""
         try:
@@ -159,7 +161,17 @@ class _Guarded(TProtocolBase):  # type: ignore[misc]
         return name, kind, sequence
 
     def _read_head(self) -> tuple[str, int, int]:
-        head: tuple[str, int, int] = super().readMessageBegin()
+        """Refuses a name before it has arrived that is too long: it would be kept, and decoded."""
+        limit, self.string_length_limit = self.string_length_limit, _MAX_NAME
+        try:
+            head: tuple[str, int, int] = super().readMessageBegin()
+        except TTransportException as error:
+            if error.type != TTransportException.SIZE_LIMIT:
+                raise
+            text = f"a method's name of more than {_MAX_NAME} bytes"
+            raise TProtocolException(TProtocolException.SIZE_LIMIT, text) from error
+        finally:
+            self.string_length_limit = limit
         return head
 
     def skip(self, ttype: int, max_depth: int = 64) -> None:
@@ -184,7 +196,8 @@ class BinaryProtocol(_Guarded, TBinaryProtocolAccelerated):  # type: ignore[misc
         version, size = _HEAD.unpack(self.trans.readAll(_HEAD.size))
         if version & 0xFFFF0000 != _VERSION:
             raise TProtocolException(TProtocolException.BAD_VERSION, f"a message that begins with {version:08x}")
-        self._check_string_length(size)
+        if not 0 <= size <= _MAX_NAME:
+            raise TProtocolException(TProtocolException.SIZE_LIMIT, f"a method's name of {size} bytes")
         rest = self.trans.readAll(size + _SEQUENCE.size)
         return rest[:size].decode(), version & 0xFF, _SEQUENCE.unpack_from(rest, size)[0]
 
