@@ -69,7 +69,7 @@ class Admission:
         """Tells whether the call that the connection has may run now."""
         if self.calls >= self._options.max_threads or address.calls >= self._options.max_calls_per_address:
             return False
-        return connection.expected <= _SMALL or self._has_room(address, connection.expected)
+        return connection.expected <= _SMALL or self._has_room(address, connection)
 
     def begin(self, address: Address, connection: Connection) -> None:
         self.calls += 1
@@ -132,12 +132,17 @@ class Admission:
             return self._memory.refusal
         return f"The call was not begun within {options.max_wait:g} s: {limit} in this worker ({setting}); try again"
 
-    def _has_room(self, address: Address, expected: int) -> bool:
+    def _has_room(self, address: Address, connection: Connection) -> bool:
+        if connection.needs and time.monotonic() < connection.not_before:
+            return False
+        expected = connection.expected
+        # Else what has arrived, and waits for memory, might keep all of it from being worked on.
+        alone = connection.needs > 0 and not self._large
         of_address = address.held + address.reserved
         others = max(0, self.sharing - address.is_sharing)
-        if of_address and of_address + expected > self._memory.share(others):
+        if not alone and of_address and of_address + expected > self._memory.share(others):
             return False
-        room = self._memory.allows(self._reserved + expected)
+        room = self._memory.allows(self._reserved + expected, alone=alone)
         self.starved |= not room
         return room
 

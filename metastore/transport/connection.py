@@ -11,16 +11,11 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportException
 
 from metastore.transport.address import Address
-from metastore.transport.buffers import (
-    CHUNK,
-    SMALL_MESSAGE,
-    IncompleteError,
-    MessageReader,
-)
+from metastore.transport.buffers import CHUNK, SMALL_MESSAGE, IncompleteError, MessageReader
 from metastore.transport.dialogue import Dialogue, begin_dialogue, keep_head
 from metastore.transport.door import Door
 from metastore.transport.http import TurnedAwayError
-from metastore.transport.memory import Memory, OverBudgetError
+from metastore.transport.memory import Memory, OverBudgetError, work_on
 from metastore.transport.message_end import MessageEnd, first_arguments, method_name
 from metastore.transport.opening import Opening
 from metastore.transport.options import TransportOptions
@@ -32,6 +27,7 @@ logger = logging.getLogger("metastore.transport")
 _PEER_LEFT = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
 _IN_BUFFERS = 8 * 2**20  # bytes that the kernels of both sides may have taken of a reply that nobody reads
 _MOST_DROPPED = 2**28  # bytes that arrive after a refusal
+_PAUSE = 0.05  # seconds until it is tried again whether there is memory for a message
 _SHOWN = 256  # bytes of a message, by which calls are told apart
 
 
@@ -59,7 +55,8 @@ class Connection:
         self.asked = b""  # with its first arguments, where it may be large
         self.expected = 0
         self.sends_objects = False  # not what is stored as it is: that is in the binary protocol's form
-        self.needs = 0  # bytes without which its message cannot be decoded, as was found out
+        self.needs = 0  # bytes without which its message cannot be worked on, as it is large or was found out
+        self.not_before = 0.0  # until then (monotonic) it waits for that, so that others go on
         self._options = options
         self._open_session = open_session
         self._memory = memory
@@ -248,7 +245,7 @@ class Connection:
             there = reader.size - reader.start
         if dialogue.wire_format.framed:
             if dialogue.arrived():
-                return Step.CALL
+                return self._arrived()
         elif self._message_end is None and there < SMALL_MESSAGE:
             return Step.CALL  # mostly all of it: if not, decoding it finds out
         else:
@@ -256,9 +253,13 @@ class Connection:
             end = self._message_end.find(reader.store, reader.size)
             if end is not None:
                 reader.complete(end)
-                return Step.CALL
+                return self._arrived()
         reader.check_size()
         return Step.READ if there < CHUNK or self._memory.allows(CHUNK) else Step.MEMORY
+
+    def _arrived(self) -> Step:
+        self.needs = max(self.needs, work_on(self._reader.known_length or 0))
+        return Step.CALL
 
     def _since(self) -> float:
         """Since when something is awaited of a client that has sent nothing that can be read; 0: nothing is."""
@@ -326,7 +327,7 @@ class Connection:
             return self._collect()
         except OverBudgetError as error:
             if error.may_come and time.monotonic() - self._begun < self._options.max_wait:
-                self.needs = error.needs
+                self.needs, self.not_before = error.needs, time.monotonic() + _PAUSE
                 reader.anew()
                 return Step.CALL
             reader.again()

@@ -26,7 +26,16 @@ _MALLOC: Final = {-8: 1, -3: 2**20}
 
 _WORK: Final = 1.5
 """Of what the objects of a message take, what working on them takes beside: rows, names, what is written of them."""
-_SEEN: Final = 16 * 2**20  # bytes of objects, before which what all will take is not known: others grow meanwhile
+_COPIES: Final = 12
+"""Of a large message, how many times its bytes working on it takes in all: objects, statements, events, buffers. Texts
+that are stored take up to sixteen, which the rest of the limit is for."""
+_LARGE: Final = 2**20  # bytes of a message, below which that is not counted
+_SEEN: Final = 16 * 2**20  # bytes of objects, before which what all will take is not known
+
+
+def work_on(message: int) -> int:
+    """Returns the bytes that working on a message of so many is taken for; 0: it is small."""
+    return message * _COPIES if message > _LARGE else 0
 
 
 class OverBudgetError(Exception):
@@ -58,18 +67,24 @@ class Memory:
         """Bytes (proc(5), statm)."""
         return int(os.pread(self._statm, 64, 0).split(b" ", 2)[1]) * _PAGE
 
-    def allows(self, more: int = 0) -> bool:
-        """Tells whether so many bytes more are within what requests and replies may take."""
+    def allows(self, more: int = 0, *, alone: bool = False) -> bool:
+        """Tells whether so many bytes more are within what requests and replies may take. `alone`: for the one large
+        call that is worked on, all of the limit."""
         more += self._claimed
-        if self.resident() + more <= self._most:
+        most = self._limit if alone else self._most
+        if self.resident() + more <= most:
             return True
         self.give_back()
-        return self.resident() + more <= self._most
+        return self.resident() + more <= most
 
     def claim(self, change: int) -> None:
         """Keeps so many bytes for what will take them; negative: they are open to others again."""
         with self._claiming:
             self._claimed += change
+
+    def is_claimed_beside(self, claimed: int) -> bool:
+        """Tells whether others than who has claimed so many bytes are at work: this process grows by them, too."""
+        return self._claimed > claimed
 
     @property
     def refusal(self) -> str:
@@ -134,11 +149,14 @@ class Growth:
         self._made += max(0, self._memory.resident() - self._before)
         each = self._made / max(1, decoded)
         next_made = text or int(each * ahead)
-        claim = int((self._made + next_made) * _WORK)
-        if not self._memory.allows(next_made + claim - self._claimed):
+        memory, work = self._memory, work_on(decoded + left)
+        claim = max(int((self._made + next_made) * _WORK), work - self._made)
+        kept = claim == work - self._made  # before it was begun
+        if work > memory.room or not (kept or memory.allows(next_made + claim - self._claimed)):
             needs = text + int(each * (decoded + left - text) * (1 + _WORK))
-            may_come = max(needs, text + claim) <= self._memory.room or (not text and self._made < _SEEN)
-            raise OverBudgetError(self._memory.refusal, needs, may_come=may_come)
+            guessed = not text and (self._made < _SEEN or memory.is_claimed_beside(self._claimed))
+            may_come = work <= memory.room and (guessed or max(needs, text + claim) <= memory.room)
+            raise OverBudgetError(memory.refusal, max(needs, work), may_come=may_come)
         self._memory.claim(claim - self._claimed)
         self._claimed = claim
 

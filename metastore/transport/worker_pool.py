@@ -253,7 +253,6 @@ class WorkerPool:
             if step is not Step.CALL:
                 break
             if not admitted:
-                self._work_on_queue()  # perhaps what it waits for has come free meanwhile
                 return
             step, ended = connection.call(), address
         if step is Step.CLOSE:

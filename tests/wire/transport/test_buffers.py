@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import select
 import socket
-import sys
 import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thrift.transport.TTransport import TTransportException
 
-from metastore.transport.address import Address
-from metastore.transport.admission import Admission
 from metastore.transport.buffers import FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
-from metastore.transport.memory import Growth, Memory, OverBudgetError
+from metastore.transport.memory import Memory
 from metastore.transport.message_end import method_name
-from metastore.transport.options import TransportOptions
 
 from .messages import strict
 
@@ -180,40 +173,6 @@ def test_of_a_large_message_the_begin_is_seen_without_reading_it(pair: Pair, hea
     assert reader.readAll(len(message) - 100) == message[100:]
 
 
-class Resident(Memory):
-    """So many bytes, whatever the tests before gave back."""
-
-    def __init__(self, held: int) -> None:
-        self._held = held
-        super().__init__(2**40)
-
-    def resident(self) -> int:
-        return self._held
-
-
-def test_a_large_text_is_refused_before_it_is_copied(pair: Pair) -> None:
-    memory = Resident(100_000_000)
-    reader = MessageReader(pair[0], limit=2**30, memory=memory)
-    reader.replace(b"x" * 30_000_000)
-    reader.complete(30_000_000)
-    memory._most = 160_000_000  # there is room, but not for what becomes of so large a text
-    with pytest.raises(OverBudgetError, match="METASTORE_MEMORY"):
-        reader.readAll(30_000_000)
-    reader.rewind()
-    assert reader.readAll(10_000_000) == b"x" * 10_000_000
-
-
-def test_threads_take_shorter_turns_beside_large_calls() -> None:
-    admission, before = Admission(TransportOptions(), Memory(2**40)), sys.getswitchinterval()
-    try:
-        admission.pace(2**20)
-        assert sys.getswitchinterval() < before
-        admission.pace(2**10)
-        assert sys.getswitchinterval() == before
-    finally:
-        sys.setswitchinterval(before)
-
-
 def test_bytes_are_counted_per_message(pair: Pair) -> None:
     ours, theirs = pair
     reader = MessageReader(ours, limit=100, memory=Memory(2**40))
@@ -243,115 +202,3 @@ def test_a_frame_is_the_limit_of_its_message(pair: Pair) -> None:
         assert reader.readAll(5) == text
         reader.end()
     assert not reader.frame()
-
-
-def test_memory_is_looked_at_while_a_large_message_is_decoded(pair: Pair) -> None:
-    reader = MessageReader(pair[0], limit=2**20, memory=Memory(1))
-    reader.replace(b"x" * 2**18)
-    reader.complete(2**18)
-    with pytest.raises(OverBudgetError, match="METASTORE_MEMORY"):
-        reader.readAll(2**17)
-
-
-@dataclass(eq=False)
-class Calling:
-    """A connection with a call, as far as admission looks at it."""
-
-    method: bytes
-    first_arguments: bytes = b""
-    called: bytes = b""
-    asked: bytes = b""
-    sends_objects: bool = False
-    needs: int = 0
-    expected: int = 0
-    held: int = 0
-    replied: int = 0
-
-
-def test_what_waits_for_something_else_keeps_no_memory_from_others() -> None:
-    """Of a method whose replies nobody has seen, much is expected; where none comes, not for long."""
-    memory = Memory(2**40)
-    admission, address = Admission(TransportOptions(), memory), Address("host")
-    memory._most = memory.resident() + 40 * 2**20
-    admitted: list[Any] = []
-    while admission.expect(call := cast(Any, Calling(b"add_partition"))) and admission.admits(address, call):
-        admission.begin(address, call)
-        admitted.append(call)
-    assert 0 < len(admitted) < 5
-    admission.forget_old_guesses(time.monotonic())
-    admission.expect(other := cast(Any, Calling(b"get_table")))
-    assert not admission.admits(address, other)
-    admission.forget_old_guesses(time.monotonic() + 60)
-    assert admission.admits(address, other)
-    for each in admitted:
-        admission.end(address, each)
-    assert (admission.calls, address.calls, address.reserved) == (0, 0, 0)
-
-
-def test_who_asks_for_little_does_not_pay_for_others_who_ask_the_same_method_for_much() -> None:
-    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
-
-    def is_large(asked: bytes, replied: int) -> bool:
-        large = admission.expect(call := cast(Any, Calling(b"get_partitions", asked, replied=replied)))
-        admission.begin(address, call)
-        admission.end(address, call)
-        return large
-
-    assert is_large(b"large", 10_000_000), "nobody knows the method"
-    assert is_large(b"small", 1000), "nor that"
-    assert not is_large(b"small", 1000)
-    assert is_large(b"large", 10_000_000)
-
-
-def test_names_of_no_method_do_not_push_out_what_is_known_of_methods_that_are_called() -> None:
-    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
-
-    def is_large(method: bytes) -> bool:
-        large = admission.expect(call := cast(Any, Calling(method, replied=1000)))
-        admission.begin(address, call)
-        admission.end(address, call)
-        return large
-
-    assert is_large(b"get_table"), "nobody knows the method"
-    assert all(is_large(b"none%d" % number) and not is_large(b"get_table") for number in range(3000))
-    assert is_large(b"none0"), "of these, it is forgotten"
-
-
-def test_more_is_kept_for_replies_of_which_objects_are_made() -> None:
-    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
-    expected = {}
-    for sends_objects in (False, True):
-        for _ in range(2):
-            admission.expect(call := cast(Any, Calling(b"get_partitions", b"all", sends_objects=sends_objects)))
-            admission.begin(address, call)
-            call.replied = 5_000_000
-            admission.end(address, call)
-        expected[sends_objects] = call.expected
-    assert expected == {False: 15_000_000, True: 50_000_000}
-
-
-def test_what_a_large_message_made_is_claimed_until_it_has_been_worked_on(pair: Pair) -> None:
-    memory = Resident(100_000_000)
-    reader = MessageReader(pair[0], limit=2**30, memory=memory)
-    reader.replace(b"x" * 200_000)
-    reader.complete(200_000)
-    memory._most = 200_000_000
-    reader.readAll(8192)
-    memory._held += 2_000_000  # which the first piece became
-    reader.readAll(1)
-    assert not memory.allows(80_000_000), "the next piece will take 16 MB, and work on both as much again"
-    reader.again()
-    assert memory.allows(80_000_000)
-
-
-def test_a_message_that_never_fits_is_told_from_one_that_does_not_fit_now() -> None:
-    for left, may_come in ((2_000, True), (100_000, False)):
-        memory = Resident(100_000_000)
-        memory._most = 200_000_000
-        memory.claim(90_000_000)  # by others
-        growth = Growth(memory)
-        growth.begin()
-        memory._held += 20_000_000
-        with pytest.raises(OverBudgetError) as refused:
-            growth.end(decoded=10_000, ahead=2_000, left=left, text=0)
-        assert refused.value.may_come is may_come
