@@ -19,6 +19,7 @@ from spark_client.jvm.plans import folded_constants
 from spark_client.jvm.sql_text import quote
 from spark_client.table.column_defaults import collations, column_defaults, generated_columns
 from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
+from spark_client.table.own_kind import fields_of
 from spark_client.table.partition_spec import PartitionSpec, place_columns
 
 _CHAR = re.compile(r"char\((\d+)\)")
@@ -91,21 +92,24 @@ def _placed(table: Table, data: DataFrame, names: Sequence[str], places: Sequenc
 def with_generated(table: Table, rows: DataFrame) -> DataFrame:
     """Returns the rows with the values of generated columns; one that is given and differs breaks the job off."""
     generated = generated_columns(table)
+    if not generated:
+        return rows
     types = {column.name.lower(): column.type for column in table.columns}
     computed = {}
-    for name in rows.columns:
+    # The expressions have the case of names as they were declared, which the session may mind.
+    declared = {str(field["name"]).lower(): str(field["name"]) for field in fields_of(table)}
+    named = rows.toDF(*(declared.get(name.lower(), name) for name in rows.columns))
+    for name in named.columns:
         if (text := generated.get(name.lower())) is not None:
             given, value = F.col(quote(name)), F.expr(f"({text})").cast(types[name.lower()])
             message = f"{table.full_name}: {name} is GENERATED ALWAYS AS ({text}); leave it out, or give it this value"
             is_right = given.isNull() | given.eqNullSafe(value)
             computed[name] = F.when(is_right, value).otherwise(F.raise_error(F.lit(message)))
-    if not computed:
-        return rows
     own = collations(table)
-    collated = {name: own[name.lower()] for name in rows.columns if name.lower() in own}
-    comparable = rows.withColumns({name: F.collate(F.col(quote(name)), text) for name, text in collated.items()})
+    collated = {name: own[name.lower()] for name in named.columns if name.lower() in own}
+    comparable = named.withColumns({name: F.collate(F.col(quote(name)), text) for name, text in collated.items()})
     plain = {name: F.col(quote(name)).cast("string") for name in collated}
-    return comparable.withColumns(computed).withColumns(plain)
+    return comparable.withColumns(computed).withColumns(plain).toDF(*rows.columns)
 
 
 def _partition_columns(table: Table, static: Mapping[str, str]) -> dict[str, SparkColumn]:

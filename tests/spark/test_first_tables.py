@@ -12,6 +12,7 @@ import spark_client
 from metastore.client import MetastoreClient
 from spark_client import errors
 from tests.spark.since import since
+from tests.spark.tables import settings
 
 TWO = "(1, '1', 'a'), (2, '1', 'b')"
 
@@ -185,6 +186,14 @@ def test_generated_columns_are_what_they_are_generated_from(spark: SparkSession,
             spark.sql(statement)
     (shown,) = spark.sql(f"SHOW CREATE TABLE {table_name}").first() or ("",)
     assert "b INT GENERATED ALWAYS AS (a + 1)" in shown
+
+
+def test_generated_columns_are_found_where_case_is_minded(spark: SparkSession, table_name: str) -> None:
+    with settings(spark, {"spark.sql.caseSensitive": "true"}):
+        spark.sql(f"CREATE TABLE {table_name} (Id INT, Twice INT GENERATED ALWAYS AS (Id * 2)) PARTITIONED BY (ds INT)")
+        spark.sql(f"INSERT INTO {table_name} (Id, ds) VALUES (1, 1)")
+        spark.sql(f"UPDATE {table_name} SET Id = 5")
+        assert rows(spark, table_name) == [(5, 10, 1)]
 
 
 @since("4.0", "the syntax GENERATED ALWAYS AS IDENTITY")
