@@ -87,5 +87,6 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     extensions.injectResolutionRule(tables)
     extensions.injectPostHocResolutionRule(rule("Explain$Resolve"))
     extensions.injectPostHocResolutionRule(tables)
+    extensions.injectPostHocResolutionRule(rule("ResolveDependentTables"))
     extensions.injectPostHocResolutionRule(rule("CheckFileSinks"))
     extensions.injectPostHocResolutionRule(rule("ResolveSkewJoin"))  # columns of type char(n) are padded before that

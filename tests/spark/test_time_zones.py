@@ -28,3 +28,16 @@ def test_rows_are_changed_in_another_time_zone(spark: SparkSession, table_name: 
         assert ids() == [0, 1, 2, 3, *range(5, 12)]
         spark.sql(f"UPDATE {table_name} SET id = 4 WHERE moment = TIMESTAMP'2024-07-01 12:00:00Z'")
         assert ids() == list(range(1, 12))
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kathmandu"])
+def test_partitions_that_dependent_tables_name_by_moments_are_found(
+    spark: SparkSession, table_name: str, zone: str
+) -> None:
+    with settings(spark, {"spark.sql.session.timeZone": zone}):
+        spark.sql(f"CREATE TABLE {table_name} (id INT) PARTITIONED BY (moment TIMESTAMP)")
+        spark.sql(f"INSERT INTO {table_name} VALUES (1, TIMESTAMP'2024-07-01 12:00:00')")
+        spark.sql(f"CREATE DEPENDENT TABLE {table_name}_d PARTITIONED BY (moment) DEPENDS ON TABLE {table_name}")
+        spark.sql(f"ALTER TABLE {table_name}_d ADD PARTITION (moment = '2024-07-01 12:00:00')")
+        found = spark.sql(f"SELECT id, CAST(moment AS STRING) FROM {table_name}_d").collect()
+        assert found == [(1, "2024-07-01 12:00:00")]

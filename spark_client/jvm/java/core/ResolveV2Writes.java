@@ -46,7 +46,7 @@ public final class ResolveV2Writes extends Rule {
   /** A property of a table that is made, by which CREATE TABLE AS SELECT knows that it may replace one. */
   private static final String REPLACES = "spark_client.replaces";
   /** Properties of a dependent table: that it is one, and on which tables it depends. */
-  private static final String DEPENDENT = "dependent.table", BASES = "dependent.on";
+  static final String DEPENDENT = "dependent.table", BASES = "dependent.on";
 
   private final SparkSession session;
 
