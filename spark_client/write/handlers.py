@@ -89,6 +89,7 @@ class WriteHandlers:
 
     def _truncate(self, request: Truncate, _: Any) -> None:
         context = self._context()
+        check_no_file_sink(context, request.database, request.table)
         try:
             truncate(context, request.database, request.table, request.partition)
         finally:

@@ -40,8 +40,8 @@ def check_no_file_sink(context: Context, database: str, name: str) -> None:
     table = context.metastore.get_table(database, name)
     if own_provider(table) and is_of_file_sink(context, table):
         raise InvalidInsertError(
-            f"{table.full_name} is written by Spark's file sink, and its readers would overlook other rows: make "
-            "another table of it with CREATE TABLE AS SELECT, and write to that"
+            f"{table.full_name} is written by Spark's file sink, and its readers would overlook other changes: make "
+            "another table of it with CREATE TABLE AS SELECT, and change that"
         )
 
 

@@ -240,17 +240,20 @@ def test_no_rows_go_beside_those_of_sparks_file_sink(spark: SparkSession, table_
     stream = spark.readStream.schema("id BIGINT").parquet(str(tmp_path / "source")).writeStream
     java: Any = stream.trigger(availableNow=True).option("checkpointLocation", str(tmp_path / "checkpoint"))._jwrite
     java.toTable(table_name).awaitTermination()
-    rows, why = spark.range(1), "written by Spark's file sink, and its readers would overlook other rows"
+    rows, why = spark.range(1), "written by Spark's file sink, and its readers would overlook other changes"
     writes: list[Callable[[], Any]] = [
         lambda: spark.sql(f"INSERT INTO {table_name} VALUES (7)"),
         lambda: rows.write.insertInto(table_name),
         lambda: rows.write.mode("append").saveAsTable(table_name),
         lambda: spark_client.write(rows).into(table_name).append(),
+        lambda: spark.sql(f"TRUNCATE TABLE {table_name}"),
     ]
     for write in writes:
         with pytest.raises((QueryExecutionException, InvalidInsertError), match=why):
             write()
     assert [row.id for row in spark.table(table_name).collect()] == [0]
+    spark.range(2).write.mode("overwrite").saveAsTable(table_name)  # another table
+    assert sorted(row.id for row in spark.table(table_name).collect()) == [0, 1]
 
 
 @since("4.0", "a place for rules that come before tables are looked up, which the refusal to read needs,")

@@ -53,8 +53,8 @@ public final class CheckFileSinks extends Rule {
     if (insert.mode() == SaveMode.Overwrite && table.partitionColumnNames().isEmpty()) return;
     Path log = new Path(new Path(table.location()), METADATA);
     if (!log.getFileSystem(session.sessionState().newHadoopConf()).exists(log)) return;
-    refuse(table, " is written by Spark's file sink, and its readers would overlook other rows: make another "
-        + "table of it with CREATE TABLE AS SELECT, and write to that");
+    refuse(table, " is written by Spark's file sink, and its readers would overlook other changes: make another "
+        + "table of it with CREATE TABLE AS SELECT, and change that");
   }
 
   /** The sink has made the directory of its log already; while that is there, its readers go by it. */
