@@ -5,6 +5,11 @@ several times as fast as an expression of so many constants.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, any_, cast, literal
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import Text
 
 _BETWEEN = "\0"  # which no text of PostgreSQL's can hold
 
@@ -26,3 +31,18 @@ def array_literal(texts: Sequence[str | None]) -> str:
 def number_array_literal(numbers: Iterable[int]) -> str:
     """PostgreSQL's text form of an array of integers."""
     return "{" + ",".join(map(str, numbers)) + "}"
+
+
+def is_among(column: ColumnElement[int], numbers: Iterable[int]) -> ColumnElement[bool]:
+    """Returns the condition that a column is one of these numbers.
+
+    As a list psycopg2 would write them one by one, and no other thread would run meanwhile: two seconds, of 900,000.
+    """
+    array: Any = cast(literal(number_array_literal(numbers), Text), ARRAY(BigInteger))
+    return column == any_(array)
+
+
+def is_text_among(column: ColumnElement[str], texts: Iterable[str]) -> ColumnElement[bool]:
+    """Returns the same for texts."""
+    array: Any = cast(literal(array_literal(list(texts)), Text), ARRAY(Text))
+    return column == any_(array)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Select, any_, delete, literal, select, text
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import Connection, Select, any_, delete, literal, select, text
 
 from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.column_statistics import statistics_row
 from metastore.storage.mapping.layout import Fields, whole_list
+from metastore.storage.postgres.arrays import is_among
 from metastore.storage.schema import TABLE_ITSELF, column_statistics, partitions
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
@@ -83,8 +83,7 @@ class ColumnStatistics:
         if partition_ids is None:
             statement = statement.where(column_statistics.c.partition_id != TABLE_ITSELF)
         else:
-            chosen = any_(literal(list(partition_ids), ARRAY(BigInteger)))
-            statement = statement.where(column_statistics.c.partition_id == chosen)
+            statement = statement.where(is_among(column_statistics.c.partition_id, partition_ids))
         if columns is not None:
             statement = statement.where(column_statistics.c.column_name == any_(literal(list(columns), Texts)))
         if engine is not None:

@@ -9,13 +9,12 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, any_, delete, exists, literal, or_, select, text, update
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.types import BigInteger
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, exists, or_, select, text, update
 
 from metastore.domain.lock_rules import Blocker, Component, LockType, StandingLock
 from metastore.domain.names import TableName
 from metastore.domain.transactions import OPEN
+from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.table_keys import named, of_table
 from metastore.storage.schema import lock_components, locks, transactions
@@ -188,8 +187,7 @@ class Locks:
 
     def delete_of(self, ended: Sequence[int]) -> None:
         """Removes the locks of transactions."""
-        of_them = locks.c.transaction_id == any_(literal(list(ended), ARRAY(BigInteger)))
-        self._connection.execute(delete(locks).where(of_them))
+        self._connection.execute(delete(locks).where(is_among(locks.c.transaction_id, ended)))
 
     def delete_expired(self, timeout: timedelta) -> list[int]:
         """Removes the locks that stand for themselves and were not renewed in time; returns them.
@@ -200,7 +198,7 @@ class Locks:
         query = select(locks.c.id).where(late).order_by(locks.c.id).with_for_update()
         found = list(self._connection.execute(query).scalars())
         if found:
-            self._connection.execute(delete(locks).where(locks.c.id == any_(literal(found, ARRAY(BigInteger)))))
+            self._connection.execute(delete(locks).where(is_among(locks.c.id, found)))
         return found
 
     def alive(self, timeout: timedelta, **wanted: Any) -> list[ShownLock]:

@@ -9,6 +9,7 @@ from sqlalchemy import BigInteger, Connection, Text, any_, delete, func, literal
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.storage.mapping.privileges import object_privilege
+from metastore.storage.postgres.arrays import is_among
 from metastore.storage.schema import databases, partitions, privileges, tables
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalType
 
@@ -258,4 +259,4 @@ def _grant(row: Any) -> Grant:
 
 
 def _identified(ids: Sequence[int]) -> Any:
-    return privileges.c.id == any_(literal(list(ids), ARRAY(BigInteger)))
+    return is_among(privileges.c.id, ids)

@@ -28,7 +28,7 @@ from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.layout import OpenHead, whole_table
 from metastore.storage.mapping.tables import table_row
-from metastore.storage.postgres.arrays import array_literal, number_array_literal
+from metastore.storage.postgres.arrays import array_literal, is_text_among, number_array_literal
 from metastore.storage.postgres.driver import Prepared, rows_of
 from metastore.storage.postgres.sql import Condition, Sql, all_of
 from metastore.storage.queries.descriptors import Descriptors
@@ -225,7 +225,7 @@ class Tables:
         if pattern is not None:
             query = query.where(tables.c.name.op("~*")(pattern))
         if kinds:
-            query = query.where(tables.c.type.in_(kinds))
+            query = query.where(is_text_among(tables.c.type, kinds))
         return [TableMeta(*row) for row in self._connection.execute(query)]
 
     def insert(self, database_id: int, table: Table) -> int:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, any_, delete, exists, func, literal, or_, select, text, update
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.types import BigInteger
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, literal, or_, select, text, update
 
 from metastore.domain.lock_rules import LockType
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.transactions import ABORTED, COMMITTED, CONFLICTING, Operation
+from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.schema import lock_components, locks, transaction_components, transactions, write_ids
 
@@ -97,7 +96,7 @@ class TransactionWrites:
             of_table(transaction_components, table),
         )
         ids = set(self._connection.execute(cleaned.returning(transaction_components.c.transaction_id)).scalars())
-        of_them = write_ids.c.transaction_id == any_(literal(list(ids), ARRAY(BigInteger)))
+        of_them = is_among(write_ids.c.transaction_id, ids)
         left = exists().where(
             transaction_components.c.transaction_id == write_ids.c.transaction_id,
             of_table(transaction_components, table),

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, any_, case, delete, exists, func, literal, select, update
-from sqlalchemy.dialects.postgresql import ARRAY, insert
-from sqlalchemy.types import BigInteger
+from sqlalchemy import ColumnElement, Connection, case, delete, exists, func, literal, select, update
+from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.transactions import ABORTED, COMMITTED, OPEN
+from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.schema import transaction_counter, transactions, write_ids
 
@@ -144,7 +144,7 @@ class Transactions:
 
 
 def _among(ids: Sequence[int]) -> ColumnElement[bool]:
-    return transactions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))
+    return is_among(transactions.c.id, ids)
 
 
 def _late(timeout: timedelta) -> ColumnElement[bool]:

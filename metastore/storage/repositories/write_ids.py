@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, any_, delete, literal, select, text, update
-from sqlalchemy.dialects.postgresql import ARRAY, insert
-from sqlalchemy.types import BigInteger
+from sqlalchemy import Connection, delete, select, text, update
+from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.transactions import WriteId
+from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.schema import write_id_counters, write_ids
 
@@ -118,6 +118,4 @@ class WriteIds:
 
 
 def _of(table: TableName, transactions: Sequence[int]) -> Any:
-    return of_table(write_ids, table) & (
-        write_ids.c.transaction_id == any_(literal(list(transactions), ARRAY(BigInteger)))
-    )
+    return of_table(write_ids, table) & is_among(write_ids.c.transaction_id, transactions)
