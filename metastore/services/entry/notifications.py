@@ -77,12 +77,12 @@ class NotificationService:
             if inserts is None:
                 refresh = bool(data and data.refreshEvent)
                 partitions = _partitions(work, stored, places)
-                events = [table_events.reload(whole, partition, refresh=refresh) for partition in partitions]
+                events = (table_events.reload(whole, partition, refresh=refresh) for partition in partitions)
             else:
                 partitions = _partitions(work, stored, [place for place, _ in inserts])
                 written = zip(partitions, [insert for _, insert in inserts], strict=True)
-                events = [_insert(whole, *one) for one in written]
-            return work.notifications.append(*events)
+                events = (_insert(whole, *one) for one in written)
+            return work.notifications.append(events)
 
     def add_writes(self, table: TableName, requests: Sequence[WriteNotificationLogRequest]) -> None:
         """Keeps what transactions have written to a table, for those who read of their commits.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Integer, all_, any_, cast, delete, func, literal, select, text, tuple_
@@ -20,6 +21,7 @@ FILE_SEPARATOR = "]"
 
 _ROWS = 100_000
 _CHARACTERS = 16 * 2**20
+_BATCH = 200  # that are written at once: each has the text of its table and partition, several times over
 
 # Every file once, in the order of their coming.
 _JOINED = text(f"""(
@@ -75,10 +77,13 @@ class Notifications:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def append(self, *events: Event) -> list[int]:
-        """Appends events at once, and returns their numbers: the last thing that a transaction does."""
-        rows = run(self._connection, f"{APPEND} RETURNING event_id", **appended(events))
-        return sorted(number for (number,) in rows)
+    def append(self, events: Iterable[Event]) -> list[int]:
+        """Appends events, and returns their numbers: the last thing that a transaction does."""
+        left, numbers = iter(events), list[int]()
+        while batch := list(islice(left, _BATCH)):
+            rows = run(self._connection, f"{APPEND} RETURNING event_id", **appended(batch))
+            numbers += sorted(number for (number,) in rows)
+        return numbers
 
     def last(self) -> int:
         """Returns the newest event's number, 0 before the first."""
@@ -142,8 +147,10 @@ class WriteNotifications:
 
     def add(self, writes: Sequence[Write]) -> None:
         """Stores writes to different places; to a place that was written before, files are added."""
-        if not writes:
-            return
+        for start in range(0, len(writes), _BATCH):
+            self._add(writes[start : start + _BATCH])
+
+    def _add(self, writes: Sequence[Write]) -> None:
         table = write_notifications
         new = insert(table).values([_row(write) for write in writes])
         changed: dict[str, Any] = {
