@@ -71,17 +71,15 @@ def can_change(old: str, new: str) -> bool:
 
 
 class _Reader:
-    """Reads one type string token by token."""
+    """Reads one type string token by token. `following`: the one to read next; nothing at the end.
+
+    They are looked for as they are read: those of a text of megabytes would take many times its memory.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [token for token in (found.strip() for found in _TOKEN.findall(text)) if token]
-        self._index = 0
-
-    @property
-    def following(self) -> str:
-        """Returns the token to read next; nothing at the end."""
-        return self._tokens[self._index] if self._index < len(self._tokens) else ""
+        self._tokens = (token for found in _TOKEN.finditer(text) if (token := found.group().strip()))
+        self.following = next(self._tokens, "")
 
     def error(self, reason: str) -> InvalidObjectError:
         """Returns the refusal of the whole type."""
@@ -121,7 +119,7 @@ class _Reader:
         if self.following in ("", "<", ">", ",", ":"):
             raise self.error("a struct's field has no name")
         while self.following not in ("", "<", ">", ",", ":"):
-            self._index += 1
+            self._take()
         self._expect(":")
 
     def _primitive(self, name: str) -> None:
@@ -148,7 +146,7 @@ class _Reader:
         self._expect("(")
         numbers = [self._number()]
         while self.following == ",":
-            self._index += 1
+            self._take()
             numbers.append(self._number())
         self._expect(")")
         return numbers
@@ -160,9 +158,8 @@ class _Reader:
         return int(token)
 
     def _take(self) -> str:
-        following = self.following
-        self._index += 1
-        return following
+        taken, self.following = self.following, next(self._tokens, "")
+        return taken
 
     def _expect(self, text: str) -> None:
         if self._take() != text:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,3 +171,13 @@ def test_types_may_widen(old: str, new: str) -> None:
 )
 def test_but_not_otherwise(old: str, new: str) -> None:
     assert not can_change(old, new)
+
+
+def test_of_a_long_type_no_more_is_taken_apart_than_tells_that_it_is_wrong() -> None:
+    text = "struct<a:" * 300_000
+    tracemalloc.start()
+    with pytest.raises(InvalidObjectError, match="nested more than 100 levels deep"):
+        check_type(text)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 2 * len(text), "but in lower case"
