@@ -7,6 +7,7 @@ import json
 import logging
 import select
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -29,6 +30,14 @@ _JSON: Final = "application/json"
 
 class TroubleError(Exception):
     """The database does not answer, or does not fit: one line."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the library's names
+        """Logs in one line that a client broke off; the library prints a traceback past the log."""
+        log.info("a page was not sent to %s: %s", client_address[0], sys.exc_info()[1])
 
 
 class Pages:
@@ -78,8 +87,7 @@ class Pages:
             def log_message(self, *_: Any) -> None:
                 """Nobody reads a line a scrape."""
 
-        server = ThreadingHTTPServer(listener.getsockname()[:2], Handler, bind_and_activate=False)
-        server.daemon_threads = True
+        server = _Server(listener.getsockname()[:2], Handler, bind_and_activate=False)
         server.socket.close()
         server.socket = listener
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import struct
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -256,6 +257,19 @@ def test_a_client_that_left_before_its_reply_is_in_the_log(database_url: str, st
             client.get_all_tables(database)  # it is gone in time, and with it the line is there
         assert client.get_all_tables(database) == []
     assert f"drop_table {database}.{name}" in server.log.read_text()
+
+
+def test_who_asks_for_a_page_and_breaks_off_leaves_one_line(database_url: str, start_metastore: Start) -> None:
+    server = start_metastore(database_url, "--http-port", "0")
+    found = HTTP.search(server.ready)
+    assert found
+    host, port = found[1].removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 20) as client:
+        client.sendall(b"GET /met")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+    while "a page was not sent to 127.0.0.1: " not in server.log.read_text():
+        threading.Event().wait(0.1)
+    assert "Traceback" not in server.log.read_text()
 
 
 def test_a_port_in_use_is_named(database_url: str, start_metastore: Start) -> None:
