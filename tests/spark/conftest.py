@@ -17,7 +17,7 @@ from tests.fixtures.server import Server
 
 SETTINGS = {
     "spark.driver.memory": "1g",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "4",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.ui.explainMode": "simple",  # of each plan that is run: nobody looks at it

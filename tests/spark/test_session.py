@@ -105,7 +105,7 @@ def test_another_session_shares_the_metastore_and_has_settings_of_its_own(
     other = spark_client.session(metastore_server.uri, conf={"spark.sql.shuffle.partitions": 7})
     assert other is not spark
     assert other.conf.get("spark.sql.shuffle.partitions") == "7"
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "4"
     other.sql(f"CREATE TABLE {table_name} (x INT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES STORED AS PARQUET")
     spark.sql(f"INSERT INTO {table_name} VALUES (1), (2)")
     assert other.table(table_name).count() == 2
