@@ -222,3 +222,21 @@ def test_show_create_tells_nothing_of_writes(spark: SparkSession, table_name: st
     assert "spark_query_id" not in shown
     spark.sql(shown.replace(table_name, f"{table_name}_2"))
     assert spark.table(f"{table_name}_2").schema == spark.table(table_name).schema
+
+
+@pytest.mark.parametrize("clause", ["", "PARTITIONED BY (p)"])
+def test_what_another_session_has_put_in_its_place_is_read_and_written(
+    spark: SparkSession, table_name: str, clause: str
+) -> None:
+    other = spark.newSession()
+    spark.sql(f"CREATE TABLE {table_name} (x INT, p STRING) USING parquet {clause}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 'a')")
+    assert spark.table(table_name).count() == 1  # from now on it is remembered
+    for columns, kind, row in (("y STRING, p STRING", "orc", ("b", "c")), ("p STRING, z INT", "parquet", ("d", 2))):
+        other.sql(f"DROP TABLE {table_name}")
+        other.sql(f"CREATE TABLE {table_name} ({columns}) USING {kind} {clause}")
+        spark.sql(f"INSERT INTO {table_name} BY NAME SELECT '{row[0]}' {columns[0]}, {row[1]!r} {columns.split()[2]}")
+        names = columns.split()[0], columns.split()[2]
+        assert spark.table(table_name).select(*names).collect() == [row]
+        assert other.table(table_name).select(*names).collect() == [row]
+        assert spark.sql(f"SELECT * FROM {table_name}").columns == other.table(table_name).columns

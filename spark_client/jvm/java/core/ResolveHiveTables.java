@@ -56,6 +56,7 @@ public final class ResolveHiveTables extends Rule {
 
     private final SparkSession session;
     private final Python python;
+    private final CurrentTables current;
     private final FileFormat parquet = new HiveFiles.Parquet(false);
     private final FileFormat sparksParquet = new HiveFiles.Parquet(true);
     private final FileFormat orc = new HiveFiles.Orc();
@@ -63,6 +64,7 @@ public final class ResolveHiveTables extends Rule {
     Replacement(SparkSession session, Python python) {
       this.session = session;
       this.python = python;
+      this.current = new CurrentTables(session);
     }
 
     public boolean isDefinedAt(Object plan) {
@@ -74,6 +76,9 @@ public final class ResolveHiveTables extends Rule {
       if (inserts != null) return command(inserts, "INSERT");
       CatalogTable table = table(plan);
       if (table == null) return otherwise.apply(plan);
+      boolean remembered = plan instanceof LogicalRelation || SparkTables.of(target(plan)) != null;
+      LogicalPlan again = remembered ? current.again((LogicalPlan) plan, table) : null;
+      if (again != null) return table(again) == null ? again : applyOrElse(again, otherwise);
       if (plan instanceof HiveTableRelation) return scan((HiveTableRelation) plan, table);
       if (plan instanceof LogicalRelation) return scan((LogicalRelation) plan, table);
       if (plan instanceof LoadDataCommand) {
@@ -128,6 +133,10 @@ public final class ResolveHiveTables extends Rule {
         all.add((Inserts) work);
       }
       return all;
+    }
+
+    private static Object target(Object plan) {
+      return plan instanceof InsertIntoStatement ? ((InsertIntoStatement) plan).table() : null;
     }
 
     /** The table of Hive's that this node is about, or null where it is left to Spark. */
