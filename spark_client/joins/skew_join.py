@@ -14,8 +14,8 @@ from spark_client.context import context_of, refuse_remote
 from spark_client.errors import InvalidStatementError
 from spark_client.joins.heavy_keys import HeavyKeys, given, recorded
 from spark_client.joins.split import Join
+from spark_client.jvm.columns import CHAR_TYPE
 from spark_client.jvm.plans import analyzed_plan, frame_of, nodes
-from spark_client.table.skew_keys import CHAR_TYPE
 
 _log = logging.getLogger(__name__)
 _NO_METASTORE = "there is no session of spark_client.session to ask a metastore in: give values=…"

@@ -19,6 +19,7 @@ from metastore.client.convert import table_of
 from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.errors import TableExistsError
+from spark_client.jvm.columns import CHAR_TYPE
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.parser import identifier, parsed, spark_sql
 from spark_client.jvm.plans import analyzed_plan, elements, kind, planned
@@ -149,7 +150,7 @@ def is_same(context: Context, definition: TableDefinition, table: Table) -> bool
     rows = context.spark.table(f"{quote(table.database)}.{quote(table.name)}").schema
     schema = StructType.fromJson(json.loads(str(made.schema().json())))
     names, wanted = (
-        [(field.name.lower(), field.dataType.simpleString()) for field in struct_type.fields]
+        [(field.name.lower(), field.metadata.get(CHAR_TYPE, field.dataType.simpleString())) for field in struct_type]
         for struct_type in (rows, schema)
     )
     keys = [str(name).lower() for name in elements(made.partitionColumnNames())]

@@ -17,6 +17,8 @@ from spark_client.jvm.plans import analyzed_plan, elements, frame_of
 from spark_client.jvm.sql_text import quote
 from spark_client.jvm.versions import column_of
 
+CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps that a text is a char(n), varchar(n) (CharVarcharUtils)
+
 
 def file_schema(spark: SparkSession, columns: Sequence[Column]) -> StructType:
     """Returns the columns as files have them: char and varchar are strings."""

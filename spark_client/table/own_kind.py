@@ -14,11 +14,10 @@ from typing import Any
 from pyspark.sql.types import StructField
 
 from metastore.client.structs import Column, Table
+from spark_client.jvm.columns import CHAR_TYPE
 from spark_client.table.settings import PROVIDER
 
 _SCHEMA = "spark.sql.sources.schema"
-# Spark keeps char(n) and varchar(n) as strings that say so (CharVarcharUtils).
-_RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 _SERDES = {
     "parquet": "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
     "orc": "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
@@ -61,7 +60,7 @@ def _columns(table: Table) -> Iterator[Column]:
         field = StructField.fromJson(dict(sent))
         if field.name.lower() not in keys:
             metadata = field.metadata or {}
-            yield Column(field.name, metadata.get(_RAW_TYPE) or field.dataType.simpleString(), metadata.get("comment"))
+            yield Column(field.name, metadata.get(CHAR_TYPE) or field.dataType.simpleString(), metadata.get("comment"))
 
 
 def fields_of(table: Table) -> Sequence[Mapping[str, Any]]:

@@ -10,12 +10,12 @@ from pyspark.sql.types import StructField
 
 from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
 from metastore.domain.skew_values import as_written
+from spark_client.jvm.columns import CHAR_TYPE
 from spark_client.jvm.sql_text import quote
 
 # Of a name on most file systems. A longer value can have no directory, so it need not be told from others like it.
 _MAX_BYTES = 255
 _NULL, _TOO_LONG = "-", "!"
-CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps that a string is a char(n)
 # Beginnings of the names of types by whose values nothing is skewed.
 _COMPLEX = ("array", "map", "struct", "binary", "void", "variant", "interval")
 

@@ -85,3 +85,17 @@ def test_create_and_replace(spark: SparkSession, metastore: MetastoreClient, tab
     assert not [name for name in metastore.get_table("default", table_name).parameters if "replaces" in name]
     data.writeTo(f"{table_name}_2").tableProperty("mine", "x").create()
     assert metastore.get_table("default", f"{table_name}_2").parameters["mine"] == "x"
+
+
+@since("4.0", "a place for rules that come before tables are looked up, which writeTo needs,")
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_of_another_length_are_other_columns(spark: SparkSession, table_name: str, kind: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (c CHAR(3), v VARCHAR(2)) {kind}")
+    spark.sql(f"INSERT INTO {table_name} VALUES ('a', 'b')")
+    spark.table(table_name).writeTo(f"{table_name}_too").using("parquet").create()
+    longer = spark.createDataFrame([("abcd", "efg")], "c STRING, v STRING")
+    longer.writeTo(table_name).using("parquet").createOrReplace()
+    assert rows(spark, table_name) == [("abcd", "efg")]
+    assert rows(spark, f"{table_name}_too") == [("a  ", "b")]
+    types = [row.data_type for row in spark.sql(f"DESCRIBE {table_name}_too").collect()]
+    assert types == ["char(3)", "varchar(2)"], "what a query of such columns makes"
