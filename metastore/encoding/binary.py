@@ -152,7 +152,16 @@ class EncodedList(Generic[T]):
             yield b"".join([piece for pair in pairs for piece in pair])
 
     def decode(self) -> list[T]:
-        return decode_list(self.struct, [head + tail for head, tail in zip(self.heads, self.tails, strict=True)])
+        return self._decoded(0, len(self.heads))
+
+    def decoded(self) -> Iterator[T]:
+        """Decodes some at a time."""
+        for start in range(0, len(self.heads), _CHUNK):
+            yield from self._decoded(start, start + _CHUNK)
+
+    def _decoded(self, start: int, end: int) -> list[T]:
+        pairs = zip(self.heads[start:end], self.tails[start:end], strict=True)
+        return decode_list(self.struct, [head + tail for head, tail in pairs])
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,24 @@ def write_result(protocol: TProtocolBase, result: Any) -> None:
         for chunk in success.chunks() if _is_encoded(success) else _struct_chunks(success, encoded):
             write(chunk)
         write(STOP)
+    elif isinstance(success, EncodedList):
+        _write_list(protocol, success)
     else:
         result.success = _decoded(success, encoded)
         result.write(protocol)
+
+
+def _write_list(protocol: TProtocolBase, structs: EncodedList[Any]) -> None:
+    """One by one: of many at once, objects would be made together, and no other thread run meanwhile."""
+    protocol.writeStructBegin("result")
+    protocol.writeFieldBegin("success", TType.LIST, 0)
+    protocol.writeListBegin(TType.STRUCT, len(structs))
+    for struct in structs.decoded():
+        struct.write(protocol)
+    protocol.writeListEnd()
+    protocol.writeFieldEnd()
+    protocol.writeFieldStop()
+    protocol.writeStructEnd()
 
 
 def _is_encoded(value: Any) -> bool:
