@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +25,7 @@ log = logging.getLogger("metastore.monitoring")
 
 _PATIENCE: Final = 2.0  # seconds that a page waits for the database
 _FRESH: Final = 5.0  # seconds that figures of the database are shown before they are asked again
+_MOST_REQUESTS: Final = 64  # at a time
 _TEXT: Final = "text/plain; charset=utf-8"
 _JSON: Final = "application/json"
 
@@ -33,7 +35,22 @@ class TroubleError(Exception):
 
 
 class _Server(ThreadingHTTPServer):
+    """A thread for each request, of which the oldest goes where there are too many: those that are well take
+    milliseconds."""
+
     daemon_threads = True
+
+    def __init__(self, address: Any, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler, bind_and_activate=False)
+        self._requests: deque[socket.socket] = deque()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """In the one thread that accepts."""
+        while len(self._requests) >= _MOST_REQUESTS:
+            with contextlib.suppress(OSError):  # it has been answered
+                self._requests.popleft().shutdown(socket.SHUT_RDWR)
+        self._requests.append(request)
+        super().process_request(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the library's names
         """Logs in one line that a client broke off; the library prints a traceback past the log."""
@@ -87,7 +104,7 @@ class Pages:
             def log_message(self, *_: Any) -> None:
                 """Nobody reads a line a scrape."""
 
-        server = _Server(listener.getsockname()[:2], Handler, bind_and_activate=False)
+        server = _Server(listener.getsockname()[:2], Handler)
         server.socket.close()
         server.socket = listener
         threading.Thread(target=server.serve_forever, daemon=True).start()

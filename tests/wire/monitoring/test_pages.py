@@ -272,6 +272,21 @@ def test_who_asks_for_a_page_and_breaks_off_leaves_one_line(database_url: str, s
     assert "Traceback" not in server.log.read_text()
 
 
+def test_halves_of_requests_keep_nobody_from_a_page(seen: tuple[Server, str]) -> None:
+    port = int(seen[1].rpartition(":")[2])
+    halves = [socket.create_connection(("127.0.0.1", port), 20) for _ in range(70)]
+    try:
+        for half in halves:
+            half.sendall(b"GET /metr")
+        assert "metastore_" in page(f"{seen[1]}/metrics")
+        assert [half.recv(1) for half in halves[:6]] == [b""] * 6, "the oldest are hung up on"
+        halves[-1].sendall(b"ics HTTP/1.0\r\n\r\n")
+        assert halves[-1].recv(12) == b"HTTP/1.0 200"
+    finally:
+        for half in halves:
+            half.close()
+
+
 def test_a_port_in_use_is_named(database_url: str, start_metastore: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
