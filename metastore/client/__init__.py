@@ -1,6 +1,6 @@
 """A small client of a metastore: addresses with fail-over, retry of what is safe, frozen dataclasses.
 
-`with connect("thrift://host:9083") as client: client.get_table("db", "t")`; docs/client.md has more.
+`with connect("thrift://host:9083") as client: client.get_table("db", "t")`; docs/reference/client.md has more.
 """
 
 from metastore.client.client import MetastoreClient, connect

@@ -1,4 +1,4 @@
-"""A registered write, from its first file to its last: staged files are placed. See docs/writing.md."""
+"""A registered write, from its first file to its last: staged files are placed. See docs/explanation/publishing.md."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 What is overwritten stays where Spark wrote it, in the write's own directory `_versions/<query id>`, and publishing
 points to it. A new partition goes to Hive's directory for it. Only an append moves its files, one by one, into
 directories that are others' as well; our readers hide them by their names until they are published. See
-docs/writing.md.
+docs/explanation/publishing.md.
 """
 
 from __future__ import annotations

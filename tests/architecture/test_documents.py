@@ -71,7 +71,7 @@ def commands(group: click.Group, *above: str) -> Iterator[str]:
 
 
 def test_every_command_is_described() -> None:
-    text = (ROOT / "docs" / "commands.md").read_text()
+    text = (ROOT / "docs" / "reference" / "commands.md").read_text()
     assert [command for command in commands(metastore) if not re.search(rf"{command}\b", text)] == []
 
 

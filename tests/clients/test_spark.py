@@ -19,7 +19,7 @@ from tests.wire.builders import unique
 
 ROOT = Path(__file__).parents[2]
 LAST_JAVA_OF_35 = 21
-# docs/list-bucketing.md names these settings.
+# docs/explanation/list-bucketing.md names these settings.
 NOT_CONVERTED = [
     "SET spark.sql.hive.convertMetastoreParquet = false",
     "SET spark.sql.hive.convertMetastoreOrc = false",

@@ -1,6 +1,6 @@
 """What hmsbench, Hive's own benchmark of metastores, does against a server: operation by operation, to the end.
 
-It is not on Maven Central (docs/interop.md). Its tables are odd: a partition key that is also a column, tables without
+It is not on Maven Central (docs/tested.md). Its tables are odd: a partition key that is also a column, tables without
 columns, partitions without parameters, statistics of a column that is not there, a rename to no location.
 """
 

@@ -1,4 +1,4 @@
-"""What is dropped is kept for a time, so that it can be taken back (docs/files.md)."""
+"""What is dropped is kept for a time, so that it can be taken back (docs/explanation/files.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking back what was dropped, truncated or overwritten (docs/files.md)."""
+"""Taking back what was dropped, truncated or overwritten (docs/explanation/files.md)."""
 
 from __future__ import annotations
 

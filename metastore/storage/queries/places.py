@@ -1,4 +1,4 @@
-"""Who may be at a place: one lock for all of them, and what is in the way there (docs/files.md)."""
+"""Who may be at a place: one lock for all of them, and what is in the way there (docs/explanation/files.md)."""
 
 from __future__ import annotations
 

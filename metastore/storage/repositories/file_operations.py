@@ -1,4 +1,4 @@
-"""The journal: file operations that were decided, and are not done yet (docs/files.md)."""
+"""The journal: file operations that were decided, and are not done yet (docs/explanation/files.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REMOVE: Final = "remove"
 
 
 class FileOperation(NamedTuple):
-    """What is to be done. Locations are canonical; `docs/files.md` says what they mean for each kind."""
+    """What is to be done. Locations are canonical; `docs/explanation/files.md` says what they mean for each kind."""
 
     id: int
     kind: str
@@ -63,7 +63,7 @@ class NewOperation(NamedTuple):
 
 
 UNHURRIED: Final = "SELECT set_config('synchronous_commit', 'off', true)"
-"""Before a statement: its transaction ends without waiting for the disk. For what may be done again (docs/files.md)."""
+"""Before a statement: its transaction ends without waiting for the disk. For what may be done again (docs/explanation/files.md)."""
 
 _IN_THE_WAY = in_the_way("cast(%(places)s AS text[])")
 _REFER = f"{SHARE}; {_IN_THE_WAY}"

@@ -1,4 +1,4 @@
-"""What was dropped, truncated or overwritten, and can be taken back until its time is over (docs/files.md).
+"""What was dropped, truncated or overwritten, and can be taken back until its time is over (docs/explanation/files.md).
 
 A dropped table stays where it is, with all that belongs to it: it has no database any more, through which every query
 finds it. Partitions are put aside, because their table stays; so are the rows of what is small.

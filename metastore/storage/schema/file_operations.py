@@ -16,7 +16,7 @@ file_operations = Table(
     "file_operations",
     metadata,
     id_column(),
-    Column("kind", Text, nullable=False),  # make, move, moved, remove or held (docs/files.md)
+    Column("kind", Text, nullable=False),  # make, move, moved, remove or held (docs/explanation/files.md)
     Column("location", Name, nullable=False),  # what is made, moved away or removed; of many, what they lie in
     Column("target", Name),  # where it is moved to
     Column("places", Texts, nullable=False),  # all that are made; of a removal, what goes of it, if not all

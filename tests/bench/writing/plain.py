@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-# What docs/list-bucketing.md tells a plain Spark for directories of heavy values.
+# What docs/explanation/list-bucketing.md tells a plain Spark for directories of heavy values.
 _CONVERTED = ("spark.sql.hive.convertMetastoreParquet", "spark.sql.hive.convertMetastoreOrc")
 _RECURSIVE = "spark.hadoop.mapreduce.input.fileinputformat.input.dir.recursive"
 

@@ -9,7 +9,7 @@ from tests.clients import list_bucketed
 from tests.interop.hive.queries import HiveSession
 from thrift_idl.gen.metastore.ttypes import PredicateNode, PredicateOperator, ScanRequest
 
-# docs/list-bucketing.md names these settings.
+# docs/explanation/list-bucketing.md names these settings.
 SETTINGS = {
     "hive.mapred.supports.subdirectories": "true",
     "mapreduce.input.fileinputformat.input.dir.recursive": "true",

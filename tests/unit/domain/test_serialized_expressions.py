@@ -15,7 +15,7 @@ from metastore.storage.queries.filters import filter_condition
 from metastore.storage.references import Key
 from tests.fixtures.expressions import VERSIONS, Recorded, Recordings, recordings
 
-MUTATED = int(os.environ.get("METASTORE_TEST_MUTATED", "1500"))  # of each version; docs/interop.md
+MUTATED = int(os.environ.get("METASTORE_TEST_MUTATED", "1500"))  # of each version; docs/tested.md
 
 
 def _parsed(found: Recordings, recorded: Recorded, expression: bytes) -> Expression:

@@ -1,4 +1,4 @@
-"""Tickets that are no good any more, and clocks that differ: what is told stands in docs/security.md."""
+"""Tickets that are no good any more, and clocks that differ: what is told stands in docs/explanation/security.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of docs/security.md, from nothing to Kerberos, TLS and rights: as they stand there."""
+"""The commands of docs/explanation/security.md, from nothing to Kerberos, TLS and rights: as they stand there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fixtures.server import Server
 
 from .test_java import realm_tool
 
-PAGE = Path(__file__).parents[3] / "docs" / "security.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "security.md"
 
 
 def blocks(port: int, folder: Path) -> list[str]:
