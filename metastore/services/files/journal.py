@@ -1,4 +1,4 @@
-"""Files follow the catalog: what becomes of them is decided with the transaction that changes it (docs/explanation/files.md).
+"""The journal of file operations, decided by the transaction that changes the catalog (docs/explanation/files.md).
 
 No file is touched while a connection of the database is held.
 """

@@ -63,7 +63,7 @@ class NewOperation(NamedTuple):
 
 
 UNHURRIED: Final = "SELECT set_config('synchronous_commit', 'off', true)"
-"""Before a statement: its transaction ends without waiting for the disk. For what may be done again (docs/explanation/files.md)."""
+"""Run before a repeatable statement: its transaction does not wait for the disk (docs/explanation/files.md)."""
 
 _IN_THE_WAY = in_the_way("cast(%(places)s AS text[])")
 _REFER = f"{SHARE}; {_IN_THE_WAY}"

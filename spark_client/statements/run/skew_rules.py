@@ -85,7 +85,7 @@ def check_own_format(table: Table) -> None:
 
 
 def _check_list_bucketing(table: Table, skewed_by: SkewedBy) -> None:
-    """Hive's wiki, "List Bucketing Validation", as far as it is kept: docs/explanation/list-bucketing.md says what is, and why."""
+    """Check the rules of Hive's "List Bucketing Validation" that apply here (docs/explanation/list-bucketing.md)."""
     where = f"{table.full_name} (skewed by {', '.join(skewed_by.columns)})"
     if table.bucket_columns:
         raise InvalidStatementError(
